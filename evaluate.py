@@ -1,6 +1,6 @@
 """Lets agents play and says who is stronger.
 
-In a notebook:      from evaluate import get_win_percentages
+In a notebook:      from connectx_toolkit import get_win_percentages
                     get_win_percentages(my_agent, "negamax", n_rounds=100)
 At a command line:  python evaluate.py minimax negamax --rounds 20
                     python evaluate.py match minimax submissions/submission.py --sprt 0 20

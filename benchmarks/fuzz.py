@@ -46,8 +46,9 @@ from connectx_toolkit.games.review import Review
 from connectx_toolkit.games.tournament import matches
 from connectx_toolkit.kaggle.account import Kaggle
 from connectx_toolkit.players.child import MOST_TOLD, HostedAgent, Struct
-from connectx_toolkit.players.spec import load, our_agents, resolve
+from connectx_toolkit.players.spec import load, resolve
 from connectx_toolkit.report.pages import replays_page
+from connectx_toolkit.system.files import our_agents
 
 LIMIT = 90.0  # seconds a case: a process's first ones import, and compile for new boards
 JSON: list[Any] = [

@@ -1,28 +1,39 @@
 """What evaluates, builds, trains and shows agents. Never part of a submission: those contain ``connectx`` only.
 
-In a notebook: ``from connectx_toolkit import Board, analyse, get_win_percentages``.
+In a notebook or a script: ``from connectx_toolkit import get_win_percentages, match, tournament, analyse, build, check,
+adopt, Board``.
 """
 
 from typing import Any
 
-__all__ = ["Board", "analyse", "get_win_percentages"]
+__all__ = ["Board", "adopt", "analyse", "build", "check", "get_win_percentages", "match", "tournament"]
 
 
 def __getattr__(name: str) -> Any:
-    """Imports what a notebook asks for: every command and every agent's process imports this package, and not these."""
+    """Imports what is asked for: every command and every agent's process imports this package, and not these."""
     if name == "Board":
-        try:
-            from connectx_toolkit.board.widget import Board
-        except ModuleNotFoundError as problem:
-            from connectx_toolkit.system.console import missing_package
-
-            raise ModuleNotFoundError(missing_package(problem), name=problem.name) from None
-        return Board
+        return _board()
     if name in __all__:
         from connectx_toolkit import api
 
         return getattr(api, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def _board() -> Any:
+    """The widget's class; where its packages are missing, what says so in a line when a board is wanted."""
+    try:
+        from connectx_toolkit.board.widget import Board
+    except ModuleNotFoundError as problem:
+        from connectx_toolkit.system.console import missing_package
+
+        line, package = missing_package(problem), problem.name
+
+        def without_packages(*_: Any, **__: Any) -> Any:
+            raise ModuleNotFoundError(line, name=package)
+
+        return without_packages
+    return Board
 
 
 def machine_code_of(wanted: Any) -> bytes | None:

@@ -1,23 +1,61 @@
-"""What notebooks use: ``get_win_percentages``, ``analyse``, and ``Board``.
+"""What notebooks and scripts import: ``from connectx_toolkit import match, build``. It imports little itself.
 
-An agent is a name in agents/, a built-in name of Kaggle's, the path of a Python file or an archive, or a callable.
+An agent is a name in agents/, a built-in name of Kaggle's, the path of a Python file or an archive, or a callable, such
+as a function of a notebook's cell. Results print as tables, are shown in notebooks, and are objects with fields.
 """
 
 import secrets
-from collections.abc import Callable, Sequence
-from os import PathLike, fspath
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from os import PathLike, fspath, sep
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from connectx_toolkit.kaggle.rules import OVERAGE, Rules
-from connectx_toolkit.players.spec import AgentSpec, resolve
+from connectx_toolkit.players.spec import AgentSpec, resolve, told_apart
+from connectx_toolkit.system.console import as_typed, tell
+from connectx_toolkit.system.files import GAMES, check_folder
 
 if TYPE_CHECKING:
+    from connectx_toolkit.builder.preflight.findings import Report
     from connectx_toolkit.games.game import Game
     from connectx_toolkit.games.match import Match
+    from connectx_toolkit.games.tournament import Tournament
+    from connectx_toolkit.report.tables import Analysis
+    from connectx_toolkit.training.adoption.adopt import Adopted
 
-__all__ = ["analyse", "get_win_percentages"]
+__all__ = ["adopt", "analyse", "build", "check", "get_win_percentages", "match", "tournament"]
 
 Agent = str | PathLike | Callable | AgentSpec
+PAIRS, SPRT_PAIRS, TOURNAMENT_PAIRS = 50, 1000, 20  # of a match: to play, and at most with an SPRT; of a tournament
+
+
+def _label(anchor: Agent, specs: Sequence[AgentSpec]) -> str:
+    target = resolve(anchor).target if callable(anchor) else None
+    for spec in specs:
+        if anchor in (spec, spec.label) or spec.target == target:
+            return spec.label
+    raise ValueError(f"--anchor {anchor!r} is not one of the agents")
+
+
+def _path(path: str | PathLike | None) -> Path | None:
+    return None if path is None else Path(path)
+
+
+@contextmanager
+def _errors_as_typed(hidden: str = "") -> Iterator[None]:
+    """Lets errors name functions and keywords where the reader types those, not commands and options.
+
+    Args:
+        hidden: a temporary folder, without which files in it are named.
+    """
+    try:
+        yield
+    except (ValueError, OSError, LookupError) as problem:
+        if len(problem.args) == 1 and isinstance(text := problem.args[0], str):
+            problem.args = (as_typed(text.replace(hidden, "")),)
+        raise
 
 
 def get_win_percentages(
@@ -51,7 +89,7 @@ def get_win_percentages(
 
     Args:
         agent1, agent2: names, paths or callables. Each runs in a process of its own. The lines name a callable by its
-            module and name, or by its name alone if it is the notebook's.
+            module and name, or by its name alone if it is the notebook's; two of one name also by their cells.
         n_rounds: games in all.
         workers: games at a time, each on a core of its own.
         config: Kaggle's configuration; 6 rows, 7 columns and 4 in a row unless it says otherwise.
@@ -70,15 +108,126 @@ def get_win_percentages(
 
     setup = Setup(Rules(config or {}, overage), "kaggle", isolate=isolate)
     seed = secrets.randbits(32) if seed is None else seed
-    match = play_rounds((resolve(agent1), resolve(agent2)), n_rounds, setup, workers, seed)
+    first, second = told_apart((resolve(agent1), resolve(agent2)))
+    match = play_rounds((first, second), n_rounds, setup, workers, seed)
     print(*course_lines(match), sep="\n")
     return match
 
 
+def match(
+    agent1: Agent,
+    agent2: Agent,
+    pairs: int | None = None,
+    *,
+    sprt: Sequence[float] | None = None,
+    workers: int = 1,
+    config: dict | None = None,
+    overage: float = OVERAGE,
+    openings: str | PathLike | None = None,
+    seed: int = 1,
+    games: str | PathLike = GAMES,
+    scheduler: str | None = None,
+) -> "Match":
+    """Plays pairs of games from balanced openings, each from both seats, and says who is stronger.
+
+    Games are stored as they end: the same match goes on where it was stopped, and more pairs add to those that are
+    there. An agent is the same if its file and data are; a function, if its code and all values that it reaches are,
+    such as the weights of a model. Ctrl-C, or a notebook's stop button, ends it with the games played until then.
+
+    >>> match("leftmost", "middle", pairs=2)  # doctest: +ELLIPSIS
+    leftmost v middle: 4 games
+    ...
+    >>> played = match("leftmost", "middle", pairs=2)
+    reused 4 of 4 games from runs/games.sqlite; --seed N plays new ones
+    >>> played.wins, played.evidence.pairs
+    ((1, 3), 2)
+
+    Args:
+        agent1, agent2: names, paths or callables.
+        pairs: number of pairs of games; None: 50. With ``sprt``, the largest number; None: 1000.
+        sprt: two Elo differences, such as (0, 50): play until the games accept one of them.
+        workers: games at a time, each on a core of its own.
+        config: Kaggle's configuration; 6 rows, 7 columns and 4 in a row unless it says otherwise.
+        overage: seconds that an agent may use beyond actTimeout in a whole game.
+        openings: a file with an opening on each line, as columns counted from 0; or "empty".
+        seed: of the openings and the agents; another seed plays new games.
+        games: the file that keeps them.
+        scheduler: address of a dask cluster to play on, where functions cannot play.
+
+    Raises:
+        ValueError: an unknown agent or one that cannot be loaded, a bad configuration or file, or too many workers.
+    """
+    from connectx_toolkit.arena.stored_games import Plan, play_matches
+    from connectx_toolkit.players.process import Setup
+    from connectx_toolkit.statistics.intervals import sprt_of
+
+    with _errors_as_typed():
+        test, (first, second) = sprt_of(sprt), told_apart((resolve(agent1), resolve(agent2)))
+        pairs = pairs or (SPRT_PAIRS if test else PAIRS)
+        setup = Setup(Rules(config or {}, overage))
+        plan = Plan(setup, pairs, Path(games), seed, _path(openings), workers, scheduler, test)
+        (played,) = play_matches([(first, second)], plan)
+        return played
+
+
+def tournament(
+    *agents: Agent,
+    pairs: int = TOURNAMENT_PAIRS,
+    gauntlet: bool = False,
+    anchor: Agent | None = None,
+    ladder: str | PathLike | None = None,
+    workers: int = 1,
+    config: dict | None = None,
+    overage: float = OVERAGE,
+    openings: str | PathLike | None = None,
+    seed: int = 1,
+    games: str | PathLike = GAMES,
+    scheduler: str | None = None,
+) -> "Tournament":
+    """Plays every two agents against each other and rates all of them. Games are stored as those of ``match``.
+
+    >>> found = tournament("leftmost", "middle", "one_step", pairs=2, seed=2)
+    leftmost v middle: won 2 drawn 0 lost 2
+    leftmost v one_step: won 0 drawn 0 lost 4
+    middle v one_step: won 0 drawn 0 lost 4
+    >>> found.standings()[0].name
+    'one_step'
+
+    Args:
+        agents: names, paths, callables, or folders, which mean every Python file and archive in them.
+        pairs: number of pairs of games for every two agents.
+        gauntlet: let only the first agent play, against each of the others.
+        anchor: the agent whose rating is fixed at 0; None: the last one.
+        ladder: also write the ladder to this path with the endings .md, .svg and .json.
+        workers, config, overage, openings, seed, games, scheduler: as for ``match``.
+
+    Raises:
+        ValueError: as ``match``; an agent is given twice, there are fewer than two, or the anchor is none of them.
+    """
+    from connectx_toolkit.arena.schedule import pairings, participants
+    from connectx_toolkit.arena.stored_games import Plan, play_matches, play_tournament
+    from connectx_toolkit.players.process import Setup
+    from connectx_toolkit.report.ladder import write_ladder
+
+    with _errors_as_typed():
+        specs = participants(agents)
+        name = specs[-1].label if anchor is None else _label(anchor, specs)
+        check_folder(stem := _path(ladder))
+        plan = Plan(Setup(Rules(config or {}, overage)), pairs, Path(games), seed, _path(openings), workers, scheduler)
+        played = play_tournament(play_matches(pairings(specs, gauntlet), plan), name)
+        if stem is not None and not played.is_interrupted:
+            write_ladder(stem, played.standings(), name)
+        return played
+
+
 def analyse(
     games: "Game | Sequence[Game] | str | PathLike", from_ply: int | None = None, seconds: float = 60.0
-) -> None:
-    """Judges the moves of games by their exact scores and prints where each game turned; of one game, every move.
+) -> "Analysis":
+    """Judges the moves of games by their exact scores, and shows where each game turned; of one game, every move.
+
+    >>> found = analyse("3621332145", from_ply=8)
+    >>> [(move.column, move.best_columns) for move in found.games[0].mistakes]
+    []
 
     Args:
         games: from ``get_win_percentages(...).lost(agent)``; or the columns of a game on 7x6; or the path of a Kaggle
@@ -90,8 +239,117 @@ def analyse(
         ValueError: there are no such games, or their board is too large for the solver.
     """
     from connectx_toolkit.games.game import Game
-    from connectx_toolkit.report.tables import games_of, show_games
+    from connectx_toolkit.report.tables import Analysis, analysed, games_of
 
-    if isinstance(games, str | PathLike):
-        games = games_of(fspath(games))
-    show_games([games] if isinstance(games, Game) else games, from_ply, seconds)
+    with _errors_as_typed():
+        if isinstance(games, str | PathLike):
+            games = games_of(fspath(games))
+        return Analysis(list(analysed([games] if isinstance(games, Game) else games, from_ply, seconds)))
+
+
+def build(
+    agent: str | PathLike | Callable,
+    output: str | PathLike = "submission.py",
+    *,
+    data: str | PathLike | Sequence[str | PathLike] = (),
+    book: str | PathLike | None = None,
+    allow_package: str | Sequence[str] = (),
+    **options: Any,
+) -> "Report":
+    """Builds the one file that Kaggle accepts, and checks it; a file that would be rejected is not written.
+
+    It follows the agent's imports and data, plays the file in Kaggle's own environment, and compares its moves with
+    those of its source. That takes about a minute, more for torch.
+
+    >>> build("leftmost", "submission.py", positions=20).verdict
+    'ACCEPT'
+
+    Args:
+        agent: a name, a Python file, a notebook ("lesson.ipynb" or "lesson.ipynb:my_agent", which is not run), or a
+            function of this notebook, with the values that it has now.
+        output: the file to write, a .py or a .tar.gz; it replaces only what was built before.
+        data: files or folders to add to an archive, where they are not found by themselves.
+        book: a second seat's book for the agent "perfect", as ``train.py book --second`` makes it.
+        allow_package: packages to accept that Kaggle is not known to have.
+        options: ``dtype`` ("float16" or "int8", for the arrays of embedded data), ``positions`` to compare at most
+            (500), ``slowdown`` (also measure on 1/slowdown of a core), ``full`` (also play at Kaggle's clock),
+            ``machine_code`` (True), ``size_limit`` and ``memory_limit`` in MiB.
+
+    Raises:
+        NotAccepted: Kaggle would reject the file, or it plays otherwise than its source; ``report`` says all.
+        Refused: the agent cannot be built; with the place and the cure.
+        ValueError: there is no such agent, or the output must not be written.
+    """
+    from connectx_toolkit.builder.submission import built, options_of, packages_of
+
+    with _errors_as_typed():
+        files = [Path(each) for each in ([data] if isinstance(data, str | PathLike) else data)]
+        allowed = packages_of([allow_package] if isinstance(allow_package, str) else allow_package)
+        given = options_of(**options)
+        return built(agent, Path(output), given, tell, data=files, book=_path(book), allowed=allowed)
+
+
+def check(file: str | PathLike, *, allow_package: str | Sequence[str] = (), **options: Any) -> "Report":
+    """Says whether Kaggle will accept a finished file, a .py or a .tar.gz, and if not, why.
+
+    It plays the file in Kaggle's own environment, at Kaggle's clock. The report's ``verdict`` is "ACCEPT", "REJECT", or
+    "NOT JUDGED" where this machine lacks what is needed.
+
+    >>> report = check("submission.py")
+    >>> report.verdict, report.reasons
+    ('ACCEPT', [])
+
+    Args:
+        allow_package: packages to accept that Kaggle is not known to have.
+        options: ``slowdown``, ``full``, ``size_limit`` and ``memory_limit``, as for ``build``.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    from connectx_toolkit.builder.submission import checked, options_of, packages_of
+
+    with _errors_as_typed():
+        allowed = packages_of([allow_package] if isinstance(allow_package, str) else allow_package)
+        return checked(Path(file), options_of(**options), allowed, tell)
+
+
+def adopt(
+    model: Any,
+    output: str | PathLike = "adopted.py",
+    *,
+    module: Any = "",
+    observation: Any = "",
+    arguments: dict | None = None,
+    **options: Any,
+) -> "Adopted":
+    """Makes an agent of a trained model: a Python file, and its weights beside it. Nothing is trained again.
+
+    Before anything is written, the agent's moves are compared with those of the model itself.
+
+        adopt(model, observation=encode)        a model that was trained in this notebook
+        adopt("model.zip", "my_ppo_agent.py")   one that was saved
+
+    Args:
+        model: a model of stable-baselines3, a torch module, or the path of one that was saved.
+        output: the agent's file.
+        module: the class of the network, or of the features extractor; or FILE:NAME of it. Of a live model it is found.
+        observation: what the model sees: "course", "sides", an encoding, or a function of (obs, config).
+        arguments: those of the network's class.
+        options: ``activation``, ``board`` ("6x7k4"), ``positions`` to compare (500), ``no_proof``, and ``trusted``, as
+            ``train.py adopt --help`` explains them.
+
+    Raises:
+        ValueError: it is no such model, or the agent would play otherwise.
+        OSError: the model cannot be read, or the agent not be written.
+    """
+    import json
+    from tempfile import TemporaryDirectory
+
+    from connectx_toolkit.training.adoption.adopt import Config
+    from connectx_toolkit.training.adoption.adopt import adopt as make
+    from connectx_toolkit.training.adoption.live_model import saved
+
+    with TemporaryDirectory() as folder, _errors_as_typed(f"{folder}{sep}"):
+        found = saved(model, module, observation, Path(folder))
+        made = make(Config(output=Path(output), arguments=json.dumps(arguments or {}), **(options | found)))
+        return replace(made, observation=made.observation.replace(f"{folder}{sep}", ""))

@@ -97,10 +97,10 @@ def play_match(
         fixed: number of games, if all are to be played whatever their results: that of the pairs, or one less. Then the
             last pair is only the game in which ``second`` moves first.
     """
-    match = Match(first, second, dict(known or {}), seed=seed, fixed=fixed)
+    match = Match(first, second, dict(known or {}), seed=seed, fixed=fixed, sprt=sprt)
     left_out = {*match.games, *([fixed - 1] if fixed and fixed % 2 else [])}
     tasks = (task for task in pair_tasks(first, second, openings, pairs, seed) if task.number not in left_out)
-    watch = Watch(match, sprt, on_pair)
+    watch = Watch(match, on_pair)
     try:
         if not watch.is_over():
             with open_pool(setup, concurrency) if pool is None else nullcontext(pool) as used:

@@ -3,14 +3,14 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import sha256
 from itertools import combinations
+from os import PathLike, fspath
 from pathlib import Path
 
 from connectx_toolkit.arena.start_positions import Opening
 from connectx_toolkit.games.match import COPIES, Match
 from connectx_toolkit.players.process import Task
-from connectx_toolkit.players.spec import SUFFIXES, AgentSpec, UnknownAgent, resolve
+from connectx_toolkit.players.spec import SUFFIXES, AgentSpec, UnknownAgent, resolve, told_apart
 from connectx_toolkit.statistics.evidence import Evidence
-from connectx_toolkit.statistics.intervals import Sprt
 
 
 def derived_seed(*parts: object) -> int:
@@ -38,9 +38,8 @@ def pair_tasks(
 class Watch:
     """Looks at the pairs of a match in order, as far as they are complete, and tells when to stop."""
 
-    def __init__(self, match: Match, sprt: Sprt | None, on_pair: Callable[[Evidence], None]):
+    def __init__(self, match: Match, on_pair: Callable[[Evidence], None]):
         self.match = match
-        self.sprt = sprt
         self.on_pair = on_pair
         self.evidence = Evidence()
         self.copies = 0  # in a row
@@ -52,7 +51,7 @@ class Watch:
         while not self.ending and 2 * (index := self.evidence.pairs) in games and 2 * index + 1 in games:
             is_new = self.evidence.add(self.match.pair(index))
             self.copies = 0 if is_new else self.copies + 1
-            if self.sprt and self.sprt.accepted(self.evidence.counts):
+            if self.match.sprt and self.match.sprt.accepted(self.evidence.counts):
                 self.ending = "sprt"
             elif self.copies == COPIES and self.match.fixed is None:
                 self.ending = "copies"
@@ -60,21 +59,22 @@ class Watch:
         return bool(self.ending)
 
 
-def participants(texts: Iterable[str]) -> list[AgentSpec]:
-    """Agents given by name, file, or folder, which means every Python file and archive in it.
+def participants(agents: Iterable[str | PathLike | Callable | AgentSpec]) -> list[AgentSpec]:
+    """Agents given by name, file, function, or folder, which means every Python file and archive in it.
 
     Raises:
         ValueError: an agent is unknown or given twice, a folder has none, or there are fewer than two agents.
     """
     specs: list[AgentSpec] = []
-    for text in texts:
-        if Path(text).is_dir():
-            files = sorted(file for suffix in (".py", *SUFFIXES) for file in Path(text).glob(f"[!_]*{suffix}"))
+    for agent in agents:
+        if isinstance(agent, str | PathLike) and Path(agent).is_dir():
+            files = sorted(file for suffix in (".py", *SUFFIXES) for file in Path(agent).glob(f"[!_]*{suffix}"))
             if not files:
-                raise UnknownAgent(f"folder {text!r} holds no Python file and no .tar.gz")
+                raise UnknownAgent(f"folder {fspath(agent)!r} holds no Python file and no .tar.gz")
             specs += map(resolve, files)
         else:
-            specs.append(resolve(text))
+            specs.append(resolve(agent))
+    specs = told_apart(specs)
     twice = [spec.label for index, spec in enumerate(specs) if spec in specs[:index]]
     if twice or len(specs) < 2:
         raise ValueError(f"{twice[0]!r} is given twice" if twice else "a tournament takes at least two agents")

@@ -17,9 +17,10 @@ from connectx_toolkit.games.database import GameDatabase
 from connectx_toolkit.games.game import UNKNOWN_NAMES, Game, parse_game
 from connectx_toolkit.games.replay import parse_replay
 from connectx_toolkit.kaggle.rules import OVERAGE, Rules, sizes_of
-from connectx_toolkit.players.spec import AgentSpec, entry_of, kaggle_agents, our_agents, resolve
+from connectx_toolkit.players.spec import AgentSpec, entry_of, kaggle_agents, resolve
 from connectx_toolkit.report.ladder import read_ladder
 from connectx_toolkit.system.console import in_a_line
+from connectx_toolkit.system.files import our_agents
 from connectx_toolkit.system.foreign import integer, mapping, shown, text
 
 SIZES = ("rows", "columns", "inarow")

@@ -1,4 +1,4 @@
-"""The board in a notebook: ``from evaluate import Board; Board("minimax@2")``."""
+"""The board in a notebook: ``from connectx_toolkit import Board; Board("minimax@2")``."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -168,11 +168,11 @@ CLOCKED = 0.05  # seconds a move: from there on the clock may decide how far an 
 NODE_CLOCK = f"moves are compared at {NODE_BUDGET} nodes each, without a clock; budget.is_late(nodes) counts them, too"
 
 
-class NotAccepted(Exception):
+class NotAccepted(ValueError):
     """The submission was built, but the pre-flight or the comparison refused it."""
 
     def __init__(self, report: Report):
-        super().__init__("; ".join(report.reasons))
+        super().__init__("; ".join([f"{report.verdict} {report.name}", *(report.reasons or report.unknown)]))
         self.report = report
 
 

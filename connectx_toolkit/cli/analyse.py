@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -35,8 +35,6 @@ from connectx_toolkit.system.files import check_folder, write_whole
 from connectx_toolkit.system.foreign import NothingLeft, left_out_lines, noting
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from connectx_toolkit.games.game import Game
     from connectx_toolkit.games.review import Review
 
@@ -76,7 +74,7 @@ def analyse(options: argparse.Namespace) -> None:
     """One game move by move, a file's latest games in a line each, or all of one's own games with a summary."""
     from connectx_toolkit.games.game import UNKNOWN_NAMES, is_columns, parse_game
     from connectx_toolkit.report.tables import LISTED, games_in, show_games
-    from connectx_toolkit.system.table import console_for_tables
+    from connectx_toolkit.system.table import print_parts
 
     what = options.what
     is_review = options.me is not None or options.html or options.json
@@ -96,7 +94,7 @@ def analyse(options: argparse.Namespace) -> None:
     elif len(what) == 1 and not is_review and _is_one_file(what[0]):
         left_out: list[str] = []
         _show_replays(games_in(Path(what[0]), left_out, options.latest or LISTED), options)
-        print_lines(console_for_tables(), left_out_lines(left_out))
+        print_parts(left_out_lines(left_out))
     else:
         check_folder(options.html)
         show_reviews(*_own_games(options), options)
@@ -110,11 +108,11 @@ def _is_one_file(what: str) -> bool:
 def _show_replays(replays: Sequence[Game], options: argparse.Namespace) -> None:
     """A line for each game; of a single one every move, and what the clocks showed."""
     from connectx_toolkit.report.tables import show_games
-    from connectx_toolkit.system.table import console_for_tables
+    from connectx_toolkit.system.table import print_parts
 
     show_games(replays, options.from_ply, options.time)
     if len(replays) == 1:
-        print_lines(console_for_tables(), filter(None, (_clock_words(replays[0], seat) for seat in (0, 1))))
+        print_parts(filter(None, (_clock_words(replays[0], seat) for seat in (0, 1))))
 
 
 def _clock_words(game: Game, seat: int) -> str:
@@ -160,7 +158,7 @@ def show_reviews(replays: Sequence[Game], left_out: Sequence[str], options: argp
     from connectx_toolkit.games.review import headline, summary, team_of
     from connectx_toolkit.report.pages import replays_page
     from connectx_toolkit.report.tables import games_table
-    from connectx_toolkit.system.table import console_for_tables
+    from connectx_toolkit.system.table import console_for_tables, print_parts
 
     replays, copies = without_copies(replays)
     team = team_of(replays, options.me)
@@ -180,7 +178,7 @@ def show_reviews(replays: Sequence[Game], left_out: Sequence[str], options: argp
     for section in sections:
         console.print(section)
     page = [f"page: {options.html}"] if options.html else []
-    print_lines(console, [*lines, *page, *left_out_lines(notes)])
+    print_parts([*lines, *page, *left_out_lines(notes)], console)
 
 
 def _numbering(replays: Sequence[Game]) -> list[str]:
@@ -189,11 +187,6 @@ def _numbering(replays: Sequence[Game]) -> list[str]:
 
     stored = any(is_database(Path(replay.source).parent) for replay in replays)
     return ["Stored games are numbered by match and game: 3-12 is game 12 of match 3."] if stored else []
-
-
-def print_lines(console: Console, lines: Iterable[str]) -> None:
-    for line in lines:
-        console.print(line, highlight=False, markup=False, soft_wrap=True)
 
 
 def judged_reviews(replays: Sequence[Game], team: str, options: argparse.Namespace) -> list[Review]:
@@ -269,7 +262,7 @@ def rematch(options: argparse.Namespace) -> None:
     from connectx_toolkit.players.process import Setup
     from connectx_toolkit.players.spec import resolve
     from connectx_toolkit.report.tables import answers_table
-    from connectx_toolkit.system.table import console_for_tables
+    from connectx_toolkit.system.table import console_for_tables, print_parts
 
     spec = resolve(options.agent)
     read, left_out = read_replays(replay_paths(options.replays))
@@ -296,7 +289,7 @@ def rematch(options: argparse.Namespace) -> None:
     command = f"python evaluate.py match {options.agent} OLD_AGENT --openings {options.mistakes}"
     lines = _not_asked(reviews, games)
     lines.append(f"{options.mistakes}: {added} positions added, {held} in all; a match from there: {command}")
-    print_lines(console, [*lines, *left_out_lines(left_out)])
+    print_parts([*lines, *left_out_lines(left_out)], console)
 
 
 def _not_asked(reviews: Sequence[Review], games: Sequence[Review]) -> list[str]:

@@ -18,48 +18,33 @@ moves as its source.
 """
 
 import argparse
-import contextlib
-import difflib
 import json
-import math
-import shutil
 import sys
-import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
-from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from connectx.books import SparseBook
-from connectx.position import STANDARD
-from connectx_toolkit.builder.build import HEADER, POSITIONS, NotAccepted, Options, build, is_submission, sources_of
-from connectx_toolkit.builder.preflight.check import check
+from connectx_toolkit.builder.build import POSITIONS, NotAccepted, Options
 from connectx_toolkit.builder.preflight.findings import Report
-from connectx_toolkit.builder.preflight.stage import Runner
-from connectx_toolkit.builder.source.inline import Inlined, Refused, inline
-from connectx_toolkit.builder.source.module import ON_YOUR_WORD, PERHAPS_WITHOUT, needed_packages
-from connectx_toolkit.builder.source.refusals import unknown_package
+from connectx_toolkit.builder.source.refusals import Refused
+from connectx_toolkit.builder.submission import (
+    MEMORY_LIMIT,
+    SIZE_LIMIT,
+    built,
+    checked,
+    options_of,
+    packages_of,
+)
 from connectx_toolkit.cli.main import DONE, FAILED, NOT_JUDGED, REFUSED
 from connectx_toolkit.cli.main import run as run_script
-from connectx_toolkit.kaggle.remedies import KNOWN
-from connectx_toolkit.kaggle.rules import Limits
-from connectx_toolkit.kaggle.upload import Unsuitable, refuse_other_texts
-from connectx_toolkit.players.spec import our_agents
-from connectx_toolkit.system.console import Parser, as_typed, complain
-from connectx_toolkit.system.files import AGENTS, IS_CHECKOUT, ROOT, WEIGHTS, check_folder, read_as
-from connectx_toolkit.system.table import Table, console_for_tables
+from connectx_toolkit.system.console import Parser, complain, tell
+from connectx_toolkit.system.table import console_for_tables, print_parts
 
 if TYPE_CHECKING:
     from connectx_toolkit.kaggle.account import Kaggle
 
-SUBMISSIONS = ROOT / "submissions" if IS_CHECKOUT else Path("submissions")
 CODES = {"ACCEPT": DONE, "REJECT": FAILED, "NOT JUDGED": NOT_JUDGED}
-MOST_POSITIONS = 20_000  # drawing so many takes half a minute
-
-
-class UsageError(ValueError):
-    """The command line asks for something impossible; the text says what, in one line."""
 
 
 def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
@@ -93,130 +78,50 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
     full += "takes a minute or more (--check always does)"
     add("--full", action="store_true", help=full)
     add(
-        "--size-limit", type=float, default=100, metavar="MIB", help="largest submission, in MiB (default: %(default)s)"
+        "--size-limit",
+        type=float,
+        default=SIZE_LIMIT,
+        metavar="MIB",
+        help="largest submission, in MiB (default: %(default)g)",
     )
-    memory = "memory that the agent may use, in MiB (default: %(default)s)"
-    add("--memory-limit", type=float, default=6144, metavar="MIB", help=memory)
+    memory = "memory that the agent may use, in MiB (default: %(default)g)"
+    add("--memory-limit", type=float, default=MEMORY_LIMIT, metavar="MIB", help=memory)
     submit = "submit the accepted file to Kaggle with this message; asks first on a terminal"
     add("--submit", metavar="MESSAGE", help=submit)
     add("--json", action="store_true", help="print the report as JSON")
     return parser.parse_args(arguments)
 
 
-def find_agent(name: str) -> Path:
-    """The file of an agent given by name or path."""
-    if name in our_agents():
-        return AGENTS / f"{name}.py"
-    path = Path(name)
-    if path.is_dir():
-        raise UsageError(f"{name} is a folder; give the file that defines agent(obs, config)")
-    if not path.is_file():
-        known = our_agents()
-        close = difflib.get_close_matches(name, [*known, *(str(p) for p in path.parent.glob("[!_]*.py"))], 1)
-        meant = f"did you mean {close[0]}? " if close else ""
-        raise UsageError(f"no agent {name}: {meant}It should be a file or one of {', '.join(known)}")
-    if path.suffix != ".py":
-        try:
-            refuse_other_texts(name, path.read_bytes())
-        except Unsuitable as kind:
-            raise UsageError(f"{name}: {kind}") from None
-        raise UsageError(f"{name} is not a Python file (.py)")
-    return path
-
-
-@contextlib.contextmanager
-def with_book(agent: Path, book: Path | None) -> Iterator[Path]:
-    """The agent ``perfect`` in a folder of its own, with another second seat's book; ``agent`` itself without a book.
-
-    Raises:
-        UsageError: it is another agent.
-        ValueError: the file is not such a book, or one for another board.
-    """
-    if book is None:
-        yield agent
-        return
-    if agent.resolve() != (AGENTS / "perfect.py").resolve():
-        raise UsageError(f"--book changes the second seat's book of the agent perfect, not of {agent.stem}")
-    if not book.exists():
-        made = "python train.py book --second --games FILE writes it if your games teach something"
-        raise UsageError(f"{book}: no such file. {made}; without --book, perfect plays with its own book")
-    found = read_as(SparseBook.from_bytes, book)
-    if found.geometry != STANDARD:
-        raise ValueError(f"{book}: a book for {found.geometry.rows}x{found.geometry.columns}, expected one for 7x6")
-    with tempfile.TemporaryDirectory() as folder:
-        copy = Path(folder, agent.name)
-        shutil.copy(agent, copy)
-        shutil.copytree(WEIGHTS, Path(folder, WEIGHTS.name))
-        shutil.copy(book, Path(folder, WEIGHTS.name, "perfect_second_book.bin"))
-        yield copy
-
-
-def options_of(given: argparse.Namespace) -> Options:
-    for name in ("positions", "size_limit", "memory_limit"):
-        if not 0 < getattr(given, name) * 2**20 < math.inf:  # MiB in bytes
-            raise UsageError(f"--{name.replace('_', '-')} should be positive, not {getattr(given, name)}")
-    if given.positions > MOST_POSITIONS:
-        raise UsageError(f"--positions should be at most {MOST_POSITIONS:,}, not {given.positions:,}")
-    if given.slowdown is not None and not 1 <= given.slowdown < math.inf:
-        raise UsageError(f"--slowdown should be at least 1, not {given.slowdown:g}")
+def options_from(given: argparse.Namespace) -> Options:
+    """The options of a build or a check. Raises ValueError if the command line asks for something impossible."""
     if (given.agent is None) == (given.check is None):
-        raise UsageError("give either an agent to build or --check FILE; --help explains both")
+        raise ValueError("give either an agent to build or --check FILE; --help explains both")
     of_building = [name for name in ("output", "format", "data", "dtype", "book") if getattr(given, name)]
     of_building += [] if given.machine_code else ["no_machine_code"]
     if given.check is not None and of_building:
-        raise UsageError(f"--{of_building[0].replace('_', '-')} is for building; --check takes a file as it is")
+        raise ValueError(f"--{of_building[0].replace('_', '-')} is for building; --check takes a file as it is")
     if given.submit is not None and not given.submit.strip():
-        raise UsageError("--submit takes a message for Kaggle's list of your submissions, not an empty one")
-    for package in given.allow_package:
-        if not package.isidentifier():
-            raise UsageError(f"--allow-package takes a name as import statements have it, not {package!r}")
-    limits = Limits(size=int(given.size_limit * 2**20), memory=int(given.memory_limit * 2**20))
-    return Options(
-        given.dtype, given.positions, given.slowdown, given.full or given.submit is not None, limits, given.machine_code
+        raise ValueError("--submit takes a message for Kaggle's list of your submissions, not an empty one")
+    is_full = given.full or given.submit is not None
+    return options_of(
+        given.dtype, given.positions, given.slowdown, is_full, given.size_limit, given.memory_limit, given.machine_code
     )
 
 
-def output_of(given: argparse.Namespace, agent: Path, inlined: Inlined) -> Path:
-    """The file to write: -o, or the agent's name in submissions/.
-
-    Raises:
-        UsageError, ValueError: it cannot be written, or what it would replace may be missed.
-    """
-    output = given.output or SUBMISSIONS / f"{agent.stem}.{given.format or ('tar.gz' if inlined.files else 'py')}"
-    check_folder(output)
-    if not output.name.endswith(f".{given.format}" if given.format else (".py", ".tar.gz")):
-        raise UsageError(f"{output} should end in .{given.format or 'py or .tar.gz'}")
-    if output.resolve() in inlined.paths:
-        what = "the agent itself" if output.resolve() == agent.resolve() else "a module that the agent imports"
-        raise UsageError(f"{output} is {what}: choose another file with -o")
-    if output.exists() and not is_submission(output):
-        found = f"{output} exists and was not built by this script (it does not begin with {HEADER!r})"
-        raise UsageError(f"{found}: choose another file with -o, or move it away first")
-    return output
-
-
-def show(report: Report, as_json: bool, written: Path | None) -> None:
+def show(report: Report, as_json: bool) -> None:
     """Prints the verdict with its reasons, for people or for machines."""
     if as_json:
-        print(json.dumps(report.as_json() | {"written": str(written) if written else None}, indent=2))
+        print(json.dumps(report.as_json(), indent=2))
         return
     console = console_for_tables()
-    found = [(topic, level, as_typed(text)) for topic, level, text in report.findings]
-    console.print(Table("", ("what", "", "found"), found, kind=itemgetter(1)))
-    warned = "; Kaggle takes it, and the warnings say where it will lose games" if report.warnings else ""
-    verdict = f"{report.verdict} {report.name}{warned if report.accepted else ''}"
+    table, verdict, *written = report.parts()
+    console.print(table)
     console.print(verdict, style="green" if report.accepted else "bold red", soft_wrap=True)
-    if written:
-        console.print(f"wrote {written}", soft_wrap=True)
-
-
-def tell(line: str) -> None:
-    """Prints a line of progress to stderr; long steps print one every few seconds."""
-    print(as_typed(line), file=sys.stderr, flush=True)
+    print_parts(written, console)
 
 
 def run(given: argparse.Namespace) -> int:
-    options = options_of(given)
+    options = options_from(given)
     if given.submit is None:
         return build_or_check(given, options)[0]
     from connectx_toolkit.kaggle.account import (
@@ -252,44 +157,26 @@ def agrees(question: str) -> bool:
         return False
 
 
-def judge_packages(file: Path, allowed: frozenset[str], report: Report) -> None:
-    """Judges the packages that a finished file was seen to import by the rule of the build; ``allowed``: on the user's
-    word."""
-    seen = {entry.removeprefix("package ") for entry in report.figures.get("seen", ()) if entry.startswith("package ")}
-    needed = needed_packages(sources_of(file)) if seen - KNOWN else {}
-    for name in sorted(seen - KNOWN):
-        if name in allowed:
-            report.add("package", "note", ON_YOUR_WORD.format(name))
-        elif name in needed:
-            report.add("package", "unknown", unknown_package(name, file, needed[name]))
-        else:
-            report.add("package", "note", PERHAPS_WITHOUT.format(name))
-
-
 def build_or_check(given: argparse.Namespace, options: Options) -> tuple[int, Path | None]:
     """The exit code, and the file that was accepted."""
+    allowed = packages_of(given.allow_package)
     if given.check is not None:
-        with Runner() as runner:
-            runner.tell = tell
-            report = check(given.check, runner, options.limits, options.slowdown, options.full)
-        judge_packages(given.check, frozenset(given.allow_package), report)
-        show(report, given.json, None)
+        report = checked(given.check, options, allowed, tell)
+        show(report, given.json)
         return CODES[report.verdict], given.check
-    agent = find_agent(given.agent)
     try:
-        with Runner() as runner, with_book(agent, given.book) as agent:
-            runner.tell = tell
-            inlined = inline(agent, frozenset(given.allow_package), given.data)
-            output = output_of(given, agent, inlined)
-            report = build(inlined, output, options, runner, tell)
+        report = built(
+            given.agent, given.output, options, tell, kind=given.format or "", data=given.data, book=given.book,
+            allowed=allowed,
+        )  # fmt: skip
     except NotAccepted as refused:
-        show(refused.report, given.json, None)
+        show(refused.report, given.json)
         return CODES[refused.report.verdict], None
     except Refused as refused:
         complain("build_submission.py", *map(str, refused.refusals))
         return REFUSED, None
-    show(report, given.json, output)
-    return DONE, output
+    show(report, given.json)
+    return DONE, report.written
 
 
 def command_of(arguments: list[str]) -> tuple[str, Callable[[], int]]:

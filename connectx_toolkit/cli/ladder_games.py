@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from connectx.position import write_columns
-from connectx_toolkit.cli.analyse import print_lines, show_reviews
+from connectx_toolkit.cli.analyse import show_reviews
 from connectx_toolkit.cli.options import (
     Command,
     add_config,
@@ -195,7 +195,7 @@ def explore(options: argparse.Namespace) -> None:
     from connectx_toolkit.games.game import parse_moves
     from connectx_toolkit.games.review import name_in
     from connectx_toolkit.report.tables import played_table
-    from connectx_toolkit.system.table import console_for_tables
+    from connectx_toolkit.system.table import console_for_tables, print_parts
 
     geometry = Rules(options.config or {}).geometry
     moves = parse_moves(" ".join(options.moves), geometry, options.from_one)
@@ -213,19 +213,19 @@ def explore(options: argparse.Namespace) -> None:
     if not played:
         console.print(f"no game that fits went on from here: {after}")
     console.print(played_table(f"after {after}: {_to_move(position)}", position, played, scores))
-    print_lines(console, left_out_lines(database.left_out))
+    print_parts(left_out_lines(database.left_out), console)
 
 
 def _remove(path: Path, what: Sequence[str]) -> None:
     """Takes games out of the file; nothing of it if there is none of one of them."""
     from connectx_toolkit.games.database import GameDatabase
-    from connectx_toolkit.system.table import console_for_tables
+    from connectx_toolkit.system.table import print_parts
 
     with GameDatabase(path, create=False):  # else a file would be made
         pass
     with GameDatabase(path) as database:
         removed = database.remove(what)
-        print_lines(console_for_tables(), [f"{path}: {removed} games removed, {len(database)} in all"])
+        print_parts([f"{path}: {removed} games removed, {len(database)} in all"])
 
 
 def opened(options: argparse.Namespace) -> GameDatabase:
@@ -237,14 +237,14 @@ def opened(options: argparse.Namespace) -> GameDatabase:
     """
     from connectx_toolkit.games.adding import add_from, own_name
     from connectx_toolkit.games.database import GameDatabase
-    from connectx_toolkit.system.table import console_for_tables
+    from connectx_toolkit.system.table import print_parts
 
     left_out: list[str] = []
     if options.add:
         added = add_from(options.games, options.add, options.me or "")
         there = f", {added.known} {'copy' if added.known == 1 else 'copies'} left out" if added.known else ""
         line = f"{options.games}: {added.new} games added{there}, {added.whole} in all"
-        print_lines(console_for_tables(), [*added.taken, line])
+        print_parts([*added.taken, line])
         left_out = added.left_out
     database = GameDatabase(options.games, create=False, origin=options.origin)
     database.left_out += left_out
@@ -257,7 +257,7 @@ def opened(options: argparse.Namespace) -> GameDatabase:
         try:
             own_name(database, None)
         except ValueError as unclear:
-            print_lines(console_for_tables(), [f"whose games these are is not known yet: {unclear}"])
+            print_parts([f"whose games these are is not known yet: {unclear}"])
     return database
 
 
@@ -311,7 +311,7 @@ def scout_opponents(options: argparse.Namespace) -> None:
     from connectx_toolkit.games.adding import own_name
     from connectx_toolkit.games.review import name_in
     from connectx_toolkit.games.scout import against
-    from connectx_toolkit.system.table import console_for_tables
+    from connectx_toolkit.system.table import print_parts
 
     check_folder(options.html)
     with opened(options) as database:
@@ -329,8 +329,8 @@ def scout_opponents(options: argparse.Namespace) -> None:
         page = _show_report(_judged(by_opponent[name], me, name, options.time))
     if options.html:
         write_whole(options.html, page.encode())
-        print_lines(console_for_tables(), [f"page: {options.html}"])
-    print_lines(console_for_tables(), left_out_lines(database.left_out))
+        print_parts([f"page: {options.html}"])
+    print_parts(left_out_lines(database.left_out))
 
 
 def _show_table(by_opponent: Mapping[str, list[Game]], me: str, itself: int) -> str:
@@ -338,12 +338,12 @@ def _show_table(by_opponent: Mapping[str, list[Game]], me: str, itself: int) -> 
     from connectx_toolkit.games.scout import table
     from connectx_toolkit.report.pages import opponents_page
     from connectx_toolkit.report.scouting import opponents_table
-    from connectx_toolkit.system.table import console_for_tables
+    from connectx_toolkit.system.table import console_for_tables, print_parts
 
     found, console = opponents_table(me, table(by_opponent, me)), console_for_tables()
     console.print(found)
     notes = [f"left out: {itself} games of {me} against itself"] if itself else []
-    print_lines(console, notes)
+    print_parts(notes, console)
     return opponents_page(me, found, notes)
 
 
@@ -360,10 +360,10 @@ def _show_report(report: Report) -> str:
     from connectx_toolkit.games.review import SEATS
     from connectx_toolkit.report.pages import scout_page
     from connectx_toolkit.report.scouting import branches_tree, given_table, headline
-    from connectx_toolkit.system.table import console_for_tables
+    from connectx_toolkit.system.table import console_for_tables, print_parts
 
     console = console_for_tables()
-    print_lines(console, headline(report))
+    print_parts(headline(report), console)
     for seat, branches in enumerate(report.trees):
         if branches:
             console.print(branches_tree(f"\nthe first moves when you move {SEATS[seat]}", branches))

@@ -19,8 +19,8 @@ from importlib.util import find_spec
 from types import ModuleType
 
 from connectx_toolkit.cli.options import Command
-from connectx_toolkit.players.spec import our_agents
 from connectx_toolkit.system.console import COMMANDS, Parser, ProcessFailed, complain, in_a_line, missing_package
+from connectx_toolkit.system.files import our_agents
 from connectx_toolkit.system.foreign import NothingLeft
 
 DONE, FAILED, REFUSED, NOT_JUDGED, OUR_FAULT, STOPPED = 0, 1, 2, 3, 70, 130

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from connectx_toolkit.kaggle.rules import DEFAULTS, OVERAGE
-
-GAMES = Path("runs/games.sqlite")
+from connectx_toolkit.system.files import GAMES
 
 
 class Command(NamedTuple):

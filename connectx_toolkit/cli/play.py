@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import argparse
 import secrets
-from collections import Counter
-from collections.abc import Iterator, Sequence
-from math import inf
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from connectx_toolkit.cli.analyse import print_lines
+from connectx_toolkit import api
+from connectx_toolkit.api import PAIRS, SPRT_PAIRS, TOURNAMENT_PAIRS
 from connectx_toolkit.cli.options import (
     AGENTS,
     Command,
@@ -23,26 +21,12 @@ from connectx_toolkit.cli.options import (
     from_one,
     number,
 )
-from connectx_toolkit.cli.show import show_ladder
 from connectx_toolkit.kaggle.rules import Rules
-from connectx_toolkit.players.spec import AgentSpec
 from connectx_toolkit.system.cores import check_concurrency
-from connectx_toolkit.system.files import check_folder
-from connectx_toolkit.system.foreign import left_out_lines
 
 if TYPE_CHECKING:
-    from tqdm import tqdm
+    from connectx_toolkit.players.process import Setup
 
-    from connectx_toolkit.arena.match import Pool
-    from connectx_toolkit.arena.start_positions import Opening
-    from connectx_toolkit.games.database import GameDatabase
-    from connectx_toolkit.games.game import Game
-    from connectx_toolkit.games.match import Conditions, Match
-    from connectx_toolkit.players.process import Setup, Task
-    from connectx_toolkit.statistics.evidence import Evidence
-    from connectx_toolkit.statistics.intervals import Sprt
-
-PAIRS, SPRT_PAIRS = 50, 1000  # of a match: to play, and at most with --sprt
 STORED = "the games are stored; the same command goes on"
 
 
@@ -94,92 +78,6 @@ def rounds(options: argparse.Namespace) -> None:
         raise KeyboardInterrupt("games of --rounds are not stored; those of match are")
 
 
-class _Entry(NamedTuple):
-    """A match in the file of games: its number there, and the games that are played already."""
-
-    pair: tuple[AgentSpec, AgentSpec]
-    number: int
-    known: dict[int, Game]
-
-
-def _play(
-    pairs: Sequence[tuple[AgentSpec, AgentSpec]], options: argparse.Namespace, sprt: Sprt | None = None
-) -> Iterator[Match]:
-    """Plays those games of each two agents that the file of games does not have; yields the matches as they end."""
-    from connectx_toolkit.arena.match import open_pool
-    from connectx_toolkit.arena.start_positions import openings_for
-    from connectx_toolkit.games.database import GameDatabase
-    from connectx_toolkit.games.match import Conditions, conditions_here, other_conditions_line
-    from connectx_toolkit.system.console import progress
-    from connectx_toolkit.system.table import console_for_tables
-
-    setup = _setup(options, "fast")
-    openings = openings_for(setup.rules.geometry, options.openings, options.seed)
-    here, total = conditions_here(options.concurrency, options.scheduler), 2 * options.pairs
-    with GameDatabase(options.games) as database, open_pool(setup, options.concurrency, options.scheduler) as pool:
-        entries = []
-        for pair in pairs:
-            number = database.match_id(*pair, setup, openings, options.seed)
-            games = {index: game for index, game in database.match_games(number).items() if index < total}
-            entries.append(_Entry(pair, number, games))
-        if known := sum(len(entry.known) for entry in entries):
-            print(f"reused {known} of {len(entries) * total} games from {options.games}; --seed N plays new ones")
-            played = sum((database.conditions(entry.number, total) for entry in entries), Counter[Conditions]())
-            print_lines(console_for_tables(), other_conditions_line(played, here))
-        print_lines(console_for_tables(), left_out_lines(database.left_out))
-        pool.check(dict.fromkeys(spec for entry in entries if len(entry.known) < total for spec in entry.pair))
-        left = sum(total - len(entry.known) for entry in entries)
-        with progress(left, "game", delay=0 if sprt else 2) as bar:
-            run = _Run(database, here, setup, openings, options, sprt, pool, bar)
-            for entry in entries:
-                yield _play_entry(run, entry)
-
-
-class _Run(NamedTuple):
-    """What all matches of a run have in common."""
-
-    database: GameDatabase
-    here: Conditions
-    setup: Setup
-    openings: Sequence[Opening]
-    options: argparse.Namespace
-    sprt: Sprt | None
-    pool: Pool
-    bar: tqdm
-
-
-def _play_entry(run: _Run, entry: _Entry) -> Match:
-    """Plays a match when no other process is playing it; what it returns is what the file holds."""
-    from connectx_toolkit.arena.match import play_match
-    from connectx_toolkit.games.match import sprt_progress
-
-    def on_game(task: Task, game: Game) -> Game:
-        run.bar.update()
-        return run.database.add_played(entry.number, task, game, run.here)
-
-    def on_pair(evidence: Evidence) -> None:
-        if run.sprt:
-            run.bar.set_postfix_str(sprt_progress(run.sprt, evidence), refresh=False)
-
-    pairs, seed = run.options.pairs, run.options.seed
-    with run.database.turn(entry.number, 2 * pairs) as known:
-        run.bar.update(len(known) - len(entry.known))  # another process has played these meanwhile
-        return play_match(
-            *entry.pair, run.setup, run.openings, pairs, seed, sprt=run.sprt, known=known,
-            on_game=on_game, on_pair=on_pair, pool=run.pool,
-        )  # fmt: skip
-
-
-def _sprt(elos: Sequence[float] | None) -> Sprt | None:
-    from connectx_toolkit.statistics.intervals import Sprt
-
-    if elos is None:
-        return None
-    if not -inf < elos[0] < elos[1] < inf:
-        raise ValueError(f"--sprt takes two Elo differences, the lower one first, not {elos[0]:g} {elos[1]:g}")
-    return Sprt(*elos)
-
-
 def add_match(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=match)
     parser.description = "Plays pairs of games from balanced openings, each from both seats, and says who is stronger."
@@ -201,19 +99,18 @@ examples
     add_scheduler(parser)
 
 
+def _given(options: argparse.Namespace) -> dict[str, Any]:
+    """The options that match and tournament share, as the functions of ``api`` take them."""
+    names = ("pairs", "config", "overage", "seed", "openings", "games", "scheduler")
+    return {name: getattr(options, name) for name in names} | {"workers": options.concurrency}
+
+
 def match(options: argparse.Namespace) -> None:
     """Two agents, from balanced openings, with a verdict."""
-    from connectx_toolkit.games.match import lost_game_line, match_lines
-    from connectx_toolkit.players.spec import resolve
-    from connectx_toolkit.report.tables import match_table
-    from connectx_toolkit.system.table import console_for_tables
+    from connectx_toolkit.system.table import print_parts
 
-    sprt, console = _sprt(options.sprt), console_for_tables()
-    options.pairs = options.pairs or (SPRT_PAIRS if sprt else PAIRS)
-    (played,) = _play([(resolve(options.agent1), resolve(options.agent2))], options, sprt)
-    console.print(match_table(played))
-    for line in [*match_lines(played, sprt), *lost_game_line(played)]:
-        console.print(line, soft_wrap=True)
+    played = api.match(options.agent1, options.agent2, sprt=options.sprt, **_given(options))
+    print_parts(played.parts())
     if played.ending == "interrupted":
         raise KeyboardInterrupt(STORED)
 
@@ -234,7 +131,8 @@ examples
     )
     add_anchor(parser, "the last one")
     add_ladder(parser)
-    add_pairs(parser, 20, "number of pairs of games for every two agents (default: 20)")
+    help_text = f"number of pairs of games for every two agents (default: {TOURNAMENT_PAIRS})"
+    add_pairs(parser, TOURNAMENT_PAIRS, help_text)
     add_games(parser)
     add_setup(parser)
     add_scheduler(parser)
@@ -242,29 +140,12 @@ examples
 
 def tournament(options: argparse.Namespace) -> None:
     """Many agents, and a ladder of them."""
-    from connectx_toolkit.arena.schedule import pairings, participants
-    from connectx_toolkit.games.tournament import Tournament
-    from connectx_toolkit.system.console import beside_bars
-    from connectx_toolkit.system.table import console_for_tables
+    from connectx_toolkit.system.table import print_parts
 
-    specs = participants(options.agents)
-    anchor = options.anchor or specs[-1].label
-    if anchor not in [spec.label for spec in specs]:
-        raise ValueError(f"--anchor {anchor!r} is not one of the agents")
-    check_folder(options.ladder)
-    console, matches = console_for_tables(), []
-    for match in _play(pairings(specs, options.gauntlet), options):
-        matches.append(match)
-        tally = match.side(0).tally
-        line = f"{match.first.label} v {match.second.label}: won {tally.wins} drawn {tally.draws} lost {tally.losses}"
-        with beside_bars():
-            console.print(line)
-        if match.ending == "interrupted":
-            break
-    names = [(match.first.label, match.second.label) for match in matches]
-    is_whole = matches[-1].ending != "interrupted"
-    show_ladder(Tournament(matches, names), anchor, console, options.ladder if is_whole else None)
-    if not is_whole:
+    chosen = {name: getattr(options, name) for name in ("gauntlet", "anchor", "ladder")}
+    played = api.tournament(*options.agents, **chosen, **_given(options))
+    print_parts(played.parts())
+    if played.is_interrupted:
         raise KeyboardInterrupt(STORED)
 
 

@@ -8,11 +8,9 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from connectx_toolkit.cli.analyse import print_lines
 from connectx_toolkit.cli.options import (
     AGENTS,
     Command,
@@ -25,8 +23,8 @@ from connectx_toolkit.cli.options import (
     add_overage,
 )
 from connectx_toolkit.kaggle.rules import Rules
-from connectx_toolkit.players.spec import entry_of, kilobytes, our_agents
-from connectx_toolkit.system.files import check_folder, write_whole
+from connectx_toolkit.players.spec import entry_of, kilobytes
+from connectx_toolkit.system.files import check_folder, our_agents, write_whole
 from connectx_toolkit.system.foreign import NothingLeft, left_out_lines
 
 if TYPE_CHECKING:
@@ -72,40 +70,8 @@ def list_agents(options: argparse.Namespace) -> None:
 
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from connectx_toolkit.games.analysis import JudgedMove
-    from connectx_toolkit.games.tournament import Group, Standing, Tournament
-
-
-def show_ladder(
-    tournament: Tournament, anchor: str, console: Console, stem: Path | None, edited: Collection[str] = ()
-) -> list[Standing]:
-    """Prints the ladder and the crosstable; writes the ladder to files too if ``stem`` is given.
-
-    Agents that no games connect with the anchor have no place on it, and are named. ``edited``: those that are one of
-    several versions of an agent.
-    """
-    from connectx_toolkit.report.ladder import write_ladder
-    from connectx_toolkit.report.tables import cross_table, ladder_table
-
-    parts = tournament.components()
-    part = next((names for names in parts if anchor in names), set[str]())
-    if part and (left_out := sorted(set[str]().union(*parts) - part)):
-        why = "; edited versions of a file count as different agents" if set(edited) & {*left_out, anchor} else ""
-        line = f"left out, as no games connect them with {anchor}: {', '.join(left_out)}{why}"
-        console.print(line, highlight=False, soft_wrap=True)
-        tournament = tournament.among(part)
-    try:
-        ladder = tournament.ladder(anchor)
-    except ValueError as problem:
-        console.print(f"no ladder: {problem}", highlight=False)
-        return []
-    console.print(ladder_table(ladder, anchor))
-    console.print(cross_table(tournament, [line.name for line in ladder]))
-    if stem is not None:
-        write_ladder(stem, ladder, anchor)
-    return ladder
+    from connectx_toolkit.games.tournament import Group, Tournament
 
 
 def add_report(parser: argparse.ArgumentParser) -> None:
@@ -134,10 +100,11 @@ examples
 def report(options: argparse.Namespace) -> None:
     from connectx_toolkit.games.database import GameDatabase
     from connectx_toolkit.games.match import other_conditions_line
-    from connectx_toolkit.games.tournament import groups
+    from connectx_toolkit.games.tournament import groups, ladder_parts
+    from connectx_toolkit.report.ladder import write_ladder
     from connectx_toolkit.report.pages import group_html, results_page
     from connectx_toolkit.report.tables import TOO_LARGE
-    from connectx_toolkit.system.table import console_for_tables
+    from connectx_toolkit.system.table import console_for_tables, print_parts
 
     check_folder(options.html)
     check_folder(options.ladder)
@@ -156,8 +123,11 @@ def report(options: argparse.Namespace) -> None:
     for group in found:
         anchor = options.anchor or _anchor_of(group.tournament)
         console.print(f"\n{group.title}", highlight=False)
-        print_lines(console, other_conditions_line(group.conditions))
-        ladder = show_ladder(group.tournament, anchor, console, options.ladder, group.edited)
+        print_parts(other_conditions_line(group.conditions), console)
+        parts, ladder = ladder_parts(group.tournament, anchor, group.edited)
+        print_parts(parts, console)
+        if options.ladder and ladder:
+            write_ladder(options.ladder, ladder, anchor)
         if options.html:
             by_agent, games = _judged_games(group, options)
             if options.judge and not Rules(group.config).geometry.fits_word:
@@ -168,7 +138,7 @@ def report(options: argparse.Namespace) -> None:
         write_whole(options.html, results_page(sections, entries).encode())
     for title in unsolvable:
         console.print(f"not judged: {title} ({TOO_LARGE})", highlight=False, soft_wrap=True)
-    print_lines(console, left_out_lines(database.left_out))
+    print_parts(left_out_lines(database.left_out), console)
 
 
 def _anchor_of(tournament: Tournament) -> str:

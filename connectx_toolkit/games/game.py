@@ -11,7 +11,7 @@ from typing import Any
 
 from connectx.position import STANDARD, Geometry, Position, has_line, parse_columns, write_columns
 from connectx_toolkit.kaggle.rules import DEFAULTS, OVERAGE, STATUS_OF, Fault
-from connectx_toolkit.system.console import as_typed
+from connectx_toolkit.system.console import as_typed, at_python
 from connectx_toolkit.system.foreign import shown
 
 SEATS = ("moving first", "moving second")
@@ -178,7 +178,9 @@ class Game:
 
     @property
     def command(self) -> str:
-        """The command line that analyses the game."""
+        """The command line that analyses the game; where Python is typed, the call that does so on 7x6."""
+        if at_python() and self.geometry == STANDARD:
+            return f'analyse("{write_columns(self.moves)}"{f", from_ply={self.opening}" if self.opening else ""})'
         command = as_typed(f"python evaluate.py analyse {write_columns(self.moves)}")
         if self.opening:
             command += f" --opening {self.opening}"

@@ -5,12 +5,11 @@ these is part of what a match asks for, so that all its games count. But each ch
 So the commands say which games were played under other conditions.
 """
 
-import html
 import json
 import os
 import platform
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import isfinite, log10
 from pathlib import Path
@@ -35,6 +34,9 @@ from connectx_toolkit.statistics.ratings import difference
 from connectx_toolkit.system import foreign
 from connectx_toolkit.system.console import as_typed, plural
 from connectx_toolkit.system.files import version_of
+from connectx_toolkit.system.table import Column, Part, Shown, Table
+
+__all__ = ["Match"]
 
 PACKAGES = ("numpy", "numba", "torch", "kaggle-environments")
 ABSENT = "absent"  # what version_of says of a package that is not installed
@@ -142,7 +144,7 @@ class Side(NamedTuple):
 
 
 @dataclass(repr=False)
-class Match:
+class Match(Shown):
     """The games of two agents.
 
     Games 2k and 2k + 1 are a pair with the same opening: the first agent moves first in 2k, the second in 2k + 1. In
@@ -155,6 +157,7 @@ class Match:
     ending: str = ""  # why there are fewer games than asked for: "sprt", "copies" or "interrupted"
     seed: int | None = None  # pass it to play the same games again
     fixed: int | None = None  # number of games asked for, if all are played whatever their results
+    sprt: Sprt | None = None  # that ends it
 
     @property
     def names(self) -> tuple[str, str]:
@@ -232,7 +235,7 @@ class Match:
     def lost(self, agent: str | Callable | int) -> list[Game]:
         """The games that an agent lost, in order, including losses by a fault.
 
-        ``evaluate.analyse``, or the command line in a game's ``command``, shows the move that lost it.
+        ``analyse``, or the command in a game's ``command``, shows the move that lost it.
 
         Args:
             agent: its name, with or without folder, ending or module; or the callable, or 1 or 2.
@@ -240,31 +243,46 @@ class Match:
         Raises:
             ValueError: it is neither of the two agents, or both have this name.
         """
-        name, specs = resolve(agent) if callable(agent) else agent, (self.first, self.second)
-        found = [n for n, spec in enumerate(specs) if name in (n + 1, spec, spec.label, _short_name(spec))]
+        name, specs = resolve(agent).target if callable(agent) else agent, (self.first, self.second)
+        found = [n for n, spec in enumerate(specs) if name in (n + 1, spec, spec.target, spec.label, _short_name(spec))]
         if len(found) != 1:
             labels = f"1 for {specs[0].label!r}, 2 for {specs[1].label!r}"
             raise ValueError(f"expected one agent by its name, or {labels}, not {agent!r}")
         games = sorted(self.games.items())
         return [self.shown(number) for number, game in games if not _points(game, found[0] ^ number % 2)]
 
-    def __repr__(self) -> str:
-        """The results in total and by seat, in a line."""
-        counts, played = "{} won, {} drawn, {} lost".format, len(self.games)
-        stopped = f"stopped after {played} of {self.fixed} games. " if self.fixed and played < self.fixed else ""
-        counted = ", forfeits counted as losses" if any(self.forfeits) else ""
-        seats = "; ".join(f"{name} {counts(*self.side(0, seat).tally)}" for seat, name in enumerate(SEATS))
-        return f"{stopped}{' v '.join(self.names)}{counted}: {counts(*self.side(0).tally)} ({seats})"
+    def parts(self) -> list[Part]:
+        """The table; of a match without a fixed number of games, what they prove as well."""
+        return [match_table(self), *([] if self.fixed else [*match_lines(self), *lost_game_line(self)])]
 
-    def _repr_html_(self) -> str:
-        """For notebooks: the results by seat."""
-        rows = ["<tr><th>agent</th><th></th><th>won</th><th>drawn</th><th>lost</th><th>forfeits</th></tr>"]
-        for agent, name in enumerate(self.names):
-            for seat, words in ((None, "both"), *enumerate(SEATS)):
-                side = self.side(agent, seat)
-                cells = [html.escape(name) if seat is None else "", words, *map(str, side.tally), str(side.forfeits)]
-                rows.append(f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>")
-        return f"<table>{''.join(rows)}</table>"
+
+three_digits = "{:.3f}".format
+MATCH = (  # of rows (agent, seat, side)
+    Column("agent"),
+    Column("seat"),
+    Column("won", lambda row: row[2].tally.wins),
+    Column("drawn", lambda row: row[2].tally.draws),
+    Column("lost", lambda row: row[2].tally.losses),
+    Column("forfeits", lambda row: row[2].forfeits),
+    Column("load s", lambda row: max(row[2].load_seconds, default=None), three_digits),
+    Column("mean s", lambda row: _mean(row[2].move_seconds), three_digits),
+    Column("worst s", lambda row: max(row[2].move_seconds, default=0.0), three_digits),
+    Column("overage s", lambda row: row[2].overage_used, three_digits),
+    Column("faults", lambda row: kinds(row[2].faults)),
+)
+
+
+def _mean(seconds: Sequence[float]) -> float:
+    return sum(seconds) / max(len(seconds), 1)
+
+
+def match_table(match: Match) -> Table:
+    """Both agents, together and by seat: results, faults by kind, longest load, times without it, overage."""
+    rows: list[tuple[str, str, Side]] = []
+    for agent, name in enumerate(match.names):
+        rows.append((name, "both", match.side(agent)))
+        rows += [("", seat_name, match.side(agent, seat)) for seat, seat_name in enumerate(SEATS)]
+    return Table(f"{' v '.join(match.names)}: {len(match.games)} games", MATCH, rows)
 
 
 def _short_name(spec: AgentSpec) -> str:
@@ -305,7 +323,7 @@ def kinds(faults: Counter) -> str:
     return ", ".join(f"{count} {kind}" for kind, count in faults.most_common())
 
 
-def match_lines(match: Match, sprt: Sprt | None = None) -> list[str]:
+def match_lines(match: Match) -> list[str]:
     """What the pairs prove: Elo with its interval, the pairs' results, the SPRT, and the verdict in plain words."""
     evidence, lines = match.evidence, fault_lines(match)
     if not evidence.pairs:
@@ -317,9 +335,9 @@ def match_lines(match: Match, sprt: Sprt | None = None) -> list[str]:
             f"stopped: the last {COPIES} pairs repeat earlier ones, so both agents play without chance and the "
             "openings are used up; add openings for more evidence"
         )
-    if sprt:
-        lines.append(sprt_words(sprt, evidence))
-    return [*lines, verdict(evidence, *match.names, sprt), *forfeits_line(match)]
+    if match.sprt:
+        lines.append(sprt_words(match.sprt, evidence))
+    return [*lines, verdict(evidence, *match.names, match.sprt), *forfeits_line(match)]
 
 
 def course_lines(match: Match) -> list[str]:
@@ -329,16 +347,25 @@ def course_lines(match: Match) -> list[str]:
     return [*lines, "", summary(match), *fault_lines(match), *forfeits_line(match), *lost_game_line(match)]
 
 
+def totals(match: Match) -> str:
+    """The results in total and by seat, in a line."""
+    counts, played = "{} won, {} drawn, {} lost".format, len(match.games)
+    stopped = f"stopped after {played} of {match.fixed} games. " if match.fixed and played < match.fixed else ""
+    counted = ", forfeits counted as losses" if any(match.forfeits) else ""
+    seats = "; ".join(f"{name} {counts(*match.side(0, seat).tally)}" for seat, name in enumerate(SEATS))
+    return f"{stopped}{' v '.join(match.names)}{counted}: {counts(*match.side(0).tally)} ({seats})"
+
+
 def summary(match: Match) -> str:
     """One line: the results in total and by seat, the interval, and which agent is stronger. A forfeit is a loss."""
     evidence, is_whole = match.evidence, len(match.games) == match.fixed
     if not evidence.pairs:
-        return f"{match}. There is not a game in either seat yet: no result"
+        return f"{totals(match)}. There is not a game in either seat yet: no result"
     result = estimate(evidence.counts) if is_whole else anytime(evidence.counts)
     if evidence.distinct < FEWEST_PAIRS and not result.is_proof:
-        return f"{match}. {_few_words(evidence, len(match.games))}"
+        return f"{totals(match)}. {_few_words(evidence, len(match.games))}"
     shown = interval(result, AS_AGREED if is_whole else ANY_TIME)
-    return f"{match}. {shown}; {verdict(evidence, *match.names, result=result)}"
+    return f"{totals(match)}. {shown}; {verdict(evidence, *match.names, result=result)}"
 
 
 def _few_words(evidence: Evidence, games: int) -> str:

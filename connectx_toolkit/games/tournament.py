@@ -2,7 +2,7 @@
 
 import sqlite3
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,6 +18,9 @@ from connectx_toolkit.statistics.evidence import Evidence
 from connectx_toolkit.statistics.intervals import mean_and_variance
 from connectx_toolkit.statistics.ratings import Rating, connected, ratings
 from connectx_toolkit.system.foreign import NothingLeft, from_json, integer, noting, text
+from connectx_toolkit.system.table import Column, Part, Shown, Table
+
+__all__ = ["Tournament"]
 
 
 class Standing(NamedTuple):
@@ -32,12 +35,31 @@ class Standing(NamedTuple):
     worst_seconds: float  # its longest move or load
 
 
-@dataclass
-class Tournament:
-    """Matches between named agents. ``names``: of the first and second agent of each match."""
+@dataclass(repr=False)
+class Tournament(Shown):
+    """Matches between named agents.
+
+    Attributes:
+        names: of the first and second agent of each match.
+        anchor: the agent whose Elo is 0 where the ladder is shown; None: the last one.
+    """
 
     matches: list[Match]
     names: list[tuple[str, str]]
+    anchor: str | None = None
+
+    def parts(self) -> list[Part]:
+        """The ladder and the crosstable of all whom games connect with the anchor."""
+        return ladder_parts(self, self.anchor or self.names[-1][1])[0]
+
+    def standings(self) -> list[Standing]:
+        """The lines of that ladder; none if there is none."""
+        return ladder_parts(self, self.anchor or self.names[-1][1])[1]
+
+    @property
+    def is_interrupted(self) -> bool:
+        """Whether it was stopped before its last game; what is missing is played when it is asked for again."""
+        return bool(self.matches) and self.matches[-1].ending == "interrupted"
 
     def evidence(self) -> dict[tuple[str, str], Evidence]:
         """The evidence on each two agents that met, each two once, from the side of the first in the key."""
@@ -68,7 +90,7 @@ class Tournament:
     def among(self, names: set[str]) -> "Tournament":
         """The matches between these agents only."""
         kept = [index for index, pair in enumerate(self.names) if names >= set(pair)]
-        return Tournament([self.matches[index] for index in kept], [self.names[index] for index in kept])
+        return replace(self, matches=[self.matches[i] for i in kept], names=[self.names[i] for i in kept])
 
     def ladder(self, anchor: str, anchor_elo: float = 0.0) -> list[Standing]:
         """The agents by rating, best first. Raises ValueError as ``ratings.ratings`` does."""
@@ -87,6 +109,61 @@ class Tournament:
                     worst = max(worst, *side.move_seconds, *side.load_seconds, 0.0)
         as_first, as_second = (p / max(g, 1) for p, g in zip(points, games, strict=True))
         return Standing(name, rating, sum(points) / sum(games), as_first, as_second, forfeits, worst)
+
+
+PROVEN = {True: "proven", False: "too early to tell"}
+two_digits, whole, percent = "{:.2f}".format, "{:.0f}".format, "{:.1%}".format
+LADDER = (  # of rows (place, standing)
+    Column(""),
+    Column("agent", lambda row: row[1].name, classes="name"),
+    Column("Elo", lambda row: row[1].rating.elo, whole),
+    Column("95% interval", lambda row: row[1].rating, lambda rating: f"{rating.low:.0f} to {rating.high:.0f}",
+           help="of the difference to the mean of all agents", align="right"),
+    Column("stronger than next", lambda row: row[1].rating.above_next, PROVEN.__getitem__,
+           help="proven with at most 5% of ladders wrong anywhere", align="right"),
+    Column("games", lambda row: row[1].rating.games),
+    Column("points", lambda row: row[1].score, percent),
+    Column("as first", lambda row: row[1].as_first, percent, shade=float),
+    Column("as second", lambda row: row[1].as_second, percent, shade=float),
+    Column("forfeits", lambda row: row[1].forfeits),
+    Column("worst s", lambda row: row[1].worst_seconds, two_digits),
+)  # fmt: skip
+
+
+def ladder_table(standings: Sequence[Standing], anchor: str) -> Table:
+    """The ladder: agents by Elo, whether each is proven stronger than the next, its points, also by seat."""
+    elo = next(line.rating.elo for line in standings if line.name == anchor)
+    note = "both hold however often you look"
+    return Table(f"Elo, {anchor} = {elo:g}", LADDER, enumerate(standings, 1), note)
+
+
+def cross_table(tournament: Tournament, names: Sequence[str]) -> Table:
+    """Share of the points of the agent on the left against the one above, in per cent."""
+    shares = {pair: share for pair, (share, _) in tournament.crosstable().items()}
+    rows = [(f"{n} {name}", *(shares.get((name, other)) for other in names)) for n, name in enumerate(names, 1)]
+    against = (Column(str(n), show=lambda share: f"{100 * share:.0f}", shade=float) for n in range(1, len(names) + 1))
+    return Table("points against each, %", (Column("agent", classes="name"), *against), rows)
+
+
+def ladder_parts(
+    tournament: Tournament, anchor: str, edited: Collection[str] = ()
+) -> tuple[list[Part], list[Standing]]:
+    """The ladder and the crosstable, to be shown, and the ladder's lines.
+
+    Agents that no games connect with the anchor have no place on it, and are named. ``edited``: those that are one of
+    several versions of an agent.
+    """
+    components, found = tournament.components(), list[Part]()
+    part = next((names for names in components if anchor in names), set[str]())
+    if part and (left_out := sorted(set[str]().union(*components) - part)):
+        why = "; edited versions of a file count as different agents" if set(edited) & {*left_out, anchor} else ""
+        found.append(f"left out, as no games connect them with {anchor}: {', '.join(left_out)}{why}")
+        tournament = tournament.among(part)
+    try:
+        ladder = tournament.ladder(anchor)
+    except ValueError as problem:
+        return [*found, f"no ladder: {problem}"], []
+    return [*found, ladder_table(ladder, anchor), cross_table(tournament, [line.name for line in ladder])], ladder
 
 
 class StoredMatch(NamedTuple):

@@ -25,7 +25,9 @@ BY_NAME = (  # what has no content that a move depends on, or none of its own: s
     types.MemberDescriptorType, io.IOBase, logging.Logger, logging.Handler, random.Random,
 )  # fmt: skip
 LOCKS = ("_thread", "threading", "weakref")  # nor has what these define
-UNSEEN = ("__dict__", "__weakref__", "__doc__", "__module__", "__annotations__", "__firstlineno__", "__static_attributes__")
+UNSEEN = (  # attributes of a class
+    "__dict__", "__weakref__", "__doc__", "__module__", "__annotations__", "__firstlineno__", "__static_attributes__",
+)  # fmt: skip
 MOST_VALUES = 1_000_000
 Sources = Callable[[str | None], Iterable[Path] | None]
 

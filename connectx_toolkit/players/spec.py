@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from connectx_toolkit.kaggle.agent_file import load_agent
-from connectx_toolkit.system.files import AGENTS
+from connectx_toolkit.system.files import AGENTS, our_agents
 
 SUFFIXES = (".tar.gz", ".tgz")  # of files that are archives
 WRAP = "wrap it in a function agent(obs, config) that returns a column"
@@ -93,12 +93,12 @@ def told_apart(specs: Iterable[AgentSpec]) -> list[AgentSpec]:
     Those of one place, such as closures, are counted: "agent In[3], 2".
     """
     found = list(specs)
-    labels = {spec: spec.label for spec in found}
-    for more in (_place, lambda spec: f", {1 + list(labels).index(spec)}"):
-        counts = Counter(labels.values())
-        shared = [spec for spec in labels if spec.kind == "callable" and counts[labels[spec]] > 1]
-        labels |= {spec: f"{labels[spec]}{more(spec)}" for spec in shared}
-    return [spec._replace(label=labels[spec]) for spec in found]
+    unique = list(dict.fromkeys(found))
+    names = {spec: spec.label for spec in unique}
+    for word in (_place, lambda spec: f", {1 + unique.index(spec)}"):
+        counts = Counter(names.values())
+        names |= {s: f"{names[s]}{word(s)}" for s in unique if s.kind == "callable" and counts[names[s]] > 1}
+    return [spec._replace(label=names[spec]) for spec in found]
 
 
 def _place(spec: AgentSpec) -> str:
@@ -168,11 +168,6 @@ def parse_agent_name(text: str) -> AgentName | None:
     if percent and float(percent) > 100:
         raise ValueError(f"{text!r}: the share of random moves should be 0 to 100, not {percent}")
     return AgentName(base, int(depth) if depth else None, float(percent) if percent else None)
-
-
-def our_agents() -> list[str]:
-    """The names in agents/, sorted."""
-    return sorted(path.stem for path in AGENTS.glob("*.py") if not path.stem.startswith("_"))
 
 
 class Entry(NamedTuple):

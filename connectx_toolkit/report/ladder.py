@@ -5,9 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from connectx_toolkit.games.tournament import Standing
+from connectx_toolkit.games.tournament import Standing, ladder_table
 from connectx_toolkit.report.charts import COLOURS, WIDTH, Axis, chart, dot, line, room_for, text
-from connectx_toolkit.report.tables import ladder_table
 from connectx_toolkit.system.files import AGENTS, write_whole
 
 PUBLISHED = AGENTS / "ladder.json"  # evaluate.py tournament ... --ladder agents/ladder

@@ -17,12 +17,12 @@ from connectx_toolkit.games.analysis import JudgedMove, accuracy, judge
 from connectx_toolkit.games.game import Game
 from connectx_toolkit.games.review import SEATS, Review
 from connectx_toolkit.games.scout import Line, Report
-from connectx_toolkit.games.tournament import Standing, Tournament
+from connectx_toolkit.games.tournament import Standing, Tournament, cross_table, ladder_table
 from connectx_toolkit.report.charts import line_chart
 from connectx_toolkit.report.ladder import ladder_chart
 from connectx_toolkit.report.scouting import beats, branches_html, given_table, line_end, line_game
 from connectx_toolkit.report.scouting import headline as headline_of
-from connectx_toolkit.report.tables import cross_table, ending_words, games_table, ladder_table
+from connectx_toolkit.report.tables import ending_words, games_table
 from connectx_toolkit.system.table import Table
 
 LATEST = 20  # games on an opponent's page

@@ -3,9 +3,10 @@
 Of single games they tell where each one turned, and how good its moves were.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from operator import attrgetter
 from pathlib import Path
+from typing import NamedTuple
 
 from connectx.exact import has_openings
 from connectx.position import STANDARD, Geometry, Position, plies_to_end, write_columns
@@ -23,81 +24,19 @@ from connectx_toolkit.games.analysis import (
 )
 from connectx_toolkit.games.database import Played
 from connectx_toolkit.games.game import SEATS, Game, is_columns, parse_game
-from connectx_toolkit.games.match import Match, Side, kinds
 from connectx_toolkit.games.replay import replays_of
 from connectx_toolkit.games.review import RESULTS, Review
 from connectx_toolkit.games.review import SEATS as SEAT
 from connectx_toolkit.games.schema import is_database
-from connectx_toolkit.games.tournament import Standing, Tournament, grouped_games
+from connectx_toolkit.games.tournament import grouped_games
 from connectx_toolkit.system.console import progress
 from connectx_toolkit.system.foreign import left_out_lines
-from connectx_toolkit.system.table import Column, Table, console_for_tables
+from connectx_toolkit.system.table import Column, Part, Shown, Table, print_parts
+
+__all__ = ["Analysis", "Judged"]
 
 NAMED = 3  # players of a move that are named
-three_digits, two_digits, whole, percent = "{:.3f}".format, "{:.2f}".format, "{:.0f}".format, "{:.1%}".format
-
-
-# A match and a tournament
-
-MATCH = (  # of rows (agent, seat, side)
-    Column("agent"),
-    Column("seat"),
-    Column("won", lambda row: row[2].tally.wins),
-    Column("drawn", lambda row: row[2].tally.draws),
-    Column("lost", lambda row: row[2].tally.losses),
-    Column("forfeits", lambda row: row[2].forfeits),
-    Column("load s", lambda row: max(row[2].load_seconds, default=None), three_digits),
-    Column("mean s", lambda row: _mean(row[2].move_seconds), three_digits),
-    Column("worst s", lambda row: max(row[2].move_seconds, default=0.0), three_digits),
-    Column("overage s", lambda row: row[2].overage_used, three_digits),
-    Column("faults", lambda row: kinds(row[2].faults)),
-)
-
-
-def _mean(seconds: Sequence[float]) -> float:
-    return sum(seconds) / max(len(seconds), 1)
-
-
-def match_table(match: Match) -> Table:
-    """Both agents, together and by seat: results, faults by kind, longest load, times without it, overage."""
-    rows: list[tuple[str, str, Side]] = []
-    for agent, spec in enumerate((match.first, match.second)):
-        rows.append((spec.label, "both", match.side(agent)))
-        rows += [("", name, match.side(agent, seat)) for seat, name in enumerate(SEATS)]
-    return Table(f"{match.first.label} v {match.second.label}: {len(match.games)} games", MATCH, rows)
-
-
-PROVEN = {True: "proven", False: "too early to tell"}
-LADDER = (  # of rows (place, standing)
-    Column(""),
-    Column("agent", lambda row: row[1].name, classes="name"),
-    Column("Elo", lambda row: row[1].rating.elo, whole),
-    Column("95% interval", lambda row: row[1].rating, lambda rating: f"{rating.low:.0f} to {rating.high:.0f}",
-           help="of the difference to the mean of all agents", align="right"),
-    Column("stronger than next", lambda row: row[1].rating.above_next, PROVEN.__getitem__,
-           help="proven with at most 5% of ladders wrong anywhere", align="right"),
-    Column("games", lambda row: row[1].rating.games),
-    Column("points", lambda row: row[1].score, percent),
-    Column("as first", lambda row: row[1].as_first, percent, shade=float),
-    Column("as second", lambda row: row[1].as_second, percent, shade=float),
-    Column("forfeits", lambda row: row[1].forfeits),
-    Column("worst s", lambda row: row[1].worst_seconds, two_digits),
-)  # fmt: skip
-
-
-def ladder_table(standings: Sequence[Standing], anchor: str) -> Table:
-    """The ladder: agents by Elo, whether each is proven stronger than the next, its points, also by seat."""
-    elo = next(line.rating.elo for line in standings if line.name == anchor)
-    note = "both hold however often you look"
-    return Table(f"Elo, {anchor} = {elo:g}", LADDER, enumerate(standings, 1), note)
-
-
-def cross_table(tournament: Tournament, names: Sequence[str]) -> Table:
-    """Share of the points of the agent on the left against the one above, in per cent."""
-    shares = {pair: share for pair, (share, _) in tournament.crosstable().items()}
-    rows = [(f"{n} {name}", *(shares.get((name, other)) for other in names)) for n, name in enumerate(names, 1)]
-    against = (Column(str(n), show=lambda share: f"{100 * share:.0f}", shade=float) for n in range(1, len(names) + 1))
-    return Table("points against each, %", (Column("agent", classes="name"), *against), rows)
+percent = "{:.1%}".format
 
 
 # The moves of games
@@ -330,31 +269,68 @@ STONES = ".XO"  # empty, who moves first, who moves second
 LONG_BEFORE = 8  # plies: one position of fewer stones can take the solver longer than anyone waits without a word
 
 
-def show_games(games: Sequence[Game], from_ply: int | None = None, seconds: float = GAME_SECONDS) -> None:
-    """Prints where each game turned, and how good the moves were; of a single game every move.
+class Judged(NamedTuple):
+    """A game with its judged moves."""
 
-    Of a single game, what a search of a few plies proves is told of the moves that are not solved.
+    game: Game
+    moves: list[JudgedMove]  # those that could be solved in time, and of a game alone what short searches prove
+    from_ply: int  # the first ply that was judged
+    is_alone: bool  # then every move is shown, else where the game turned
+
+    @property
+    def mistakes(self) -> list[JudgedMove]:
+        """The moves that gave a result away."""
+        return mistakes(self.moves)
+
+    def parts(self) -> list[Part]:
+        game, found = self.game, list[Part]()
+        if self.is_alone and self.from_ply < len(game.moves):
+            found += [moves_table(game, self.moves), *_boards(game, self.mistakes)]
+        words = game_summary(game, self.moves, self.from_ply)
+        return [*found, f"{game.names[0]} v {game.names[1]}, {write_columns(game.moves)}: {words}"]
+
+
+class Analysis(Shown):
+    """Judged games, in the order in which they were given: where each turned, and how good the moves were."""
+
+    def __init__(self, games: list[Judged]):
+        self.games = games
+
+    def accuracy(self) -> list[Table]:
+        """Good and perfect move rates by agent, if a move was judged."""
+        by_agent: dict[str, list[JudgedMove]] = {}
+        for game, moves, *_ in self.games:
+            for move in moves:
+                by_agent.setdefault(game.names[move.seat], []).append(move)
+        return [accuracy_table(by_agent)] if by_agent else []
+
+    def parts(self) -> list[Part]:
+        return [*(part for one in self.games for part in one.parts()), *self.accuracy()]
+
+
+def analysed(games: Sequence[Game], from_ply: int | None = None, seconds: float = GAME_SECONDS) -> Iterator[Judged]:
+    """Judges the moves of games, one game after the other; of one alone by short searches, too, where it isn't solved.
 
     Args:
         from_ply: the first ply to judge; moves of an opening are never judged. None: ``first_judged``.
-        seconds: time limit per game; moves left unsolved are marked.
+        seconds: time limit per game.
     """
-    console = console_for_tables()
-    by_agent: dict[str, list[JudgedMove]] = {}
+    is_alone = len(games) == 1
     for game in games:
         start = first_judged(game, from_ply)
         moves = judged(game, start, seconds)
-        for move in moves:
-            by_agent.setdefault(game.names[move.seat], []).append(move)
-        if len(games) == 1 and start < len(game.moves):
+        if is_alone and start < len(game.moves):
             moves = _with_short_proofs(game, start, moves)
-            console.print(moves_table(game, moves))
-            for line in _boards(game, mistakes(moves)):
-                console.print(line, highlight=False, markup=False)
-        line = f"{game.names[0]} v {game.names[1]}, {write_columns(game.moves)}: "
-        console.print(line + game_summary(game, moves, start), highlight=False, markup=False, soft_wrap=True)
-    if by_agent:
-        console.print(accuracy_table(by_agent))
+        yield Judged(game, moves, start, is_alone)
+
+
+def show_games(games: Sequence[Game], from_ply: int | None = None, seconds: float = GAME_SECONDS) -> None:
+    """Prints an analysis while it is made; the arguments are those of ``analysed``."""
+    found = Analysis([])
+    for one in analysed(games, from_ply, seconds):
+        found.games.append(one)
+        print_parts(one.parts())
+    print_parts(found.accuracy())
 
 
 def judged(game: Game, start: int, seconds: float) -> list[JudgedMove]:
@@ -438,8 +414,7 @@ def games_of(what: str, games: int = LISTED) -> list[Game]:
         return [parse_game(what, STANDARD)]
     left_out: list[str] = []
     found = games_in(Path(what), left_out, games)
-    for line in left_out_lines(left_out):
-        console_for_tables().print(line, soft_wrap=True)
+    print_parts(left_out_lines(left_out))
     return found
 
 

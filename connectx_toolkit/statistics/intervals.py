@@ -253,3 +253,13 @@ class Sprt(NamedTuple):
         """ "H0" or "H1", or None while neither is accepted."""
         llr, (lower, upper) = self.llr(counts), self.bounds
         return "H1" if llr >= upper else "H0" if llr <= lower else None
+
+
+def sprt_of(elos: Sequence[float] | None) -> Sprt | None:
+    """The test of two Elo differences; None of None. Raises ValueError unless they are finite, the lower one first."""
+    if elos is None:
+        return None
+    low, high = elos
+    if not -math.inf < low < high < math.inf:
+        raise ValueError(f"--sprt takes two Elo differences, the lower one first, not {low:g} {high:g}")
+    return Sprt(low, high)

@@ -63,7 +63,7 @@ CALLS = {  # of connectx_toolkit, by the command that does the same
     "train.py adopt": "adopt",
 }  # fmt: skip
 CALLABLE = re.compile(rf"(?:python )?\b(?:{'|'.join(map(re.escape, CALLS))})(?![\w.])")
-OPTION = re.compile(r"(?<![\w-])--([a-z]+(?:-[a-z]+)*)[ =]?")
+OPTION = re.compile(r"(?<![\w-])--([a-z]+(?:-[a-z]+)*)([ =](?=[A-Z0-9\"']))?")  # and whether a value follows
 KEYWORDS = {"time": "seconds", "bank": "overage", "concurrency": "workers"}  # of functions, by the option
 
 
@@ -75,6 +75,11 @@ def complain(script: str, *lines: str) -> None:
     """Prints to stderr what went wrong in a script, line by line; what a terminal would obey is shown as escapes."""
     for line in lines:
         print(shown(as_typed(f"{script}: {line}"), None), file=sys.stderr)
+
+
+def tell(line: str) -> None:
+    """Prints a line of progress to stderr; long steps print one every few seconds."""
+    print(as_typed(line), file=sys.stderr, flush=True)
 
 
 def as_typed(text: str) -> str:
@@ -98,9 +103,11 @@ def typed(command: str, call: str) -> str:
 
 
 def _keyword(option: re.Match) -> str:
-    """ "seed=" of "--seed ", "machine_code=False" of "--no-machine-code"."""
+    """ "seed=" of "--seed " before a value, "seed" elsewhere, "machine_code=False" of "--no-machine-code"."""
     name = option[1].replace("-", "_")
-    return f"{name.removeprefix('no_')}=False" if name.startswith("no_") else f"{KEYWORDS.get(name, name)}="
+    if name == "no_machine_code":
+        return "machine_code=False"
+    return f"{KEYWORDS.get(name, name)}{'=' * bool(option[2])}"
 
 
 def plural(noun: str, count: int) -> str:

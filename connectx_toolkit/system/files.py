@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 Content = TypeVar("Content")
 
 RUNS = Path("runs")
+GAMES = RUNS / "games.sqlite"  # unless another file of games is named
 OTHER_PLACE = "choose another folder"
 WORDS = {
     errno.ENOSPC: "no space left on the disk; free some, or choose another folder",
@@ -234,6 +235,11 @@ IS_CHECKOUT = (ROOT / "agents").is_dir() and (ROOT / "pyproject.toml").is_file()
 AGENTS = (ROOT if IS_CHECKOUT else Path(__file__).resolve().parents[1]) / "agents"
 WEIGHTS = AGENTS / "weights"
 BOOK_SCORES = Path(__file__).resolve().parents[1] / "training" / "book-scores.txt"  # of the first seat's book
+
+
+def our_agents() -> list[str]:
+    """The names in agents/, sorted."""
+    return sorted(path.stem for path in AGENTS.glob("*.py") if not path.stem.startswith("_"))
 
 
 def version_of(package: str) -> str:

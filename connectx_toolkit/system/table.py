@@ -1,9 +1,11 @@
-"""One table, its columns declared once, for the terminal, for pages and for Markdown; the console that prints it."""
+"""One table, its columns declared once, for terminals, pages, notebooks and Markdown; the console that prints it."""
 
 import html
+import io
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from itertools import groupby
 from typing import Any, Literal, NamedTuple
 
 import rich.table
@@ -19,6 +21,8 @@ STYLES = {  # of rows on a terminal, by what they are about
     "won": "green", "lost": "red", "given away": "bold red",
     "note": "yellow", "warning": "bold yellow", "unknown": "bold magenta", "reject": "bold red",
 }  # fmt: skip
+
+NOTEBOOK = "--cx-win: #0f7a47; --cx-loss: #b3243a"  # the shades of cells, which a page's style sheet defines
 
 
 def plain(value: Any) -> str:
@@ -156,11 +160,52 @@ class _Plain(Console):
             yield segment if is_plain else segment._replace(text=_printable(segment.text))
 
 
-def console_for_tables() -> Console:
+def console_for_tables(file: io.StringIO | None = None) -> Console:
     """A console on standard output that prints every text as it is; if that is not a terminal, wide enough for tables.
 
     Names, titles and the texts of exceptions are other people's: [bold], [/x] and :x: in them are no markup, in lines
     or in tables. Print with this console alone, and escape nothing.
+
+    Args:
+        file: where to write instead.
     """
     width = None if sys.stdout.isatty() else 140
-    return _Plain(width=width, markup=False, emoji=False, highlight=False)
+    force = False  # to show HTML in a notebook, where results show themselves
+    colours = None if file is None else False
+    return _Plain(
+        file=file, width=width, markup=False, emoji=False, highlight=False, force_jupyter=force, force_terminal=colours
+    )
+
+
+Part = Table | str  # of what is shown: a table, or a line
+
+
+def print_parts(parts: Iterable[Part], console: Console | None = None) -> None:
+    """Prints tables and lines; a line of any length stays one. ``console``: by default ``console_for_tables()``."""
+    console = console or console_for_tables()
+    for part in parts:
+        console.print(part, soft_wrap=isinstance(part, str))
+
+
+class Shown:
+    """A result that prints as its tables and lines, and shows them in a notebook."""
+
+    def parts(self) -> Iterable[Part]:
+        """What is shown of it, in order."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        file = io.StringIO()
+        print_parts(self.parts(), console_for_tables(file))
+        return "\n".join(line.rstrip() for line in file.getvalue().splitlines()).strip("\n")
+
+    def _repr_html_(self) -> str:
+        shown = []
+        for _, parts in groupby(self.parts(), type):
+            run = list(parts)
+            shown += [
+                element("strong", html.escape(part.title)) + part.html() for part in run if isinstance(part, Table)
+            ]
+            if lines := [as_typed(part) for part in run if isinstance(part, str)]:
+                shown.append(element("pre", html.escape("\n".join(lines)), style="white-space: pre-wrap"))
+        return element("div", "\n".join(shown), style=NOTEBOOK)

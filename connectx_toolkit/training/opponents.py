@@ -29,9 +29,9 @@ from connectx.position import Geometry, Position, column_cells, open_cells, winn
 from connectx.search import Searcher
 from connectx_toolkit.kaggle.agent_file import Struct, load_agent
 from connectx_toolkit.kaggle.rules import DEFAULTS, OURS, sizes_of
-from connectx_toolkit.players.spec import our_agents, parse_agent_name
+from connectx_toolkit.players.spec import parse_agent_name
 from connectx_toolkit.system.cores import seeded
-from connectx_toolkit.system.files import AGENTS
+from connectx_toolkit.system.files import AGENTS, our_agents
 from connectx_toolkit.training.vector_games import NO_MOVE, ConnectX, Games, Player, erring, random_player
 
 MOST_CELLS = 39  # of boards that are tried at all

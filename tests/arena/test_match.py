@@ -13,11 +13,10 @@ from connectx.position import STANDARD, Position, geometry_of, write_columns
 from connectx_toolkit.arena.match import Slot, play_all, play_match
 from connectx_toolkit.arena.schedule import derived_seed, pair_tasks
 from connectx_toolkit.games.game import Game
-from connectx_toolkit.games.match import Match, lost_game_line, match_lines
+from connectx_toolkit.games.match import Match, lost_game_line, match_lines, match_table
 from connectx_toolkit.kaggle.rules import Fault, Rules
 from connectx_toolkit.players.process import Setup, Task
 from connectx_toolkit.players.spec import resolve
-from connectx_toolkit.report.tables import match_table
 from connectx_toolkit.statistics.intervals import Sprt
 from connectx_toolkit.system.cores import reserve_core, usable_cores
 from tests.conftest import LINUX, TWO_CORES
@@ -223,7 +222,7 @@ def test_too_many_at_a_time():
 
 def test_report_says_what_is_proven():
     match = play_match(RANDOM, LEFT, FAST, OPENINGS, 60, seed=1)
-    lines = match_lines(match, Sprt(0, 20))
+    lines = match_lines(replace(match, sprt=Sprt(0, 20)))
     assert lines[0].startswith("Elo -") and lines[0].endswith("(95%, valid at every look, from these 3 openings)")
     assert lines[1].startswith("pair results 0, 1/2, 1, 1 1/2, 2: ")
     assert "accepts +0: LLR -" in lines[2] and lines[-1] == "leftmost scores more from these 3 openings"

@@ -6,10 +6,10 @@ from xml.etree import ElementTree
 
 import pytest
 
-from connectx_toolkit.players.spec import entry_of, kilobytes, our_agents, resolve
+from connectx_toolkit.games.tournament import ladder_table
+from connectx_toolkit.players.spec import entry_of, kilobytes, resolve
 from connectx_toolkit.report.ladder import PUBLISHED, read_ladder, write_ladder
-from connectx_toolkit.report.tables import ladder_table
-from connectx_toolkit.system.files import ROOT
+from connectx_toolkit.system.files import ROOT, our_agents
 from tests.conftest import evaluate as main
 from tests.games.test_tournament import A, B, C, match_of, tournament_of
 

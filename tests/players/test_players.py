@@ -19,7 +19,8 @@ from connectx_toolkit.kaggle.agent_file import last_callable, load_agent
 from connectx_toolkit.kaggle.rules import DEFAULTS
 from connectx_toolkit.players.child import Struct
 from connectx_toolkit.players.process import AgentProcess, Inline
-from connectx_toolkit.players.spec import AgentSpec, UnknownAgent, our_agents, resolve
+from connectx_toolkit.players.spec import AgentSpec, UnknownAgent, resolve
+from connectx_toolkit.system.files import our_agents
 from connectx_toolkit.training.opponents import function_of_file
 from evaluate import get_win_percentages
 from tests.conftest import LINUX, REAL_CLOCK

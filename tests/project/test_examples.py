@@ -19,7 +19,8 @@ PAGES = [ROOT / "docs" / "reference" / f"{name}.md" for name in ("python", "envi
 
 
 @pytest.mark.parametrize("name", MODULES)
-def test_examples(name):
+def test_examples(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # for the files that some write
     found = doctest.testmod(importlib.import_module(name), optionflags=doctest.ELLIPSIS)
     assert found.attempted > 0 and found.failed == 0
 

@@ -1,5 +1,6 @@
 """What pip installs works: the wheel, in an environment without this checkout, from an empty folder."""
 
+import re
 import subprocess
 import sys
 import sysconfig
@@ -68,6 +69,20 @@ def test_agents_are_imported_from_the_toolkit(connectx, tmp_path):
     command = [connectx.with_name("python"), "-c", code]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "connectx_toolkit.agents.minimax"
+
+
+def test_what_the_reference_names_is_imported(connectx, tmp_path):
+    """By the page's one import, and each name by its module; hints name what is there."""
+    page = (ROOT / "docs" / "reference" / "python.md").read_text(encoding="utf-8")
+    (line,) = re.findall(r"^from connectx_toolkit import .*$", page, re.M)
+    named = [name.rpartition(".") for name in re.findall(r"^::: (\S+)$", page, re.M)]
+    imports = [f"from {module} import {name}" for module, _, name in named]
+    code = "\n".join([line, *imports, "get_win_percentages('leftmost', 'middle', 4)", "print(match.__module__)"])
+    done = subprocess.run(
+        [connectx.with_name("python"), "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert len(imports) > 20 and done.stdout.endswith("connectx_toolkit.api\n")
+    assert "lost: connectx evaluate analyse" in done.stdout and "python evaluate.py" not in done.stdout
 
 
 def test_the_four_commands(run, tmp_path):

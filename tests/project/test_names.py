@@ -96,7 +96,8 @@ def a_build(monkeypatch) -> None:
     report = Report(CRASHES)
     report.add("[/x]", "note", PLAYS)
     report.add("plays", "reject", FAULT)
-    build_submission.show(report, False, Path(PLAYS))
+    report.written = Path(PLAYS)
+    build_submission.show(report, False)
 
 
 @pytest.mark.parametrize("shown", [a_ladder, submissions, a_build])

@@ -18,9 +18,8 @@ from connectx.position import STANDARD, Position
 from connectx_toolkit.cli import build as build_submission
 from connectx_toolkit.cli import train
 from connectx_toolkit.cli.main import evaluate_commands
-from connectx_toolkit.players.spec import our_agents
 from connectx_toolkit.system.console import Parser
-from connectx_toolkit.system.files import ROOT
+from connectx_toolkit.system.files import ROOT, our_agents
 from tests.conftest import evaluate
 
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]

@@ -188,7 +188,7 @@ def test_the_interval_tells_which_openings_it_is_about():
     (by_openings, general), by_pairs = difference(many), anytime(many.counts)
     assert general and by_openings.low < by_pairs.low - 50 and by_openings.high > by_pairs.high + 50
     games = {n: scripted(n, 1 - n % 2, (3, 2)) for n in range(40)}
-    lines = match_lines(Match(LEFT, RANDOM, games), Sprt(0, 50))
+    lines = match_lines(Match(LEFT, RANDOM, games, sprt=Sprt(0, 50)))
     assert lines[-4].endswith("(95%, valid at every look, from this opening)")
     assert lines[-1] == f"{LEFT.label} scores more from this opening"
 

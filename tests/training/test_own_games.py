@@ -11,9 +11,11 @@ from connectx.books import SparseBook, openings
 from connectx.opponent import candidates, columns_of_scores
 from connectx.position import STANDARD, Position, Scores, geometry_of
 from connectx.solver import Solver
+from connectx_toolkit.builder.submission import with_book
 from connectx_toolkit.cli import build, train
 from connectx_toolkit.games.database import GameDatabase
 from connectx_toolkit.games.game import Game
+from connectx_toolkit.system.files import AGENTS
 from connectx_toolkit.training import runs
 from connectx_toolkit.training.makers import book
 from connectx_toolkit.training.makers.own_games import Evidence, Met, OwnGames, evidence_of, lines_of, prior_of
@@ -101,17 +103,14 @@ def test_the_command(tmp_path, monkeypatch, capsys):
         if bits not in shipped.choices[shipped.keys == key]
     ]
     assert changed
-    with build.with_book(build.AGENTS / "perfect.py", config.output) as agent:
-        assert (agent.parent / "weights" / "perfect_second_book.bin").read_bytes() == config.output.read_bytes()
-    with pytest.raises(build.UsageError, match="perfect, not of minimax"), build.with_book(Path("minimax.py"), games):
-        pass
+    agent = with_book(AGENTS / "perfect.py", config.output, tmp_path)
+    assert (agent.parent / "weights" / "perfect_second_book.bin").read_bytes() == config.output.read_bytes()
+    with pytest.raises(ValueError, match="perfect, not of minimax"):
+        with_book(Path("minimax.py"), games, tmp_path)
     other = SparseBook.of({Position.empty(geometry_of(4, 5, 3)): [1]})
     (tmp_path / "other.bin").write_bytes(other.to_bytes())
-    with (
-        pytest.raises(ValueError, match=r"other\.bin: a book for 4x5, expected one for 7x6"),
-        build.with_book(build.AGENTS / "perfect.py", tmp_path / "other.bin"),
-    ):
-        pass
+    with pytest.raises(ValueError, match=r"other\.bin: a book for 4x5, expected one for 7x6"):
+        with_book(AGENTS / "perfect.py", tmp_path / "other.bin", tmp_path)
     assert book.train(replace(config, me="me", run=tmp_path / "run2")) is not None
 
 

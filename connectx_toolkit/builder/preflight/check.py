@@ -31,6 +31,7 @@ from connectx_toolkit.builder.preflight.stage import Runner, Stage, hard_questio
 from connectx_toolkit.kaggle.remedies import KNOWN, standing
 from connectx_toolkit.kaggle.rules import Limits
 from connectx_toolkit.kaggle.upload import Unsuitable, parse, read, unpack
+from connectx_toolkit.system.console import typed
 from connectx_toolkit.system.cores import Restriction
 
 GUARD_MARK, TOO_LATE = "submission guard:", "TimeoutError: the agent"
@@ -165,7 +166,8 @@ def _report_game(here: Stage, game: Game, asked: Asked, report: Report) -> None:
     """Reports the game and its clock, and a second game without other programs if the file starts any."""
     asked.seen += [(kind, name) for kind, name in game.result.get("seen", [])]
     is_true = game.clock == (here.limits.act_timeout, here.limits.overage)
-    quick = f"only a quick game ({game.clock[0]:g} s a move; --full and --submit play it at the judge's clock)"
+    how = typed("--full and --submit play", "full=True plays")
+    quick = f"only a quick game ({game.clock[0]:g} s a move; {how} it at the judge's clock)"
     clock = (f"{game.reason}, so " if game.reason else "") + "the judge's clock" if is_true else quick
     name = f"against itself, a process for each seat, {clock}"
     if game.fault:

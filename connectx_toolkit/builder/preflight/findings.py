@@ -2,9 +2,15 @@
 
 import ast
 from dataclasses import dataclass, field
+from operator import itemgetter
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from connectx_toolkit.kaggle.sources import first_bindings
+from connectx_toolkit.system.console import as_typed
+from connectx_toolkit.system.table import Part, Shown, Table
+
+__all__ = ["Report"]
 
 
 class Finding(NamedTuple):
@@ -19,20 +25,23 @@ class Finding(NamedTuple):
     text: str
 
 
-@dataclass
-class Report:
-    """The findings about a file; it is accepted if no finding rejects it or leaves the verdict open."""
+@dataclass(repr=False)
+class Report(Shown):
+    """The findings about a file; it is accepted if no finding rejects it or leaves the verdict open.
+
+    Attributes:
+        written: the file that was built; None of a check.
+    """
 
     name: str
     findings: list[Finding] = field(default_factory=list)
     figures: dict[str, Any] = field(default_factory=dict)
+    written: Path | None = None
 
     @property
     def verdict(self) -> str:
         """ "ACCEPT", "REJECT", or "NOT JUDGED" """
-        if self.reasons:
-            return "REJECT"
-        return "NOT JUDGED" if any(finding.level == "unknown" for finding in self.findings) else "ACCEPT"
+        return "REJECT" if self.reasons else "NOT JUDGED" if self.unknown else "ACCEPT"
 
     @property
     def accepted(self) -> bool:
@@ -40,11 +49,18 @@ class Report:
 
     @property
     def reasons(self) -> list[str]:
-        return [f"{finding.topic}: {finding.text}" for finding in self.findings if finding.level == "reject"]
+        return self._at("reject")
+
+    @property
+    def unknown(self) -> list[str]:
+        return self._at("unknown")
 
     @property
     def warnings(self) -> list[str]:
-        return [f"{finding.topic}: {finding.text}" for finding in self.findings if finding.level == "warning"]
+        return self._at("warning")
+
+    def _at(self, level: str) -> list[str]:
+        return [f"{finding.topic}: {finding.text}" for finding in self.findings if finding.level == level]
 
     def add(self, topic: str, level: str, text: str) -> None:
         """Adds a finding, unless the same one is already there."""
@@ -54,7 +70,16 @@ class Report:
 
     def as_json(self) -> dict[str, Any]:
         findings = [finding._asdict() for finding in self.findings]
-        return {"file": self.name, "verdict": self.verdict, "findings": findings, "figures": self.figures}
+        written = {"written": str(self.written) if self.written else None}
+        return {"file": self.name, "verdict": self.verdict, "findings": findings, "figures": self.figures} | written
+
+    def parts(self) -> list[Part]:
+        """The findings, the verdict, and the file that was built."""
+        found = [(topic, level, as_typed(text)) for topic, level, text in self.findings]
+        warned = "; Kaggle takes it, and the warnings say where it will lose games" if self.warnings else ""
+        verdict = f"{self.verdict} {self.name}{warned if self.accepted else ''}"
+        table = Table("", ("what", "", "found"), found, kind=itemgetter(1))
+        return [table, verdict, *([f"wrote {self.written}"] if self.written else [])]
 
 
 OBSERVATIONS = ("obs", "observation", "state", "board_state", "observations")  # usual names of the first argument

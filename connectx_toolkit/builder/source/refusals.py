@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from connectx_toolkit.kaggle.remedies import KNOWN, standing
+from connectx_toolkit.system.console import typed
 
 _NETWORK = "the judge has no network: the agent has to play without it"
 _PROCESS = (
@@ -131,8 +132,10 @@ def _judged_call(call: ast.Call, name: str) -> Verdict | None:
 
 def adopt_command(model: str, agent: Path) -> str:
     """The command that makes an agent of the model that an agent loads by its path: an archive, or a file of torch."""
-    network = " --module FILE.py:CLASS --observation FILE.py:FUNCTION" if model.endswith(TORCH_FILES) else ""
-    return f"python train.py adopt {model} -o {agent.stem.replace('-', '_')}_adopted.py{network}"
+    name, is_torch = f"{agent.stem.replace('-', '_')}_adopted.py", model.endswith(TORCH_FILES)
+    network = " --module FILE.py:CLASS --observation FILE.py:FUNCTION" if is_torch else ""
+    keywords = ", module=CLASS, observation=FUNCTION" if is_torch else ""
+    return typed(f"python train.py adopt {model} -o {name}{network}", f'adopt("{model}", "{name}"{keywords})')
 
 
 def loaded_model(nodes: Iterable[ast.AST]) -> str:

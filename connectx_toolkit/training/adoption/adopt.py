@@ -29,12 +29,15 @@ from pathlib import Path
 from typing import Any
 
 from connectx_toolkit.players.process import CREDENTIAL
-from connectx_toolkit.system.console import as_typed
+from connectx_toolkit.system.console import as_typed, typed
 from connectx_toolkit.system.files import ROOT, check_folder, write_whole
+from connectx_toolkit.system.table import Part, Shown, print_parts
 from connectx_toolkit.training.adoption.agent_text import MARK, RESULT, TASK
 from connectx_toolkit.training.options import Options, option
 from connectx_toolkit.training.runs import tell
 from connectx_toolkit.training.vector_games import geometry_named
+
+__all__ = ["Adopted"]
 
 WORKER = """
 import signal, sys
@@ -93,7 +96,7 @@ def check_paths(config: Config) -> None:
     for path in (config.output.with_suffix(end) for end in (".py", ".bin", ".pt")):
         if path.exists() and (not is_ours or path.samefile(config.model)):
             raise FileExistsError(
-                f"{path} is there already, and no part of an adopted agent: choose another name for -o"
+                f"{path} is there already, and no part of an adopted agent: choose another name for --output"
             )
 
 
@@ -112,36 +115,71 @@ def work(config: Config, folder: Path) -> dict[str, Any]:
     result = json.loads((folder / RESULT).read_text(encoding="utf-8"))
     if "error" in result:
         if result["readings"]:
-            print(result["readings"], file=sys.stderr)
+            print(as_typed(result["readings"]), file=sys.stderr)
         raise ValueError(result["error"])
     return result
 
 
-def train(config: Config) -> None:
-    """Writes the agent and its weights, and says what they are."""
+@dataclass(repr=False)
+class Adopted(Shown):
+    """An agent that was made of a model, and what its moves were compared with.
+
+    Attributes:
+        agent: its file, with the file ``data`` beside it.
+        title: what it is.
+        reference: whose moves it plays, in all of ``positions`` positions.
+        unproved: why the reference is not the model itself; "" if it is.
+        full: in how many positions more the model chose a full column; there its best legal one is played.
+        observation: what the model sees.
+        script: why the agent needs torch; "" if numpy will do.
+        is_asked: whether the observation was given.
+    """
+
+    agent: Path
+    data: Path
+    title: str
+    reference: str
+    unproved: str
+    positions: int
+    full: int
+    observation: str
+    script: str
+    is_asked: bool
+
+    def parts(self) -> list[Part]:
+        """The lines that say what was made, what it was compared with, and what to do with it."""
+        how = f"TorchScript (not in numpy: {self.script})" if self.script else "numpy"
+        hint = "" if self.is_asked else ": --observation if yours is another"
+        return [
+            f"{self.agent} and {self.data.name}: {self.title}",
+            *([f"not proved: {self.unproved}"] if self.unproved else []),
+            f"the same moves as {self.reference} in {self.positions} of {self.positions} positions; computed by {how}",
+            *([f"in {self.full} more it chose a full column: there its best legal one is played"] if self.full else []),
+            f"it sees {self.observation}{hint}",
+            typed(
+                f"next: python evaluate.py {self.agent} random --rounds 100",
+                f'next: get_win_percentages("{self.agent}", "random")',
+            ),
+            typed(f"      python build_submission.py {self.agent}", f'      build("{self.agent}")'),
+        ]
+
+
+def adopt(config: Config) -> Adopted:
+    """Writes the agent and its weights. Raises ValueError or OSError if there is no model or no such agent."""
     check_paths(config)
     with tempfile.TemporaryDirectory() as name:
         result = work(config, Path(name))
         *first, last = [config.output.with_name(file) for file in reversed(result["files"])]
         for path in (*first, last):  # the agent comes last: whoever finds it finds its weights
             write_whole(path, (Path(name) / path.name).read_bytes())
-    print(as_typed("\n".join(report(config, result))))
+    facts = {name: result[name] for name in ("title", "reference", "unproved", "full", "observation")}
+    script = result["script"] if first[0].suffix == ".pt" else ""
     same = config.positions - result["full"]
-    tell(f"the moves of {result['reference']} in {same} of {same} positions", config.output)
+    return Adopted(last, first[0], **facts, positions=same, script=script, is_asked=bool(config.observation))
 
 
-def report(config: Config, result: dict[str, Any]) -> list[str]:
-    """The lines that say what was made, what it was compared with, and what to do with it."""
-    data, same = result["files"][1], config.positions - result["full"]
-    how = f"TorchScript (not in numpy: {result['script']})" if data.endswith(".pt") else "numpy"
-    lines = [f"{config.output} and {data}: {result['title']}"]
-    if result["unproved"]:
-        lines.append(f"not proved: {result['unproved']}")
-    lines.append(f"the same moves as {result['reference']} in {same} of {same} positions; computed by {how}")
-    if result["full"]:
-        lines.append(f"in {result['full']} more it chose a full column: there its best legal one is played")
-    hint = "" if config.observation else ": --observation if yours is another"
-    lines.append(f"it sees {result['observation']}{hint}")
-    lines.append(f"next: python evaluate.py {config.output} random --rounds 100")
-    lines.append(f"      python build_submission.py {config.output}")
-    return lines
+def train(config: Config) -> None:
+    """Writes the agent and its weights, and says what they are."""
+    made = adopt(config)
+    print_parts(made.parts())
+    tell(f"the moves of {made.reference} in {made.positions} of {made.positions} positions", made.agent)

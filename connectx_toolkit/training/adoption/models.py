@@ -16,6 +16,8 @@ from torch import nn
 from connectx_toolkit.training.adoption.source import Source, file_and_name, source_of
 from connectx_toolkit.training.adoption.torch_model import first_output
 
+ARGUMENTS = "(its arguments are given by --arguments JSON)"
+
 
 class Model(NamedTuple):
     """A trained network, and what there is to know of it.
@@ -141,7 +143,7 @@ def module_with(network: Any, path: Path, task: dict[str, Any]) -> nn.Module:
     try:
         module = network(**task["arguments"])
     except Exception as fault:  # their code may raise anything
-        reason = f"{fault!r:.200} (its arguments are given by --arguments JSON)"
+        reason = f"{fault!r:.200} {ARGUMENTS}"
         raise ValueError(f"{task['module']} cannot be made: {reason}") from None
     if not isinstance(module, nn.Module):
         kind = type(module).__name__
@@ -149,7 +151,9 @@ def module_with(network: Any, path: Path, task: dict[str, Any]) -> nn.Module:
     try:
         module.load_state_dict(state_dict_of(path))
     except RuntimeError as fault:
-        raise ValueError(f"{path} does not fit {task['module']}: {' '.join(str(fault).split()):.250}") from None
+        raise ValueError(
+            f"{path} does not fit {task['module']}: {' '.join(str(fault).split()):.250} {ARGUMENTS}"
+        ) from None
     return module.eval()
 
 

@@ -1,0 +1,125 @@
+"""Plays matches whose games are stored: those that the file of games has are not played again."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from connectx_toolkit.arena.match import Pool, open_pool, play_match
+from connectx_toolkit.arena.start_positions import Opening, openings_for
+from connectx_toolkit.games.database import GameDatabase
+from connectx_toolkit.games.game import Game
+from connectx_toolkit.games.match import Conditions, Match, conditions_here, other_conditions_line, sprt_progress
+from connectx_toolkit.games.tournament import Tournament
+from connectx_toolkit.players.process import Setup, Task
+from connectx_toolkit.players.spec import AgentSpec
+from connectx_toolkit.statistics.evidence import Evidence
+from connectx_toolkit.statistics.intervals import Sprt
+from connectx_toolkit.system.console import beside_bars, progress
+from connectx_toolkit.system.cores import check_concurrency
+from connectx_toolkit.system.foreign import left_out_lines
+from connectx_toolkit.system.table import print_parts
+
+if TYPE_CHECKING:
+    from tqdm import tqdm
+
+
+class Plan(NamedTuple):
+    """What all matches of a run have in common."""
+
+    setup: Setup
+    pairs: int
+    file: Path  # of games
+    seed: int
+    openings: Path | None = None  # as ``start_positions.openings_for`` takes them
+    concurrency: int = 1  # games at a time
+    scheduler: str | None = None  # of a dask cluster
+    sprt: Sprt | None = None
+
+
+class _Entry(NamedTuple):
+    """A match in the file of games: its number there, and the games that are played already."""
+
+    pair: tuple[AgentSpec, AgentSpec]
+    number: int
+    known: dict[int, Game]
+
+
+class _Run(NamedTuple):
+    """What playing takes."""
+
+    plan: Plan
+    database: GameDatabase
+    here: Conditions
+    openings: Sequence[Opening]
+    pool: Pool
+    bar: tqdm
+
+
+def play_matches(pairs: Sequence[tuple[AgentSpec, AgentSpec]], plan: Plan) -> Iterator[Match]:
+    """Plays those games of each two agents that the file of games does not have; yields the matches as they end.
+
+    Prints lines about the games that it has.
+
+    Raises:
+        ValueError: too few cores, openings or a file of games that cannot be read, or an agent that cannot be loaded.
+    """
+    check_concurrency(plan.concurrency)
+    openings = openings_for(plan.setup.rules.geometry, plan.openings, plan.seed)
+    here, total = conditions_here(plan.concurrency, plan.scheduler), 2 * plan.pairs
+    with (
+        GameDatabase(plan.file) as database,
+        open_pool(plan.setup, plan.concurrency, plan.scheduler) as pool,
+    ):
+        entries = []
+        for pair in pairs:
+            number = database.match_id(*pair, plan.setup, openings, plan.seed)
+            games = {index: game for index, game in database.match_games(number).items() if index < total}
+            entries.append(_Entry(pair, number, games))
+        if known := sum(len(entry.known) for entry in entries):
+            reused = f"reused {known} of {len(entries) * total} games from {plan.file}; --seed N plays new ones"
+            played = sum((database.conditions(entry.number, total) for entry in entries), Counter[Conditions]())
+            print_parts([reused, *other_conditions_line(played, here)])
+        print_parts(left_out_lines(database.left_out))
+        pool.check(dict.fromkeys(spec for entry in entries if len(entry.known) < total for spec in entry.pair))
+        left = sum(total - len(entry.known) for entry in entries)
+        with progress(left, "game", delay=0 if plan.sprt else 2) as bar:
+            run = _Run(plan, database, here, openings, pool, bar)
+            for entry in entries:
+                yield _play_entry(run, entry)
+
+
+def _play_entry(run: _Run, entry: _Entry) -> Match:
+    """Plays a match when no other process is playing it; what it returns is what the file holds."""
+    plan = run.plan
+
+    def on_game(task: Task, game: Game) -> Game:
+        run.bar.update()
+        return run.database.add_played(entry.number, task, game, run.here)
+
+    def on_pair(evidence: Evidence) -> None:
+        if plan.sprt:
+            run.bar.set_postfix_str(sprt_progress(plan.sprt, evidence), refresh=False)
+
+    with run.database.turn(entry.number, 2 * plan.pairs) as known:
+        run.bar.update(len(known) - len(entry.known))  # another process has played these meanwhile
+        return play_match(
+            *entry.pair, plan.setup, run.openings, plan.pairs, plan.seed, sprt=plan.sprt, known=known,
+            on_game=on_game, on_pair=on_pair, pool=run.pool,
+        )  # fmt: skip
+
+
+def play_tournament(matches: Iterable[Match], anchor: str) -> Tournament:
+    """The matches as they end, until one is interrupted; prints a line of each."""
+    played = Tournament([], [], anchor)
+    for match in matches:
+        played.matches.append(match)
+        played.names.append((match.first.label, match.second.label))
+        tally, names = match.side(0).tally, " v ".join(played.names[-1])
+        with beside_bars():
+            print_parts([f"{names}: won {tally.wins} drawn {tally.draws} lost {tally.losses}"])
+        if played.is_interrupted:
+            break
+    return played

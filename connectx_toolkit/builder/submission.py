@@ -1,0 +1,204 @@
+"""A build or a check from beginning to end: what the command does, and the functions of ``connectx_toolkit``.
+
+An agent is a name from agents/, a Python file, a notebook (``lesson.ipynb``, ``lesson.ipynb:my_agent``), or a function.
+"""
+
+import difflib
+import math
+import shutil
+import tempfile
+from collections.abc import Callable, Sequence
+from os import PathLike, fspath
+from pathlib import Path
+
+from connectx.books import SparseBook
+from connectx.position import STANDARD
+from connectx_toolkit.builder.build import HEADER, POSITIONS, Options, build, is_submission, sources_of
+from connectx_toolkit.builder.notebook.written import Written
+from connectx_toolkit.builder.preflight.check import check
+from connectx_toolkit.builder.preflight.findings import Report
+from connectx_toolkit.builder.preflight.stage import Runner
+from connectx_toolkit.builder.source.inline import Inlined, inline
+from connectx_toolkit.builder.source.module import ON_YOUR_WORD, PERHAPS_WITHOUT, needed_packages
+from connectx_toolkit.builder.source.refusals import unknown_package
+from connectx_toolkit.kaggle.remedies import KNOWN
+from connectx_toolkit.kaggle.rules import Limits
+from connectx_toolkit.kaggle.upload import Unsuitable, refuse_other_texts
+from connectx_toolkit.system.files import AGENTS, IS_CHECKOUT, ROOT, WEIGHTS, check_folder, our_agents, read_as
+
+SUBMISSIONS = ROOT / "submissions" if IS_CHECKOUT else Path("submissions")
+SIZE_LIMIT, MEMORY_LIMIT = 100.0, 6144.0  # MiB
+MOST_POSITIONS = 20_000  # drawing so many takes half a minute
+NOTEBOOK = ".ipynb"
+Tell = Callable[[str], None]
+
+
+def options_of(
+    dtype: str | None = None,
+    positions: int = POSITIONS,
+    slowdown: float | None = None,
+    full: bool = False,
+    size_limit: float = SIZE_LIMIT,
+    memory_limit: float = MEMORY_LIMIT,
+    machine_code: bool = True,
+) -> Options:
+    """The options of a build or a check, with limits in MiB. Raises ValueError if one is impossible."""
+    for name, value in (("positions", positions), ("size-limit", size_limit), ("memory-limit", memory_limit)):
+        if not 0 < value * 2**20 < math.inf:  # MiB in bytes
+            raise ValueError(f"--{name} should be positive, not {value}")
+    if positions > MOST_POSITIONS:
+        raise ValueError(f"--positions should be at most {MOST_POSITIONS:,}, not {positions:,}")
+    if slowdown is not None and not 1 <= slowdown < math.inf:
+        raise ValueError(f"--slowdown should be at least 1, not {slowdown:g}")
+    limits = Limits(size=int(size_limit * 2**20), memory=int(memory_limit * 2**20))
+    return Options(dtype, positions, slowdown, full, limits, machine_code)
+
+
+def packages_of(names: Sequence[str]) -> frozenset[str]:
+    """Packages to accept on the user's word. Raises ValueError if one is no name."""
+    for name in names:
+        if not name.isidentifier():
+            raise ValueError(f"--allow-package takes a name as import statements have it, not {name!r}")
+    return frozenset(names)
+
+
+def checked(file: Path, options: Options, allowed: frozenset[str], tell: Tell) -> Report:
+    """The pre-flight of a finished file, a .py or a .tar.gz. Raises OSError if it cannot be read."""
+    with Runner() as runner:
+        runner.tell = tell
+        report = check(file, runner, options.limits, options.slowdown, options.full)
+    judge_packages(file, allowed, report)
+    return report
+
+
+def judge_packages(file: Path, allowed: frozenset[str], report: Report) -> None:
+    """Judges the packages that a finished file was seen to import by the rule of the build; ``allowed``: on the user's
+    word."""
+    seen = {entry.removeprefix("package ") for entry in report.figures.get("seen", ()) if entry.startswith("package ")}
+    needed = needed_packages(sources_of(file)) if seen - KNOWN else {}
+    for name in sorted(seen - KNOWN):
+        if name in allowed:
+            report.add("package", "note", ON_YOUR_WORD.format(name))
+        elif name in needed:
+            report.add("package", "unknown", unknown_package(name, file, needed[name]))
+        else:
+            report.add("package", "note", PERHAPS_WITHOUT.format(name))
+
+
+def built(
+    agent: str | PathLike | Callable,
+    output: Path | None,
+    options: Options,
+    tell: Tell,
+    *,
+    kind: str = "",
+    data: Sequence[Path] = (),
+    book: Path | None = None,
+    allowed: frozenset[str] = frozenset(),
+) -> Report:
+    """Writes the submission of an agent if it is accepted.
+
+    Args:
+        output: None: the agent's name in ``SUBMISSIONS``.
+        kind: "py" or "tar.gz"; "": by the name of ``output``, or what the agent needs.
+        data: files and folders for the archive that are not found by themselves.
+        book: of the second seat, for the agent ``perfect``.
+
+    Raises:
+        ValueError: there is no such agent, or the file cannot be written or must not be replaced.
+        Refused, NotAccepted, OSError: as ``connectx_toolkit.builder.build.build``.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        source = source_of(agent, Path(folder))
+        if isinstance(source, Written):
+            if book is not None:
+                raise ValueError(OF_PERFECT.format(source.entry))
+            name, inlined = source.entry, source.inlined(allowed, data)
+        else:
+            name, inlined = source.stem, inline(with_book(source, book, Path(folder)), allowed, data)
+        output = output_of(output, kind, name, inlined)
+        with Runner() as runner:
+            runner.tell = tell
+            report = build(inlined, output, options, runner, tell)
+    report.written = output
+    return report
+
+
+def source_of(agent: str | PathLike | Callable, folder: Path) -> Path | Written:
+    """The file of an agent; of a notebook's and of a live function what is written of it in the folder."""
+    if callable(agent):
+        from connectx_toolkit.builder.notebook.live import from_function
+
+        return from_function(agent, folder)
+    page, _, name = fspath(agent).partition(f"{NOTEBOOK}:")
+    if name or page.endswith(NOTEBOOK):
+        from connectx_toolkit.builder.notebook.page import from_page
+
+        return from_page(Path(page.removesuffix(NOTEBOOK) + NOTEBOOK), name or None, folder)
+    return find_agent(fspath(agent))
+
+
+def find_agent(name: str) -> Path:
+    """The file of an agent given by name or path. Raises ValueError if there is none."""
+    if name in our_agents():
+        return AGENTS / f"{name}.py"
+    path = Path(name)
+    if path.is_dir():
+        raise ValueError(f"{name} is a folder; give the file that defines agent(obs, config)")
+    if not path.is_file():
+        known = our_agents()
+        close = difflib.get_close_matches(name, [*known, *(str(p) for p in path.parent.glob("[!_]*.py"))], 1)
+        meant = f"did you mean {close[0]}? " if close else ""
+        raise ValueError(f"no agent {name}: {meant}It should be a file or one of {', '.join(known)}")
+    if path.suffix != ".py":
+        try:
+            refuse_other_texts(name, path.read_bytes())
+        except Unsuitable as kind:
+            raise ValueError(f"{name}: {kind}") from None
+        raise ValueError(f"{name} is not a Python file (.py)")
+    return path
+
+
+OF_PERFECT = "--book changes the second seat's book of the agent perfect, not of {}"
+
+
+def with_book(agent: Path, book: Path | None, folder: Path) -> Path:
+    """The agent ``perfect``, copied to the folder, with another second seat's book; ``agent`` itself without a book.
+
+    Raises:
+        ValueError: it is another agent; or the file is not such a book, or one for another board.
+    """
+    if book is None:
+        return agent
+    if agent.resolve() != (AGENTS / "perfect.py").resolve():
+        raise ValueError(OF_PERFECT.format(agent.stem))
+    if not book.exists():
+        made = "python train.py book --second --games FILE writes it if your games teach something"
+        raise ValueError(f"{book}: no such file. {made}; without --book, perfect plays with its own book")
+    found = read_as(SparseBook.from_bytes, book)
+    if found.geometry != STANDARD:
+        raise ValueError(f"{book}: a book for {found.geometry.rows}x{found.geometry.columns}, expected one for 7x6")
+    shutil.copy(agent, folder)
+    shutil.copytree(WEIGHTS, folder / WEIGHTS.name)
+    shutil.copy(book, folder / WEIGHTS.name / "perfect_second_book.bin")
+    return folder / agent.name
+
+
+def output_of(output: Path | None, kind: str, name: str, inlined: Inlined) -> Path:
+    """The file to write: ``output``, or the agent's name in ``SUBMISSIONS``.
+
+    Raises:
+        ValueError: it cannot be written, or what it would replace may be missed.
+    """
+    output = output or SUBMISSIONS / f"{name}.{kind or ('tar.gz' if inlined.files else 'py')}"
+    check_folder(output)
+    if not output.name.endswith(f".{kind}" if kind else (".py", ".tar.gz")):
+        raise ValueError(f"{output} should end in .{kind or 'py or .tar.gz'}")
+    if output.resolve() in inlined.paths:
+        is_agent = output.resolve() == inlined.agent_path.resolve()
+        what = "the agent itself" if is_agent else "a module that the agent imports"
+        raise ValueError(f"{output} is {what}: choose another file with --output")
+    if output.exists() and not is_submission(output):
+        found = f"{output} exists and was not built by this script (it does not begin with {HEADER!r})"
+        raise ValueError(f"{found}: choose another file with --output, or move it away first")
+    return output
