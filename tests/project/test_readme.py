@@ -168,6 +168,24 @@ def test_cheap_commands_run(command, replay, tmp_path, monkeypatch):
     run_one(script, arguments, command)
 
 
+NOTEBOOK = [  # blocks of a notebook's cells, but those that need what the reader has trained
+    pytest.param(source, id=path.name)
+    for path in DOCUMENTS
+    for language, source in blocks(path)
+    if language == "python" and "from connectx_toolkit import" in source and "adopt(" not in source
+]
+LESS_PLAY = [(r"n_rounds=\d+", "n_rounds=2"), (r"pairs=\d+", "pairs=1"), (r"sprt=\(.*?\)", "pairs=1")]
+LESS_PLAY += [(r'"(minimax|perfect)[@~]\d+"', '"leftmost"')]
+
+
+@pytest.mark.parametrize("source", NOTEBOOK)
+def test_cells_to_copy_run(source, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for pattern, replacement in LESS_PLAY:
+        source = re.sub(pattern, replacement, source)
+    exec(compile(source, "cell", "exec"), {"__name__": "__main__"})
+
+
 AGENTS = [
     pytest.param(source, id=path.name)
     for path in DOCUMENTS
