@@ -41,7 +41,7 @@ FLOORS = [
 ]
 ROOMS: dict[str, list[set[str]]] = {  # the same within a package
     "board": [{"server", "widget"}, {"session"}, {"thinking"}],
-    "builder": [{"build"}, {"preflight", "source"}, {"embedded"}],
+    "builder": [{"build", "notebook"}, {"preflight", "source"}, {"embedded"}],
     "training": [
         {"adoption", "learners"},
         {"environments", "makers"},

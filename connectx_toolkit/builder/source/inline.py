@@ -14,7 +14,7 @@ and the order of statements are ignored, so that it finds too many literals rath
 
 import ast
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -153,50 +153,70 @@ class Inlined:
     files: path in the archive -> (the data file on disk, the place in the source that names it), for those opened by
         path
     entry: the agent's dotted module name and the name of its function there
+    root: the folder in which the agent's modules and data lie, if it is not its own
+    places: line of the agent's file -> where people find it
     paths: the modules on disk
     notes: what may fail on the judge, with file and line
     """
 
     agent_path: Path
     entry: tuple[str, str]
+    root: Path | None = None
+    places: Mapping[int, str] = field(default_factory=dict)
     paths: set[Path] = field(default_factory=set)
     sources: dict[str, str] = field(default_factory=dict)
     data: dict[str, Path] = field(default_factory=dict)
     files: dict[str, tuple[Path, Refusal]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
+    def placed(self, refusal: Refusal) -> Refusal:
+        """The refusal with the place that people know, if its line of the agent's file has one."""
+        place = self.places.get(refusal.line, "") if refusal.path == self.agent_path else ""
+        return refusal._replace(place=place)
 
-def inline(agent_path: Path, extra_packages: frozenset[str] = frozenset(), extra_files: Sequence[Path] = ()) -> Inlined:
+
+def inline(
+    agent_path: Path,
+    extra_packages: frozenset[str] = frozenset(),
+    extra_files: Sequence[Path] = (),
+    entry: str = "",
+    root: Path | None = None,
+    places: Mapping[int, str] | None = None,
+) -> Inlined:
     """The sources that the agent in ``agent_path`` needs, its own included, ready to be embedded, and its data files.
 
     Args:
         agent_path: a Python file. Its helpers are modules or packages beside it, or in ``connectx``.
         extra_packages: third-party packages that may be imported besides ``connectx_toolkit.kaggle.remedies.KNOWN``.
         extra_files: other files and folders beside the agent that it opens, by names that are not in its sources.
+        entry: the name of the agent's function; else the one that Kaggle would call is found.
+        root: another folder with modules and data, as if the agent's file lay there: that of its notebook.
+        places: line of the agent's file -> where people find it, for what is refused and noted.
 
     Raises:
         Refused: with the file and line of everything that cannot be inlined faithfully.
         OSError: a file cannot be read.
         ValueError: one of ``extra_files`` does not lie beside the agent.
     """
-    root, name = import_name(agent_path)
-    folder = agent_path.resolve().parent
-    project = Project(tuple(dict.fromkeys([folder, root, ROOT])), extra_packages)
-    inlined = Inlined(agent_path, (name, ""))
+    top, name = import_name(agent_path)
+    agent_path = agent_path.resolve()
+    home = root.resolve() if root else agent_path.parent
+    project = Project(tuple(dict.fromkeys([agent_path.parent, top, home, ROOT])), extra_packages)
+    inlined = Inlined(agent_path, (name, entry), root and home, places or {})
     refusals: list[Refusal] = []
-    modules = _follow_imports(name, agent_path.resolve(), project, refusals)
-    inlined.files = _files(modules.values(), agent_path.resolve(), extra_files, inlined.notes)
+    modules = _follow_imports(name, agent_path, project, refusals)
+    inlined.files = _files(modules.values(), home, extra_files, inlined)
     for dotted, module in modules.items():
         refusals += module.refusals
         inlined.data |= {key: file for key, (file, _) in module.data.items()}
         if dotted == name:
-            inlined.entry = (name, _entry_name(module, refusals))
+            inlined.entry = (name, _entry_name(module, entry, refusals))
     inlined.paths = {module.path.resolve() for module in modules.values()}
     inlined.sources = {module.key: module.rewritten(bool(inlined.files)) for module in modules.values()}
     refusals += _saved_whole(modules.values(), inlined)
     if refusals:
-        raise Refused(sorted(set(refusals)))
-    inlined.notes += _grouped([note for module in modules.values() for note in module.notes])
+        raise Refused([inlined.placed(refusal) for refusal in sorted(set(refusals))])
+    inlined.notes += _grouped([inlined.placed(note) for module in modules.values() for note in module.notes])
     imported = {name.split(".")[0] for module in modules.values() for name in module.names.values()}
     inlined.notes += [f"--allow-package {name}: nothing imports it" for name in sorted(extra_packages - imported)]
     return inlined
@@ -219,9 +239,13 @@ def _follow_imports(name: str, path: Path, project: Project, refusals: list[Refu
 
 
 def _files(
-    modules: Collection[Module], agent: Path, extra: Sequence[Path], notes: list[str]
+    modules: Collection[Module], home: Path, extra: Sequence[Path], inlined: Inlined
 ) -> dict[str, tuple[Path, Refusal]]:
-    """``Inlined.files``: what the modules read by path. What will clearly be missing is refused or noted."""
+    """``Inlined.files``: what the modules read by path. What will clearly be missing is refused or noted.
+
+    Args:
+        home: the folder that the agent's data lie in.
+    """
     found: dict[str, tuple[Path, Refusal]] = {}
     written = {name for module in modules for name in module.written_names()}
     flows = Flows(modules)
@@ -229,21 +253,22 @@ def _files(
     entered = set().union(*(flows.literals(module, path) for module, paths in moves for path in paths))
     for module in modules:
         if not any(data_files.name_in(literal.text) for literal in entered):
-            module.judge_missing(agent.parent, written)
+            module.judge_missing(home, written)
         for call, path in module.openings:
             purpose = data_files.purpose(call, module.qualified)
             literals = flows.literals(module, path) | entered if purpose else set[Literal]()
-            for key, file in _opened(purpose, literals, module, agent).items():
+            for key, file in _opened(purpose, literals, module, home).items():
                 place = Refusal(module.path, call.lineno, f"{key} is opened by its path")
                 found.setdefault(key, (file, place))
     private = sorted(key for key, (file, _) in found.items() if data_files.is_private(file))
     for key in private:
-        notes.append(f"{found[key][1].path.name}:{found[key][1].line}: {key} is not packed: it may be private")
+        place = inlined.placed(found[key][1])
+        inlined.notes.append(f"{place.short}: {key} is not packed: it may be private")
     found = {key: entry for key, entry in found.items() if key not in private}
-    return found | _added(agent, extra)
+    return found | _added(home, extra)
 
 
-def _opened(purpose: str, literals: Collection[Literal], module: Module, agent: Path) -> dict[str, Path]:
+def _opened(purpose: str, literals: Collection[Literal], module: Module, home: Path) -> dict[str, Path]:
     """Path in the archive -> file on disk, for one call that reads a file or lists a folder.
 
     A folder is taken whole if it is listed, or if no literal names the file in it that is read.
@@ -251,7 +276,7 @@ def _opened(purpose: str, literals: Collection[Literal], module: Module, agent: 
     names = {name for literal in literals if (name := data_files.name_in(literal.text))}
     folders = {(m.path.parent, "/".join(m.package)) for m in (module, *(literal.module for literal in literals))}
     taken: dict[str, Path] = {}
-    for folder, package in [*sorted(folders), (agent.parent, "")] if names else ():
+    for folder, package in [*sorted(folders), (home, "")] if names else ():
         read, entered = data_files.reached(folder, names)
         for path in entered if purpose == "list" or not read else read:
             key = (Path(package) / path.relative_to(folder)).as_posix()
@@ -259,19 +284,19 @@ def _opened(purpose: str, literals: Collection[Literal], module: Module, agent: 
     return taken
 
 
-def _added(agent: Path, extra: Sequence[Path]) -> dict[str, tuple[Path, Refusal]]:
+def _added(home: Path, extra: Sequence[Path]) -> dict[str, tuple[Path, Refusal]]:
     """What --data names."""
     found: dict[str, tuple[Path, Refusal]] = {}
     for path in extra:
         if not path.exists():
             raise ValueError(f"--data {path}: no such file or folder")
-        if not path.resolve().is_relative_to(agent.parent):
-            raise ValueError(f"--data {path} does not lie beside the agent, in {agent.parent} or below it")
-        inside = path.resolve().relative_to(agent.parent).as_posix()
+        if not path.resolve().is_relative_to(home):
+            raise ValueError(f"--data {path} does not lie beside the agent, in {home} or below it")
+        inside = path.resolve().relative_to(home).as_posix()
         for key, file in data_files.files_at(path.resolve(), inside).items():
             if data_files.is_private(file, by_name=True):
                 raise ValueError(f"--data {path}: {file.name} may hold a credential, and people share submissions")
-            found[key] = (file, Refusal(agent, 1, f"--data {path}"))
+            found[key] = (file, Refusal(path, 1, f"--data {path}"))
     return found
 
 
@@ -305,30 +330,20 @@ def _grouped(notes: list[Refusal]) -> list[str]:
     for note in sorted(set(notes)):
         places.setdefault(note.reason, []).append(note)
     return [
-        f"{first.path.name}:{first.line}: {reason}" + (f" (and in {len(rest)} more places)" if rest else "")
+        f"{first.short}: {reason}" + (f" (and in {len(rest)} more places)" if rest else "")
         for reason, (first, *rest) in places.items()
     ]
 
 
-def _entry_name(module: Module, refusals: list[Refusal]) -> str:
-    """The name that ``connectx_toolkit.kaggle.sources.agent_in`` finds; refuses what Kaggle cannot call."""
-    name = agent_in(module.tree)
+def _entry_name(module: Module, entry: str, refusals: list[Refusal]) -> str:
+    """``entry``, or what ``connectx_toolkit.kaggle.sources.agent_in`` finds; refuses what Kaggle cannot call."""
+    name = entry or agent_in(module.tree)
     lines = {bound: (line, kind) for bound, line, kind in first_bindings(module.tree)}
     coroutines = {node.name for node in ast.walk(module.tree) if isinstance(node, ast.AsyncFunctionDef)}
     if not name:
-        refusals.append(
-            Refusal(
-                module.path,
-                1,
-                "no function is defined: Kaggle calls agent(obs, config), and plays the column that it returns",
-            )
-        )
-    elif name in coroutines or lines[name][1] == "class":
-        refusals.append(
-            Refusal(
-                module.path,
-                lines[name][0],
-                f"{name} must be a plain function (def): Kaggle calls it with (obs, config) and awaits nothing",
-            )
-        )
+        why = "no function is defined: Kaggle calls agent(obs, config), and plays the column that it returns"
+        refusals.append(Refusal(module.path, 1, why))
+    elif name in coroutines or (name in lines and lines[name][1] == "class"):
+        why = f"{name} must be a plain function (def): Kaggle calls it with (obs, config) and awaits nothing"
+        refusals.append(Refusal(module.path, lines[name][0], why))
     return name

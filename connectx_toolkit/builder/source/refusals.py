@@ -60,9 +60,15 @@ class Refusal(NamedTuple):
     path: Path
     line: int
     reason: str
+    place: str = ""  # where people find it, if it is not that line of that file: "lesson.ipynb, cell 16, line 3"
 
     def __str__(self) -> str:
-        return f"{self.path}:{self.line}: {self.reason}"
+        return f"{self.place or f'{self.path}:{self.line}'}: {self.reason}"
+
+    @property
+    def short(self) -> str:
+        """The place without the file's folder."""
+        return self.place or f"{self.path.name}:{self.line}"
 
 
 class Refused(Exception):

@@ -1,0 +1,30 @@
+"""An agent as files, for the builder: from a notebook's page, or from a function that lives in a notebook."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from connectx_toolkit.builder.source.inline import Inlined, inline
+
+
+class Written(NamedTuple):
+    """An agent as files.
+
+    agent: agent.py in a folder of its own, with arrays (.npz, read by ``read_data``) and helpers beside it.
+    entry: the agent's name there.
+    root: the notebook's folder, with the modules that it imports.
+    places: line of agent.py -> "lesson.ipynb, cell 16, line 3" or "In[16], line 3".
+    notes: what was left out, rewritten, or starts anew.
+    """
+
+    agent: Path
+    entry: str
+    root: Path
+    places: dict[int, str]
+    notes: list[str]
+
+    def inlined(self, extra_packages: frozenset[str] = frozenset(), extra_files: Sequence[Path] = ()) -> Inlined:
+        """What the builder takes; raises as ``connectx_toolkit.builder.source.inline.inline``."""
+        found = inline(self.agent, extra_packages, extra_files, self.entry, self.root, self.places)
+        found.notes[:0] = self.notes
+        return found
