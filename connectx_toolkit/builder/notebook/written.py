@@ -15,6 +15,8 @@ class Written(NamedTuple):
     root: the notebook's folder, with the modules that it imports.
     places: line of agent.py -> "lesson.ipynb, cell 16, line 3" or "In[16], line 3".
     notes: what was left out, rewritten, or starts anew.
+    who: what people call the agent, if that is not its entry.
+    restarts: statements that give names of a running notebook the values that a game of the built agent begins with.
     """
 
     agent: Path
@@ -22,6 +24,8 @@ class Written(NamedTuple):
     root: Path
     places: dict[int, str]
     notes: list[str]
+    who: str = ""
+    restarts: tuple[str, ...] = ()
 
     def inlined(self, extra_packages: frozenset[str] = frozenset(), extra_files: Sequence[Path] = ()) -> Inlined:
         """What the builder takes; raises as ``connectx_toolkit.builder.source.inline.inline``."""

@@ -25,7 +25,7 @@ from connectx_toolkit.training.adoption.models import (
 )
 from connectx_toolkit.training.adoption.observations import arranged, sees_of, shown
 from connectx_toolkit.training.adoption.original import Unproved, moves_of_original, reference_of
-from connectx_toolkit.training.adoption.torch_model import Unknown, script_of, steps_of
+from connectx_toolkit.builder.notebook.torch_model import Unknown, script_of, steps_of
 from connectx_toolkit.training.opponents import config_of, function_of_file, observation_of
 from connectx_toolkit.training.vector_games import ConnectX, Games, random_player
 
