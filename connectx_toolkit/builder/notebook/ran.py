@@ -7,7 +7,7 @@ found through its code object, which names the cell.
 import ast
 import linecache
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from types import CodeType
@@ -92,15 +92,20 @@ def cells_here() -> list[Cell]:
     if here is None:
         return []
     history = here.history_manager
-    pairs = enumerate(zip(history.input_hist_raw, history.input_hist_parsed, strict=False))
+    compiled = {"".join(entry[2]).rstrip(): file for file, entry in linecache.cache.items() if entry[1:2] == (None,)}
     cells = list[Cell]()
-    for number, (raw, text) in pairs:
-        cells.append(Cell(text, str(here.compile.get_code_name(raw, text, number)), number))
-        cells += _within_magics(cells[-1])
+    for number, (raw, text) in enumerate(zip(history.input_hist_raw, history.input_hist_parsed, strict=False)):
+        cells.append(Cell(text, compiled.get(text.rstrip(), ""), number, _blank(raw) - _blank(text)))
+        cells += _within_magics(cells[-1], here.transform_cell)
     return cells
 
 
-def _within_magics(cell: Cell) -> list[Cell]:
+def _blank(text: str) -> int:
+    """The empty lines above a text, which IPython takes off."""
+    return len(text) - len(text.lstrip("\n"))
+
+
+def _within_magics(cell: Cell, transformed: Callable[[str], str]) -> list[Cell]:
     """What %%time and the like ran, which is code of no file."""
     found = []
     for node in cell.tree.body if any(name in cell.text for name in MAGICS) else ():
@@ -108,7 +113,8 @@ def _within_magics(cell: Cell) -> list[Cell]:
         if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in MAGICS:
             given = [each.value if isinstance(each, ast.Constant) else "" for each in value.args]
             if given and given[0] in TIMED:
-                found.append(Cell(str(given[-1]), "", cell.number, node.lineno if len(given) > 2 else node.lineno - 1))
+                shift = cell.shift + node.lineno - (len(given) == 2) + _blank(str(given[-1]))
+                found.append(Cell(transformed(str(given[-1])), "", cell.number, shift))
     return found
 
 
@@ -145,7 +151,8 @@ def _is_at(node: FUNCTIONS, code: CodeType) -> bool:
     """Whether a lambda's code begins where its node does: a line may have several."""
     starts = [(line, column) for line, _, column, _ in code.co_positions() if line is not None and column is not None]
     body = node.body if isinstance(node, ast.Lambda) else None
-    return body is None or (body.lineno, body.col_offset) == min(starts[1:], default=None)
+    inside = [start for start in starts if start != starts[0]]  # which is of the call as a whole
+    return body is None or (body.lineno, body.col_offset) == min(inside, default=None)
 
 
 def class_named(name: str, cells: list[Cell]) -> Definition | None:

@@ -141,6 +141,10 @@ table = None
             PLAYS.format("int(frame.loc[obs.step, 'a'] + frame['b'][obs.step])"),
         ]
     ),
+    "a frame of mixed types": Situation(
+        [LEGAL, "import pandas as pd\nframe = pd.DataFrame({'a': [1, 'x', None, 2.5], 'b': list('abcd')}, index=list('pqrs'))",
+         PLAYS.format("(len(frame.loc['q', 'a']) + int(2 * frame['a'].iloc[3]) + obs.step)")]
+    ),
     "a partial": Situation(
         [LEGAL, "from functools import partial\ndef play(shift, obs, config):\n    columns = free(obs, config)\n    return columns[(shift + obs.step) % len(columns)]",
          "my_agent = partial(play, 4)"]
@@ -202,14 +206,14 @@ table = None
 
 REFUSED = {
     "a name that no cell defines": Situation(
-        [LEGAL, "DEPTH = 3", PLAYS.format("DEPHT")], expected=r"In\[4\], line 2: my_agent reads DEPHT, .*did you mean DEPTH\?"
+        [LEGAL, "DEPTH = 3", PLAYS.format("DEPHT")], expected=r"In\[3\], line 2: my_agent reads DEPHT, .*did you mean DEPTH\?"
     ),
     "a helper that was deleted": Situation(
-        [LEGAL, COUNT, PLAYS.format("stones(obs, config)"), "del stones"], expected=r"In\[4\], line 2: my_agent reads stones.*no cell defines now"
+        [LEGAL, COUNT, PLAYS.format("stones(obs, config)"), "del stones"], expected=r"In\[3\], line 2: my_agent reads stones.*no cell defines now"
     ),
     "an instance of a class that was defined anew": Situation(
         [LEGAL, "class P:\n    def v(self):\n        return 1\np = P()", "class P:\n    def v(self):\n        return 2", PLAYS.format("p.v()")],
-        expected=r"my_agent holds a P made by In\[3\], and P means In\[4\]'s class now: run the cell that makes it again",
+        expected=r"my_agent holds a P made by In\[2\], and P means In\[3\]'s class now: run the cell that makes it again",
     ),
     "a function of exec": Situation(["exec('def my_agent(obs, config):\\n    return 0')"], expected="made by exec, or typed"),
     "async": Situation(["async def my_agent(obs, config):\n    return 0"], expected="my_agent is async"),
@@ -223,11 +227,11 @@ REFUSED = {
     "a generator that is held": Situation(
         ["moves = (n for n in range(42))", "def my_agent(obs, config):\n    return next(moves)"], expected="moves is a generator"
     ),
-    "a frame of mixed types": Situation(
-        ["import pandas as pd\nframe = pd.DataFrame({'a': [1, object(), 'x']})", "def my_agent(obs, config):\n    return len(frame)"],
-        expected="frame",
+    "a frame with two columns of a name": Situation(
+        ["import pandas as pd\nframe = pd.DataFrame([[1, 2]], columns=['a', 'a'])", "def my_agent(obs, config):\n    return len(frame)"],
+        expected="my_agent holds frame is a DataFrame .*as a dict or an array",
     ),
-    "a class": Situation(["class my_agent:\n    pass"], expected="my_agent is no function"),
+    "a class, not an instance": Situation(["class my_agent:\n    pass"], expected="my_agent is no function"),
     "three arguments": Situation(["def my_agent(obs, config, extra):\n    return 0"], expected="cannot be called with"),
     "of IPython": Situation(["def my_agent(obs, config):\n    display(obs)\n    return 0"], expected="without IPython"),
 }
