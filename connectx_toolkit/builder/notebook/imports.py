@@ -45,13 +45,14 @@ def place_of(value: Any) -> tuple[str, str] | None:
     """(module, qualified name) by which a function, class or module is imported, in the shortest way; None if none."""
     if isinstance(value, ModuleType):
         return (value.__name__, "") if sys.modules.get(value.__name__) is value else None
-    name = getattr(value, "__qualname__", None) or getattr(value, "__name__", "")
+    names = dict.fromkeys(getattr(value, each, None) for each in ("__qualname__", "__name__"))
     home = getattr(value, "__module__", None) or ""
     parts = home.split(".")
     candidates = [".".join(parts[: count + 1]) for count in range(len(parts))] if home else []
     for module in [*candidates, *(each for each in list(sys.modules) if not home and "." not in each)]:
-        if module != "__main__" and _found(sys.modules.get(module), name) is value:
-            return module, name
+        for name in names:
+            if name and module != "__main__" and _found(sys.modules.get(module), name) is value:
+                return module, name
     return None
 
 

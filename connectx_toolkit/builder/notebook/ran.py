@@ -5,6 +5,7 @@ found through its code object, which names the cell.
 """
 
 import ast
+import contextlib
 import linecache
 import sys
 from collections.abc import Callable, Iterator
@@ -12,6 +13,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from types import CodeType
 from typing import Any, NamedTuple
+
+from connectx_toolkit.builder.notebook.reading import within
 
 FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 MAGICS = ("run_cell_magic", "run_line_magic")  # as IPython calls what begins with %% or %
@@ -57,16 +60,11 @@ class Cell:
         return ast.get_source_segment(self.text, node) or ""
 
     def codes(self) -> Iterator[CodeType]:
-        """Its code objects, as compiled again."""
-        try:
-            flags = getattr(getattr(shell(), "compile", None), "flags", 0) | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
-            pending = [compile(self.text, "<cell>", "exec", flags, dont_inherit=True)]
-        except (SyntaxError, ValueError):
-            return
-        while pending:
-            code = pending.pop()
-            yield code
-            pending += [each for each in code.co_consts if isinstance(each, CodeType)]
+        """Its code objects, as compiled again: as a whole and, as IPython does, each statement by itself."""
+        flags = getattr(getattr(shell(), "compile", None), "flags", 0) | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+        for tree in (self.tree, *(ast.Module([node], []) for node in self.tree.body if self.number)):
+            with contextlib.suppress(SyntaxError, ValueError):
+                yield from within(compile(tree, "<cell>", "exec", flags, dont_inherit=True))
 
 
 class Definition(NamedTuple):
