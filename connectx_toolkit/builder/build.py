@@ -273,7 +273,7 @@ def build(
     proved = Report(output.name)
     if prove is not None:
         with stage(options.limits, runner, output.name) as place:
-            prove(place, _loading(place, inlined), proved)
+            prove(place, loading(place, inlined), proved)
         if not proved.accepted:
             raise NotAccepted(proved)
     code, notes = machine_code(inlined, runner, options, tell)
@@ -322,7 +322,7 @@ def _source_job(inlined: Inlined) -> dict[str, Any]:
     }
 
 
-def _loading(stage: Stage, inlined: Inlined) -> dict[str, Any]:
+def loading(stage: Stage, inlined: Inlined) -> dict[str, Any]:
     """What the stage needs to load the source."""
     source = _source_job(inlined)
     return source | {"folders": [str(stage.root), *source["paths"]]}
@@ -380,7 +380,7 @@ def compare_with_source(stage: Stage, file: Path, inlined: Inlined, options: Opt
     Positions in which the source chooses no legal column are replaced by others on 7x6, because the built file's guard
     answers there. If moves differ, the source is asked a second time (see ``_judge_difference``).
     """
-    source = _loading(stage, inlined)
+    source = loading(stage, inlined)
     asked, is_cut = _ask_source(stage, source, inlined, options, report)
     if not report.accepted:
         return

@@ -109,7 +109,9 @@ class Proof:
     def _hint(self, there: dict[str, Any]) -> str:
         text = self.written.agent.read_text(encoding="utf-8")
         if "environ" in text or "getenv" in text:
-            return ". It reads os.environ, and Kaggle has none of this notebook's variables: write the value into a cell"
+            return (
+                ". It reads os.environ, and Kaggle has none of this notebook's variables: write the value into a cell"
+            )
         return ""
 
 
@@ -137,7 +139,9 @@ def replies(function: Callable, restarts: tuple[str, ...], questions: list[dict[
         try:
             os.close(ours)
             with os.fdopen(theirs, "w", buffering=1) as pipe:
-                _quietly(lambda: _asked(function, restarts, questions, lambda reply: print(json.dumps(reply), file=pipe)))
+                _quietly(
+                    lambda: _asked(function, restarts, questions, lambda reply: print(json.dumps(reply), file=pipe))
+                )
         finally:
             os._exit(0)
     os.close(theirs)

@@ -8,8 +8,26 @@ from types import CodeType, FunctionType
 from typing import Any, NamedTuple
 
 CHANGING = frozenset(
-    "append appendleft add clear discard extend fill insert pop popitem popleft remove reverse setdefault sort update"
-    " increment push".split()
+    [
+        "append",
+        "appendleft",
+        "add",
+        "clear",
+        "discard",
+        "extend",
+        "fill",
+        "insert",
+        "pop",
+        "popitem",
+        "popleft",
+        "remove",
+        "reverse",
+        "setdefault",
+        "sort",
+        "update",
+        "increment",
+        "push",
+    ]
 )
 OPAQUE = frozenset(
     {"getattr", "vars", "dir", "locals", "__dict__", "__slots__", "asdict", "astuple", "copy", "deepcopy"}

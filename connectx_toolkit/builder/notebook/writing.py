@@ -115,7 +115,7 @@ class Writer:
 
     def need(self, name: str, names: dict[str, Any], place: str) -> None:
         """Binds a name of the module in the file, before what runs as it is loaded if ``is_early``."""
-        if name in GIVEN or name not in names and hasattr(builtins, name) and name not in OF_IPYTHON:
+        if name in GIVEN or (name not in names and hasattr(builtins, name) and name not in OF_IPYTHON):
             return
         if name not in names:
             close = difflib.get_close_matches(name, [*names, *dir(builtins)], 1)
@@ -550,8 +550,7 @@ class Writer:
             if (
                 is_same
                 or (attribute in written and not is_plain)
-                or hasattr(type(held), "__get__")
-                and attribute in written
+                or (hasattr(type(held), "__get__") and attribute in written)
             ):
                 continue
             if attribute not in written and (attribute.startswith("_") and not is_plain):
@@ -582,8 +581,7 @@ class Writer:
                 if (
                     not is_reached
                     or (cls, method) in self._methods_done
-                    or method == "__init__"
-                    and not self._is_made_anew(cls, name)
+                    or (method == "__init__" and not self._is_made_anew(cls, name))
                 ):
                     continue
                 self._methods_done.add((cls, method))

@@ -13,9 +13,9 @@ import torch
 from gymnasium import spaces
 from torch import nn
 
-from connectx_toolkit.training.adoption.source import Source, file_and_name, source_of
 from connectx_toolkit.builder.notebook.predictors import network_of
 from connectx_toolkit.builder.notebook.torch_model import first_output
+from connectx_toolkit.training.adoption.source import Source, file_and_name, source_of
 
 
 class Model(NamedTuple):

@@ -9,7 +9,6 @@ from gymnasium import spaces
 from sb3_contrib.qrdqn.policies import QRDQNPolicy
 from stable_baselines3.common import torch_layers
 from stable_baselines3.dqn.policies import DQNPolicy
-from torch import nn
 
 from connectx_toolkit.training.adoption.sb3_archive import Archive, Find, value_in
 

@@ -36,10 +36,16 @@ PLAIN = {
         [LEGAL, "import numpy as np\nfrom math import floor as down", PLAYS.format("down(np.sum(obs.board) * 1.5)")]
     ),
     "a helper of another cell": Situation([LEGAL, COUNT, PLAYS.format("stones(obs, config)")]),
-    "a constant": Situation([LEGAL, "STEP = 3\nWEIGHTS = {'a': 1.5, 'b': [1, 2, 3]}", PLAYS.format("(obs.step * STEP + WEIGHTS['b'][2])")]),
+    "a constant": Situation(
+        [LEGAL, "STEP = 3\nWEIGHTS = {'a': 1.5, 'b': [1, 2, 3]}", PLAYS.format("(obs.step * STEP + WEIGHTS['b'][2])")]
+    ),
     "config at module level": Situation(
-        [LEGAL, "config_of_mine = dict(depth=2, names=('a', 'b'), inf=float('inf'))", "config_of_mine['depth'] = 5",
-         PLAYS.format("config_of_mine['depth']")]
+        [
+            LEGAL,
+            "config_of_mine = dict(depth=2, names=('a', 'b'), inf=float('inf'))",
+            "config_of_mine['depth'] = 5",
+            PLAYS.format("config_of_mine['depth']"),
+        ]
     ),
     "a class": Situation(
         [
@@ -90,11 +96,17 @@ def legal(shift):
     "a timed cell": Situation(["%%time\n" + LEGAL + "SHIFT = 2", "%%time\n" + PLAYS.format("SHIFT")]),
     "the agent defined twice": Situation([LEGAL, PLAYS.format("1"), PLAYS.format("(obs.step + 2)")]),
     "helpers defined four times": Situation(
-        [LEGAL, *(f"def shift(n):\n    return n * {k}" for k in (1, 2, 3)), "first_shift = shift",
-         "def shift(n):\n    return first_shift(n) + 1", PLAYS.format("shift(obs.step)")]
+        [
+            LEGAL,
+            *(f"def shift(n):\n    return n * {k}" for k in (1, 2, 3)),
+            "first_shift = shift",
+            "def shift(n):\n    return first_shift(n) + 1",
+            PLAYS.format("shift(obs.step)"),
+        ]
     ),
     "another global called agent": Situation(
-        [LEGAL, "def agent(obs, config):\n    return 0", PLAYS.format("(obs.step + 3)").replace("my_agent", "mine")], agent="mine"
+        [LEGAL, "def agent(obs, config):\n    return 0", PLAYS.format("(obs.step + 3)").replace("my_agent", "mine")],
+        agent="mine",
     ),
     "the old agent under another name": Situation(
         [LEGAL, PLAYS.format("(obs.step + 1)"), "best = my_agent", PLAYS.format("0")], agent="best"
@@ -142,30 +154,51 @@ table = None
         ]
     ),
     "a frame of mixed types": Situation(
-        [LEGAL, "import pandas as pd\nframe = pd.DataFrame({'a': [1, 'x', None, 2.5], 'b': list('abcd')}, index=list('pqrs'))",
-         PLAYS.format("(len(frame.loc['q', 'a']) + int(2 * frame['a'].iloc[3]) + obs.step)")]
+        [
+            LEGAL,
+            "import pandas as pd\nframe = pd.DataFrame({'a': [1, 'x', None, 2.5], 'b': list('abcd')}, index=list('pqrs'))",
+            PLAYS.format("(len(frame.loc['q', 'a']) + int(2 * frame['a'].iloc[3]) + obs.step)"),
+        ]
     ),
     "a partial": Situation(
-        [LEGAL, "from functools import partial\ndef play(shift, obs, config):\n    columns = free(obs, config)\n    return columns[(shift + obs.step) % len(columns)]",
-         "my_agent = partial(play, 4)"]
+        [
+            LEGAL,
+            "from functools import partial\ndef play(shift, obs, config):\n    columns = free(obs, config)\n    return columns[(shift + obs.step) % len(columns)]",
+            "my_agent = partial(play, 4)",
+        ]
     ),
     "a method": Situation(
-        [LEGAL, "class Bot:\n    def __init__(self):\n        self.shift = 3\n    def act(self, obs, config):\n        columns = free(obs, config)\n        return columns[(self.shift + obs.step) % len(columns)]",
-         "bot = Bot()\nbot.shift = 5\nmy_agent = bot.act"]
+        [
+            LEGAL,
+            "class Bot:\n    def __init__(self):\n        self.shift = 3\n    def act(self, obs, config):\n        columns = free(obs, config)\n        return columns[(self.shift + obs.step) % len(columns)]",
+            "bot = Bot()\nbot.shift = 5\nmy_agent = bot.act",
+        ]
     ),
     "an instance that is called": Situation(
-        [LEGAL, "class Bot:\n    def __init__(self, shift):\n        self.shift = shift\n    def __call__(self, obs, config):\n        columns = free(obs, config)\n        return columns[(self.shift + obs.step) % len(columns)]",
-         "my_agent = Bot(2)"]
+        [
+            LEGAL,
+            "class Bot:\n    def __init__(self, shift):\n        self.shift = shift\n    def __call__(self, obs, config):\n        columns = free(obs, config)\n        return columns[(self.shift + obs.step) % len(columns)]",
+            "my_agent = Bot(2)",
+        ]
     ),
     "a lambda": Situation(
         [LEGAL, "other, my_agent = (lambda obs, config: 0), lambda obs, config: free(obs, config)[0]"]
     ),
     "attributes set later": Situation(
-        [LEGAL, "class Cfg:\n    x = 1", PLAYS.format("(Cfg.x + my_agent.book[obs.step])"), "Cfg.x = 5\nmy_agent.book = list(range(42))"]
+        [
+            LEGAL,
+            "class Cfg:\n    x = 1",
+            PLAYS.format("(Cfg.x + my_agent.book[obs.step])"),
+            "Cfg.x = 5\nmy_agent.book = list(range(42))",
+        ]
     ),
     "a counter changed in play": Situation(
-        [LEGAL, "turns = 0\nseen = {}", "def my_agent(obs, config):\n    global turns\n    turns += 1\n    seen[turns] = obs.step\n    columns = free(obs, config)\n    return columns[(turns + len(seen)) % len(columns)]",
-         "from connectx_toolkit.kaggle.agent_file import Struct\nfor _ in range(5):\n    my_agent(Struct(board=[0] * 42, step=0, mark=1), Struct(columns=7))"],
+        [
+            LEGAL,
+            "turns = 0\nseen = {}",
+            "def my_agent(obs, config):\n    global turns\n    turns += 1\n    seen[turns] = obs.step\n    columns = free(obs, config)\n    return columns[(turns + len(seen)) % len(columns)]",
+            "from connectx_toolkit.kaggle.agent_file import Struct\nfor _ in range(5):\n    my_agent(Struct(board=[0] * 42, step=0, mark=1), Struct(columns=7))",
+        ],
         first="turns = 0\nseen.clear()",
         says="turns changes",
     ),
@@ -173,62 +206,103 @@ table = None
         [LEGAL, "import random\nimport numpy as np", PLAYS.format("(random.randrange(100) + np.random.randint(50))")]
     ),
     "a dataclass and an enumeration": Situation(
-        [LEGAL, "from dataclasses import dataclass, field\nfrom enum import Enum\nclass Side(Enum):\n    LEFT = 1\n    RIGHT = 2\n@dataclass\nclass Plan:\n    side: Side\n    steps: list = field(default_factory=list)",
-         "plan = Plan(Side.RIGHT, [1, 2])\nplan.steps.append(9)",
-         PLAYS.format("(plan.steps[-1] if plan.side is Side.RIGHT else 0)")]
+        [
+            LEGAL,
+            "from dataclasses import dataclass, field\nfrom enum import Enum\nclass Side(Enum):\n    LEFT = 1\n    RIGHT = 2\n@dataclass\nclass Plan:\n    side: Side\n    steps: list = field(default_factory=list)",
+            "plan = Plan(Side.RIGHT, [1, 2])\nplan.steps.append(9)",
+            PLAYS.format("(plan.steps[-1] if plan.side is Side.RIGHT else 0)"),
+        ]
     ),
     "a tree of objects that lead back": Situation(
-        [LEGAL, "class Node:\n    __slots__ = ('value', 'parent', 'children')\n    def __init__(self, value, parent=None):\n        self.value, self.parent, self.children = value, parent, []",
-         "root = Node(1)\nlast = root\nfor n in range(3000):\n    child = Node(n, last)\n    last.children.append(child)\n    last = child",
-         PLAYS.format("(last.parent.parent.value + root.children[0].parent.value)")]
+        [
+            LEGAL,
+            "class Node:\n    __slots__ = ('value', 'parent', 'children')\n    def __init__(self, value, parent=None):\n        self.value, self.parent, self.children = value, parent, []",
+            "root = Node(1)\nlast = root\nfor n in range(3000):\n    child = Node(n, last)\n    last.children.append(child)\n    last = child",
+            PLAYS.format("(last.parent.parent.value + root.children[0].parent.value)"),
+        ]
     ),
     "defaults and two that share a list": Situation(
-        [LEGAL, "shared = [1, 2, 3]\nholder = {'list': shared}\nDEPTH = 3\ndef deep(n, d=DEPTH, table=holder):\n    return n + d + len(table['list'])\nDEPTH = 8",
-         "shared.append(4)", PLAYS.format("(deep(obs.step) + DEPTH + len(shared))")]
+        [
+            LEGAL,
+            "shared = [1, 2, 3]\nholder = {'list': shared}\nDEPTH = 3\ndef deep(n, d=DEPTH, table=holder):\n    return n + d + len(table['list'])\nDEPTH = 8",
+            "shared.append(4)",
+            PLAYS.format("(deep(obs.step) + DEPTH + len(shared))"),
+        ]
     ),
     "a method put into a class later": Situation(
-        [LEGAL, "class Bot:\n    def value(self):\n        return 1\nbot = Bot()", "def better(self):\n    return 5\nBot.value = better",
-         PLAYS.format("(bot.value() + obs.step)")]
+        [
+            LEGAL,
+            "class Bot:\n    def value(self):\n        return 1\nbot = Bot()",
+            "def better(self):\n    return 5\nBot.value = better",
+            PLAYS.format("(bot.value() + obs.step)"),
+        ]
     ),
     "an annotation of nobody's": Situation(
-        [LEGAL, "from __future__ import annotations\ndef my_agent(obs: Observation, config: Config) -> int:\n    return free(obs, config)[0]"]
+        [
+            LEGAL,
+            "from __future__ import annotations\ndef my_agent(obs: Observation, config: Config) -> int:\n    return free(obs, config)[0]",
+        ]
     ),
     "only obs": Situation(["def my_agent(obs):\n    return [c for c in range(7) if obs['board'][c] == 0][-1]"]),
     "training in cells": Situation(
-        [LEGAL, "import numpy as np\nw = np.zeros(7)", "def step(w):\n    w += np.arange(7)[::-1] * 0.25", "for _ in range(10):\n    step(w)",
-         "def my_agent(obs, config):\n    w[0] += 0\n    return max(free(obs, config), key=lambda c: w[c])"],
+        [
+            LEGAL,
+            "import numpy as np\nw = np.zeros(7)",
+            "def step(w):\n    w += np.arange(7)[::-1] * 0.25",
+            "for _ in range(10):\n    step(w)",
+            "def my_agent(obs, config):\n    w[0] += 0\n    return max(free(obs, config), key=lambda c: w[c])",
+        ],
         says="every game starts with what it holds now",
     ),
     "numba": Situation(
-        [LEGAL, "from numba import njit\n@njit\ndef hashed(n):\n    return (n * 2654435761) % 7", PLAYS.format("hashed(obs.step)")]
+        [
+            LEGAL,
+            "from numba import njit\n@njit\ndef hashed(n):\n    return (n * 2654435761) % 7",
+            PLAYS.format("hashed(obs.step)"),
+        ]
     ),
 }
 
 REFUSED = {
     "a name that no cell defines": Situation(
-        [LEGAL, "DEPTH = 3", PLAYS.format("DEPHT")], expected=r"In\[3\], line 2: my_agent reads DEPHT, .*did you mean DEPTH\?"
+        [LEGAL, "DEPTH = 3", PLAYS.format("DEPHT")],
+        expected=r"In\[3\], line 2: my_agent reads DEPHT, .*did you mean DEPTH\?",
     ),
     "a helper that was deleted": Situation(
-        [LEGAL, COUNT, PLAYS.format("stones(obs, config)"), "del stones"], expected=r"In\[3\], line 2: my_agent reads stones.*no cell defines now"
+        [LEGAL, COUNT, PLAYS.format("stones(obs, config)"), "del stones"],
+        expected=r"In\[3\], line 2: my_agent reads stones.*no cell defines now",
     ),
     "an instance of a class that was defined anew": Situation(
-        [LEGAL, "class P:\n    def v(self):\n        return 1\np = P()", "class P:\n    def v(self):\n        return 2", PLAYS.format("p.v()")],
+        [
+            LEGAL,
+            "class P:\n    def v(self):\n        return 1\np = P()",
+            "class P:\n    def v(self):\n        return 2",
+            PLAYS.format("p.v()"),
+        ],
         expected=r"my_agent holds a P made by In\[2\], and P means In\[3\]'s class now: run the cell that makes it again",
     ),
-    "a function of exec": Situation(["exec('def my_agent(obs, config):\\n    return 0')"], expected="made by exec, or typed"),
+    "a function of exec": Situation(
+        ["exec('def my_agent(obs, config):\\n    return 0')"], expected="made by exec, or typed"
+    ),
     "async": Situation(["async def my_agent(obs, config):\n    return 0"], expected="my_agent is async"),
     "a generator": Situation(["def my_agent(obs, config):\n    yield 0"], expected="my_agent is a generator"),
     "an open file": Situation(
-        ["import os\nbook = open(os.devnull)", "def my_agent(obs, config):\n    return len(book.read())"], expected="my_agent holds book is a .*TextIOWrapper"
+        ["import os\nbook = open(os.devnull)", "def my_agent(obs, config):\n    return len(book.read())"],
+        expected="my_agent holds book is a .*TextIOWrapper",
     ),
     "a socket": Situation(
-        ["import socket\nline = {'a': socket.socket()}", "def my_agent(obs, config):\n    return len(line)"], expected=r"line\['a'\] is a socket"
+        ["import socket\nline = {'a': socket.socket()}", "def my_agent(obs, config):\n    return len(line)"],
+        expected=r"line\['a'\] is a socket",
     ),
     "a generator that is held": Situation(
-        ["moves = (n for n in range(42))", "def my_agent(obs, config):\n    return next(moves)"], expected="moves is a generator"
+        ["moves = (n for n in range(42))", "def my_agent(obs, config):\n    return next(moves)"],
+        expected="moves is a generator",
     ),
     "a frame with two columns of a name": Situation(
-        ["import pandas as pd\nframe = pd.DataFrame([[1, 2]], columns=['a', 'a'])", "def my_agent(obs, config):\n    return len(frame)"],
+        [
+            "import pandas as pd\nframe = pd.DataFrame([[1, 2]], columns=['a', 'a'])",
+            "def my_agent(obs, config):\n    return len(frame)",
+        ],
         expected="my_agent holds frame is a DataFrame .*as a dict or an array",
     ),
     "a class, not an instance": Situation(["class my_agent:\n    pass"], expected="my_agent is no function"),

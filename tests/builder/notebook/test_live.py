@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -24,23 +23,28 @@ ANEW = "get_ipython().reset(new_session=True)"
 
 
 def run(situations: dict[str, Situation], folder: Path) -> dict[str, list[str]]:
-    """Runs situations in one kernel, each in a history of its own; the errors of cells, by situation."""
+    """Captures situations, and asks what no refusal is due of; the errors of cells, by situation."""
+    calls = {}
+    for name, each in situations.items():
+        asking = "" if each.expected else f"\n{each.first}\nkernel.ask({each.agent}, {{place!r}})"
+        calls[name] = f"kernel.capture({each.agent}, {{place!r}}){asking}"
+    return run_calls({name: each.cells for name, each in situations.items()}, calls, folder)
+
+
+def run_calls(cells: dict[str, list[str]], calls: dict[str, str], folder: Path) -> dict[str, list[str]]:
+    """Runs cells and a call, with a place of its own, of each situation in one kernel, in a history of its own."""
     notebook = nbformat.v4.new_notebook()
     owners = list[str]()
-    for number, (name, each) in enumerate(situations.items()):
-        place = str(folder / str(number))
-        capture = f"{KERNEL}; kernel.capture({each.agent}, {place!r})"
-        asking = [each.first, f"kernel.ask({each.agent}, {place!r})"] if not each.expected else []
-        for source in [ANEW, *each.cells, capture, *asking]:
+    for number, name in enumerate(cells):
+        for source in [ANEW, *cells[name], f"{KERNEL}\n{calls[name].format(place=str(folder / str(number)))}"]:
             notebook.cells.append(nbformat.v4.new_code_cell(source))
             owners.append(name)
     resources = {"metadata": {"path": str(folder)}}
     NotebookClient(notebook, kernel_name="python3", timeout=300, allow_errors=True, resources=resources).execute()
     errors: dict[str, list[str]] = {}
     for name, cell in zip(owners, notebook.cells, strict=True):
-        errors.setdefault(name, []).extend(
-            "\n".join(out["traceback"]) for out in cell.outputs if out["output_type"] == "error"
-        )
+        found = ["\n".join(out["traceback"]) for out in cell.outputs if out["output_type"] == "error"]
+        errors.setdefault(name, []).extend(found)
     return errors
 
 

@@ -1,17 +1,14 @@
 """Trained networks that a running function uses: modules of torch, models of stable-baselines3."""
 
 import json
-from pathlib import Path
+from collections import Counter
 
 import pytest
 
-from connectx.position import STANDARD
-from connectx_toolkit.builder.notebook.proof import Proof, excess_of
-from connectx_toolkit.builder.preflight.findings import Report
-from connectx_toolkit.builder.preflight.stage import Runner, sample, stage
-from connectx_toolkit.kaggle.rules import Limits
+from connectx_toolkit.builder.notebook.proof import excess_of
+from connectx_toolkit.builder.preflight.stage import Runner
 from tests.builder.notebook.situations import LEGAL, Situation
-from tests.builder.notebook.test_live import built, facts_of, moves_of, run, written_in
+from tests.builder.notebook.test_live import built, moves_of, run, run_calls, written_in
 
 WORLD = """
 import gymnasium, numpy as np, torch
@@ -104,6 +101,62 @@ SITUATIONS = {
 }
 
 
+COUNTING = """
+turns, seen = 0, {}
+def my_agent(obs, config):
+    global turns
+    turns += 1
+    seen[turns] = obs.step
+    columns = free(obs, config)
+    return columns[(turns + len(seen)) % len(columns)]
+"""
+PROOFS = {  # cells, what is changed after the files are written, level and words of what the proof finds
+    "draws of a model": (
+        SITUATIONS["PPO, drawn"].cells,
+        "",
+        "pass",
+        "draws its moves: here and in its file each column comes",
+    ),
+    "another variable": (
+        [
+            LEGAL,
+            "import os\nos.environ['SHIFT'] = '3'",
+            "def my_agent(obs, config):\n    columns = free(obs, config)\n"
+            "    return columns[int(os.environ.get('SHIFT', 0)) % len(columns)]",
+        ],
+        "",
+        "reject",
+        "It reads os.environ, and Kaggle has none of this notebook's variables",
+    ),
+    "another table": (
+        [
+            LEGAL,
+            "table = list(range(7))",
+            "def my_agent(obs, config):\n    return max(free(obs, config), key=lambda c: table[c])",
+        ],
+        "table.reverse()",
+        "reject",
+        "here and its file play otherwise in ",
+    ),
+    "other chances": (
+        [
+            LEGAL,
+            "import random\nlimit = 3",
+            "def my_agent(obs, config):\n    return (free(obs, config) * 7)[random.randrange(limit)]",
+        ],
+        "limit = 4",
+        "reject",
+        "here and its file play otherwise in ",
+    ),
+    "a counter": (
+        [LEGAL, "turns = 0\nseen = {}", COUNTING.partition("{}\n")[2]],
+        "turns = 7",
+        "pass",
+        "agree on 60 positions",
+    ),
+}
+
+
 @pytest.fixture(scope="module")
 def kernel(tmp_path_factory):
     folder = tmp_path_factory.mktemp("kernel")
@@ -127,3 +180,23 @@ def test_the_file_plays_as_the_network_does(name, kernel, runner):
     if name != "PPO, drawn":
         assert moves == own, written.agent.read_text()
     assert "stable_baselines3" not in written.agent.read_text()
+
+
+def test_proofs(tmp_path):
+    """In the kernel, as a build makes them; and at last a build."""
+    calls = {name: f"kernel.prove(my_agent, {{place!r}}, {between!r})" for name, (_, between, *_) in PROOFS.items()}
+    cells = {name: each[0] for name, each in PROOFS.items()} | {"a build": SITUATIONS["PPO, the likeliest move"].cells}
+    errors = run_calls(cells, calls | {"a build": "kernel.make(my_agent, {place!r})"}, tmp_path)
+    assert not any(errors.values()), errors
+    for number, (_, _, level, words) in enumerate(PROOFS.values()):
+        ((topic, found, text),) = json.loads((tmp_path / str(number) / "facts.json").read_text())
+        assert (topic, found) == ("notebook", level) and words in text, text
+    report = json.loads((tmp_path / str(len(PROOFS)) / "facts.json").read_text())
+    assert report[0][:2] == ["notebook", "pass"] and {level for _, level, _ in report} <= {"pass", "note"}
+    assert (tmp_path / str(len(PROOFS)) / "submission.py").is_file()
+
+
+def test_how_much_two_sides_differ():
+    same, other = Counter(a=50, b=50), Counter(a=80, b=20)
+    assert excess_of([[same, Counter(a=52, b=48)]]) < 1 < 4 < excess_of([[same, other]])
+    assert excess_of([[same, same]]) < 0 and excess_of([[same, Counter()]]) == float("inf")
