@@ -90,7 +90,9 @@ def _parts(cells: Sequence[Cell]) -> tuple[list[Statement], list[File]]:
             files[cell.file] = File(cell.file, (*before, cell), len(statements))
         elif not cell.fault:
             places = {line: (cell.place(line), cell.where(line)) for line in range(1, cell.code.count("\n") + 2)}
-            statements += statements_of(cell.code, places, statements)
+            for each in statements_of(cell.code, places, statements):
+                each.number = len(statements)
+                statements.append(each)
     return statements, list(files.values())
 
 
@@ -113,7 +115,6 @@ def _counted(statements: Sequence[Statement], root: Path, folder: Path) -> list[
                 continue
             if project.find(node.module):
                 each.reads = each.reads._replace(binds=frozenset(star_names(node.module, project)))
-        each.number = len(found)
         found.append(each)
     return found
 

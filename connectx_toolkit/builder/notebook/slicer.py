@@ -375,7 +375,8 @@ class Program:
         nodes = [each.node for each in statements]
         self.names = names_of(nodes)
         shared, environments = shared_names(nodes, self.names), environments_in(nodes, self.names)
-        for each in statements:
+        for number, each in enumerate(statements):
+            each.number = number
             changed = changed_by(each.node, self.names, but) - environments
             each.changes = frozenset(changed.union(*(shared.get(name, set()) for name in changed)))
 
@@ -447,7 +448,7 @@ def statements_of(
     """
     body = ast.parse(code).body
     lines, found = code.splitlines(), list[Statement]()
-    for number, node in enumerate(body, len(before)):
+    for number, node in enumerate(body):
         first = min([node.lineno, *(each.lineno for each in getattr(node, "decorator_list", ()))])
         text = _text_of(lines, first, node)
         own = [(places or {}).get(line, (f"line {line}",) * 2) for line in range(first, first + text.count("\n") + 1)]
