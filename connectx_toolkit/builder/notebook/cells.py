@@ -64,12 +64,21 @@ class Cell(NamedTuple):
 
 def is_page(path: Path) -> bool:
     """Whether a file is a notebook, or the script of one, and not a plain source. False if it cannot be read."""
-    if path.suffix not in SUFFIXES:
+    if path.suffix not in SUFFIXES or not path.is_file():
         return False
     try:
-        return path.suffix == ".ipynb" or _is_script(path.read_text(encoding="utf-8-sig"))
+        return path.suffix != ".py" or _is_script(path.read_text(encoding="utf-8-sig"))
     except (OSError, UnicodeDecodeError):
         return False
+
+
+def page_named(text: str) -> tuple[Path, str | None] | None:
+    """The page and the function of "lesson.ipynb" or "lesson.ipynb:my_agent"; None if the text names no page."""
+    head, _, name = text.rpartition(":")
+    if is_page(Path(text)):
+        return Path(text), None
+    is_pair = name.isidentifier() and Path(head).suffix in SUFFIXES and Path(head).is_file()
+    return (Path(head), name) if is_pair else None
 
 
 def _is_script(text: str) -> bool:
@@ -90,6 +99,8 @@ def cells_of(path: Path) -> list[Cell]:
         raise ValueError(f"{path} is no notebook: it is no text in UTF-8 ({fault.reason})") from None
     if path.suffix == ".ipynb":
         return list(_of_notebook(path, text))
+    if path.suffix == ".py" and not _is_script(text):
+        raise ValueError(f"{path} is no notebook, nor the script of one: only those take a function's name")
     if not MARK.search(text) and (unclear := _unclear(text)):
         raise ValueError(f"{path}, line {unclear}: where this cell ends cannot be told: use the .ipynb itself")
     return [cell for each in _of_script(text) for cell in _read(path.name, "", *each)]

@@ -106,7 +106,7 @@ def _written(statements: Sequence[Statement], files: Sequence[File]) -> Iterator
     """The agents that a page writes to files."""
     for file in files:
         tree, is_usual = _tree(file), PurePosixPath(file.name).name in USUAL
-        if is_usual or (tree and any(_agents(each) for each in tree.body)):
+        if is_usual or any(name for each in (tree.body if tree else ()) for name in _agents(each)):
             name = agent_in(tree) if tree else "agent"
             yield Choice(name, file.end, file, PurePosixPath(file.name).name)
     names = names_of([each.node for each in statements])

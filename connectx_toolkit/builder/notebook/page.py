@@ -63,14 +63,14 @@ def from_page(path: Path, name: str | None, folder: Path) -> Written:
     return Written(folder / AGENT, choice.name, root, places, [*notes, *rewritten])
 
 
-def as_page_writes_it(path: Path) -> tuple[str, str]:
+def as_page_writes_it(path: Path, name: str | None) -> tuple[str, str]:
     """(name, text) of the submission that a page itself writes, by %%writefile or getsource, as it writes it.
 
     Raises:
         ValueError, OSError: as ``from_page``; or it writes none.
     """
     statements, files = _parts(cells_of(path))
-    choice = choose(path.name, statements, files, None)
+    choice = choose(path.name, statements, files, name)
     if not choice.target:
         raise ValueError(
             f"{path} writes no submission that could be checked: build {path}:{choice.name} without --check"
