@@ -424,9 +424,9 @@ class Program:
         need.late |= more
         if not more and not is_new:
             return []
-        here = frozenset({each.number} | need.late)
-        wants = [(read, each.number, here, each) for read in each.reads.now | (each.changes & {name})]
-        return wants + [(read, point, here, each) for point in more for read in each.reads.later]
+        known = frozenset(need.late)
+        wants = [(read, each.number, known | {each.number}, each) for read in each.reads.now | (each.changes & {name})]
+        return wants + [(read, point, known, each) for point in more for read in each.reads.later]
 
 
 def is_future(each: Statement) -> bool:
