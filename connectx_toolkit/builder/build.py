@@ -23,6 +23,7 @@ from connectx.machine_code import EMBEDDED
 from connectx.machine_code import packed as packed_parts
 from connectx.position import STANDARD
 from connectx.weights import reduce, reduction_error
+from connectx_toolkit.builder.notebook.written import placed
 from connectx_toolkit.builder.preflight.check import check
 from connectx_toolkit.builder.preflight.findings import Report
 from connectx_toolkit.builder.preflight.stage import NODE_BUDGET, Question, Runner, Stage, sample, stage
@@ -303,6 +304,7 @@ def build(
         for topic, lines in (("source", inlined.notes), ("machine code", notes)):
             for line in lines:
                 report.add(topic, "note", line)
+        report.findings = [finding._replace(text=placed(finding.text, inlined.places)) for finding in report.findings]
         if not report.accepted:
             raise NotAccepted(report)
     return report

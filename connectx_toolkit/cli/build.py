@@ -2,6 +2,7 @@
 
   python build_submission.py minimax                       agents/minimax.py -> submissions/minimax.py
   python build_submission.py my_agent.py -o submission.py  any agent file, with the helper modules beside it
+  python build_submission.py lesson.ipynb                  a notebook's agent, with what it uses from other cells
   python build_submission.py --check submission.py         will Kaggle accept this .py or .tar.gz?
   python build_submission.py minimax --submit "depth 12"   build it and submit it (needs a Kaggle API token)
 
@@ -34,6 +35,8 @@ from typing import TYPE_CHECKING
 from connectx.books import SparseBook
 from connectx.position import STANDARD
 from connectx_toolkit.builder.build import HEADER, POSITIONS, NotAccepted, Options, build, is_submission, sources_of
+from connectx_toolkit.builder.notebook.cells import page_named
+from connectx_toolkit.builder.notebook.page import as_page_writes_it, from_page
 from connectx_toolkit.builder.preflight.check import check
 from connectx_toolkit.builder.preflight.findings import Report
 from connectx_toolkit.builder.preflight.stage import Runner
@@ -65,10 +68,12 @@ class UsageError(ValueError):
 def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
     parser = Parser(prog="build_submission.py", description=__doc__)
     add = parser.add_argument
-    add("agent", nargs="?", help="agent to build: a name from agents/, or a file")
+    agent = "agent to build: a name from agents/, a file, or a notebook (lesson.ipynb, or lesson.ipynb:FUNCTION)"
+    add("agent", nargs="?", help=agent)
     where = "file to write (default: submissions/AGENT.py, or .tar.gz if the agent opens files)"
     add("-o", "--output", type=Path, metavar="FILE", help=f"{where}; replaces only files that this script has built")
-    add("--check", type=Path, metavar="FILE", help="check a finished .py or .tar.gz, and build nothing")
+    finished = "check a finished .py or .tar.gz, or the file that a notebook writes, and build nothing"
+    add("--check", type=Path, metavar="FILE", help=finished)
     add("--format", choices=("py", "tar.gz"), help="kind of file to write (default: by the ending of -o)")
     data = "file or folder to add to the archive, if the builder does not find it by itself; may be repeated"
     add("--data", action="append", default=[], type=Path, metavar="FILE", help=data)
@@ -112,7 +117,7 @@ def find_agent(name: str) -> Path:
         raise UsageError(f"{name} is a folder; give the file that defines agent(obs, config)")
     if not path.is_file():
         known = our_agents()
-        close = difflib.get_close_matches(name, [*known, *(str(p) for p in path.parent.glob("[!_]*.py"))], 1)
+        close = difflib.get_close_matches(name, [*known, *_files_beside(path)], 1)
         meant = f"did you mean {close[0]}? " if close else ""
         raise UsageError(f"no agent {name}: {meant}It should be a file or one of {', '.join(known)}")
     if path.suffix != ".py":
@@ -122,6 +127,43 @@ def find_agent(name: str) -> Path:
             raise UsageError(f"{name}: {kind}") from None
         raise UsageError(f"{name} is not a Python file (.py)")
     return path
+
+
+def _files_beside(path: Path) -> list[str]:
+    return [str(each) for ending in ("[!_]*.py", "*.ipynb") for each in path.parent.glob(ending)]
+
+
+@contextlib.contextmanager
+def sources_of_agent(given: argparse.Namespace) -> Iterator[tuple[str, Inlined]]:
+    """The agent's name for files, and what the builder takes of it; in the block, files of a notebook's agent exist.
+
+    Raises:
+        Refused, OSError, ValueError: as ``inline`` and ``from_page``; UsageError: there is no such agent.
+    """
+    packages = frozenset(given.allow_package)
+    if page := page_named(given.agent):
+        if given.book is not None:
+            raise UsageError("--book changes the second seat's book of the agent perfect, not of a notebook")
+        path, name = page
+        with tempfile.TemporaryDirectory() as folder:
+            yield name or path.stem, from_page(path, name, Path(folder)).inlined(packages, given.data)
+    else:
+        with with_book(find_agent(given.agent), given.book) as agent:
+            yield agent.stem, inline(agent, packages, given.data)
+
+
+@contextlib.contextmanager
+def finished_file(path: Path) -> Iterator[Path]:
+    """The file to check: of a notebook, the submission that it writes, as it writes it."""
+    page = page_named(str(path))
+    if page is None or path.suffix == ".py":
+        yield path
+        return
+    target, text = as_page_writes_it(*page)
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, target)
+        file.write_text(text, encoding="utf-8", newline="\n")
+        yield file
 
 
 @contextlib.contextmanager
@@ -165,6 +207,8 @@ def options_of(given: argparse.Namespace) -> Options:
     of_building += [] if given.machine_code else ["no_machine_code"]
     if given.check is not None and of_building:
         raise UsageError(f"--{of_building[0].replace('_', '-')} is for building; --check takes a file as it is")
+    if given.submit is not None and given.check is not None and given.check.suffix == ".ipynb":
+        raise UsageError(f"--check {given.check} checks what the notebook writes: build it to submit it")
     if given.submit is not None and not given.submit.strip():
         raise UsageError("--submit takes a message for Kaggle's list of your submissions, not an empty one")
     for package in given.allow_package:
@@ -176,18 +220,18 @@ def options_of(given: argparse.Namespace) -> Options:
     )
 
 
-def output_of(given: argparse.Namespace, agent: Path, inlined: Inlined) -> Path:
+def output_of(given: argparse.Namespace, name: str, inlined: Inlined) -> Path:
     """The file to write: -o, or the agent's name in submissions/.
 
     Raises:
         UsageError, ValueError: it cannot be written, or what it would replace may be missed.
     """
-    output = given.output or SUBMISSIONS / f"{agent.stem}.{given.format or ('tar.gz' if inlined.files else 'py')}"
+    output = given.output or SUBMISSIONS / f"{name}.{given.format or ('tar.gz' if inlined.files else 'py')}"
     check_folder(output)
     if not output.name.endswith(f".{given.format}" if given.format else (".py", ".tar.gz")):
         raise UsageError(f"{output} should end in .{given.format or 'py or .tar.gz'}")
     if output.resolve() in inlined.paths:
-        what = "the agent itself" if output.resolve() == agent.resolve() else "a module that the agent imports"
+        what = "the agent itself" if output.resolve() == inlined.agent_path else "a module that the agent imports"
         raise UsageError(f"{output} is {what}: choose another file with -o")
     if output.exists() and not is_submission(output):
         found = f"{output} exists and was not built by this script (it does not begin with {HEADER!r})"
@@ -269,18 +313,16 @@ def judge_packages(file: Path, allowed: frozenset[str], report: Report) -> None:
 def build_or_check(given: argparse.Namespace, options: Options) -> tuple[int, Path | None]:
     """The exit code, and the file that was accepted."""
     if given.check is not None:
-        with Runner() as runner:
+        with Runner() as runner, finished_file(given.check) as file:
             runner.tell = tell
-            report = check(given.check, runner, options.limits, options.slowdown, options.full)
-        judge_packages(given.check, frozenset(given.allow_package), report)
+            report = check(file, runner, options.limits, options.slowdown, options.full)
+            judge_packages(file, frozenset(given.allow_package), report)
         show(report, given.json, None)
         return CODES[report.verdict], given.check
-    agent = find_agent(given.agent)
     try:
-        with Runner() as runner, with_book(agent, given.book) as agent:
+        with sources_of_agent(given) as (name, inlined), Runner() as runner:
             runner.tell = tell
-            inlined = inline(agent, frozenset(given.allow_package), given.data)
-            output = output_of(given, agent, inlined)
+            output = output_of(given, name, inlined)
             report = build(inlined, output, options, runner, tell)
     except NotAccepted as refused:
         show(refused.report, given.json, None)

@@ -26,7 +26,7 @@ from connectx_toolkit.builder.notebook.reading import (
     read_by,
     touches,
 )
-from connectx_toolkit.builder.notebook.values import ANEW, NAMED, Uncarried, Values, literal, type_name
+from connectx_toolkit.builder.notebook.carrying import ANEW, NAMED, Uncarried, Values, literal, type_name
 from connectx_toolkit.builder.source.refusals import Refusal, Refused
 
 GIVEN = frozenset({"__name__", "__file__", "__builtins__", "__doc__"})  # by Python to every module

@@ -1,10 +1,14 @@
 """An agent as files, for the builder: from a notebook's page, or from a function that lives in a notebook."""
 
-from collections.abc import Sequence
+import json
+import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from connectx_toolkit.builder.source.inline import Inlined, inline
+
+LINE = re.compile(r'(?:File "(?:[^"]*/)?|(?<![\w./-]))agent\.py"?, line (\d+)')  # of a fault, of a traceback
 
 
 class Written(NamedTuple):
@@ -32,3 +36,24 @@ class Written(NamedTuple):
         found = inline(self.agent, extra_packages, extra_files, self.entry, self.root, self.places)
         found.notes[:0] = self.notes
         return found
+
+    def placed(self, text: str) -> str:
+        """See ``placed``."""
+        return placed(text, self.places)
+
+    def save(self, path: Path) -> None:
+        """Writes what ``read_written`` reads."""
+        known = {"entry": self.entry, "root": str(self.root), "places": self.places, "notes": self.notes}
+        path.write_text(json.dumps(known), encoding="utf-8")
+
+
+def read_written(path: Path, agent: Path) -> Written:
+    """What ``Written.save`` wrote, of an agent that may have been moved since."""
+    known = json.loads(path.read_text(encoding="utf-8"))
+    places = {int(line): place for line, place in known["places"].items()}
+    return Written(agent, known["entry"], Path(known["root"]), places, known["notes"])
+
+
+def placed(text: str, places: Mapping[int, str]) -> str:
+    """A fault's text with the places that people know in place of lines of agent.py."""
+    return LINE.sub(lambda found: places.get(int(found[1]), found[0]), text)

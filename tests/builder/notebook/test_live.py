@@ -16,7 +16,7 @@ from connectx_toolkit.builder.preflight.stage import Runner, sample, stage
 from connectx_toolkit.kaggle.rules import Limits
 from connectx_toolkit.system.files import ROOT
 from tests.builder.notebook.kernel import POSITIONS
-from tests.builder.notebook.situations import PLAIN, REFUSED, Situation
+from tests.builder.notebook.live_situations import PLAIN, REFUSED, Situation
 
 KERNEL = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from tests.builder.notebook import kernel"
 ANEW = "get_ipython().reset(new_session=True)"

@@ -7,7 +7,7 @@ import pytest
 
 from connectx_toolkit.builder.notebook.proof import excess_of
 from connectx_toolkit.builder.preflight.stage import Runner
-from tests.builder.notebook.situations import LEGAL, Situation
+from tests.builder.notebook.live_situations import LEGAL, Situation
 from tests.builder.notebook.test_live import built, moves_of, run, run_calls, written_in
 
 WORLD = """
