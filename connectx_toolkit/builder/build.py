@@ -23,6 +23,7 @@ from connectx.machine_code import EMBEDDED
 from connectx.machine_code import packed as packed_parts
 from connectx.position import STANDARD
 from connectx.weights import reduce, reduction_error
+from connectx_toolkit.builder.notebook.written import placed
 from connectx_toolkit.builder.preflight.check import check
 from connectx_toolkit.builder.preflight.findings import Report
 from connectx_toolkit.builder.preflight.stage import NODE_BUDGET, Question, Runner, Stage, sample, stage
@@ -252,18 +253,30 @@ def submission_bytes(inlined: Inlined, output: Path, options: Options, code: byt
 
 
 def build(
-    inlined: Inlined, output: Path, options: Options, runner: Runner, tell: Callable[[str], None] = lambda text: None
+    inlined: Inlined,
+    output: Path,
+    options: Options,
+    runner: Runner,
+    tell: Callable[[str], None] = lambda text: None,
+    prove: Callable[[Stage, dict[str, Any], Report], None] | None = None,
 ) -> Report:
     """Writes ``output``, a .py or a .tar.gz by its name, if and only if the pre-flight and the comparison accept it.
 
     Args:
         tell: called with a line at each stage.
+        prove: called first, with what the stage needs to load the source; it may reject that.
 
     Raises:
         builder.source.refusals.Refused: the agent opens files by path, which a .py cannot hold; with file and line.
         NotAccepted: it was refused; with the report.
         OSError, ValueError: a file cannot be read, or data cannot be reduced.
     """
+    proved = Report(output.name)
+    if prove is not None:
+        with stage(options.limits, runner, output.name) as place:
+            prove(place, loading(place, inlined), proved)
+        if not proved.accepted:
+            raise NotAccepted(proved)
     code, notes = machine_code(inlined, runner, options, tell)
     content, lines = submission_bytes(inlined, output, options, code)
     if not any(line.partition(":")[0].endswith(f" as {options.dtype}") for line in lines):
@@ -283,6 +296,7 @@ def build(
         partial.write_bytes(content)
         report = check(partial, runner, options.limits, options.slowdown, options.full, compare)
         report.name = output.name
+        report.findings[:0] = proved.findings
         if code and report.accepted and not output.name.endswith(".tar.gz"):
             report_machine_code(content, runner, options, report)
         for line in lines:
@@ -290,6 +304,7 @@ def build(
         for topic, lines in (("source", inlined.notes), ("machine code", notes)):
             for line in lines:
                 report.add(topic, "note", line)
+        report.findings = [finding._replace(text=placed(finding.text, inlined.places)) for finding in report.findings]
         if not report.accepted:
             raise NotAccepted(report)
     return report
@@ -307,6 +322,12 @@ def _source_job(inlined: Inlined) -> dict[str, Any]:
         "stop_after": COMPARE_SECONDS,
         "enough": (ENOUGH, USUAL_SECONDS),
     }
+
+
+def loading(stage: Stage, inlined: Inlined) -> dict[str, Any]:
+    """What the stage needs to load the source."""
+    source = _source_job(inlined)
+    return source | {"folders": [str(stage.root), *source["paths"]]}
 
 
 def machine_code(
@@ -361,8 +382,7 @@ def compare_with_source(stage: Stage, file: Path, inlined: Inlined, options: Opt
     Positions in which the source chooses no legal column are replaced by others on 7x6, because the built file's guard
     answers there. If moves differ, the source is asked a second time (see ``_judge_difference``).
     """
-    source = _source_job(inlined)
-    source["folders"] = [str(stage.root), *source["paths"]]
+    source = loading(stage, inlined)
     asked, is_cut = _ask_source(stage, source, inlined, options, report)
     if not report.accepted:
         return

@@ -3,21 +3,24 @@
 An agent is a name from agents/, a Python file, a notebook (``lesson.ipynb``, ``lesson.ipynb:my_agent``), or a function.
 """
 
+import contextlib
 import difflib
 import math
 import shutil
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from os import PathLike, fspath
 from pathlib import Path
+from typing import Any
 
 from connectx.books import SparseBook
 from connectx.position import STANDARD
 from connectx_toolkit.builder.build import HEADER, POSITIONS, Options, build, is_submission, sources_of
-from connectx_toolkit.builder.notebook.written import Written
+from connectx_toolkit.builder.notebook.cells import page_named
+from connectx_toolkit.builder.notebook.page import as_page_writes_it, from_page
 from connectx_toolkit.builder.preflight.check import check
 from connectx_toolkit.builder.preflight.findings import Report
-from connectx_toolkit.builder.preflight.stage import Runner
+from connectx_toolkit.builder.preflight.stage import Runner, Stage
 from connectx_toolkit.builder.source.inline import Inlined, inline
 from connectx_toolkit.builder.source.module import ON_YOUR_WORD, PERHAPS_WITHOUT, needed_packages
 from connectx_toolkit.builder.source.refusals import unknown_package
@@ -29,7 +32,6 @@ from connectx_toolkit.system.files import AGENTS, IS_CHECKOUT, ROOT, WEIGHTS, ch
 SUBMISSIONS = ROOT / "submissions" if IS_CHECKOUT else Path("submissions")
 SIZE_LIMIT, MEMORY_LIMIT = 100.0, 6144.0  # MiB
 MOST_POSITIONS = 20_000  # drawing so many takes half a minute
-NOTEBOOK = ".ipynb"
 Tell = Callable[[str], None]
 
 
@@ -62,13 +64,32 @@ def packages_of(names: Sequence[str]) -> frozenset[str]:
     return frozenset(names)
 
 
-def checked(file: Path, options: Options, allowed: frozenset[str], tell: Tell) -> Report:
-    """The pre-flight of a finished file, a .py or a .tar.gz. Raises OSError if it cannot be read."""
-    with Runner() as runner:
+def checked(path: Path, options: Options, allowed: frozenset[str], tell: Tell) -> Report:
+    """The pre-flight of a finished file, a .py or a .tar.gz, or of what a notebook writes.
+
+    Raises:
+        OSError: it cannot be read.
+        ValueError: the notebook writes no submission.
+    """
+    with Runner() as runner, finished_file(path) as file:
         runner.tell = tell
         report = check(file, runner, options.limits, options.slowdown, options.full)
-    judge_packages(file, allowed, report)
+        judge_packages(file, allowed, report)
     return report
+
+
+@contextlib.contextmanager
+def finished_file(path: Path) -> Iterator[Path]:
+    """The file to check: of a notebook, the submission that it writes, as it writes it."""
+    page = page_named(str(path))
+    if page is None or path.suffix == ".py":
+        yield path
+        return
+    target, text = as_page_writes_it(*page)
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, target)
+        file.write_text(text, encoding="utf-8", newline="\n")
+        yield file
 
 
 def judge_packages(file: Path, allowed: frozenset[str], report: Report) -> None:
@@ -109,33 +130,36 @@ def built(
         Refused, NotAccepted, OSError: as ``connectx_toolkit.builder.build.build``.
     """
     with tempfile.TemporaryDirectory() as folder:
-        source = source_of(agent, Path(folder))
-        if isinstance(source, Written):
-            if book is not None:
-                raise ValueError(OF_PERFECT.format(source.entry))
-            name, inlined = source.entry, source.inlined(allowed, data)
-        else:
-            name, inlined = source.stem, inline(with_book(source, book, Path(folder)), allowed, data)
+        name, inlined, prove = inlined_of(agent, book, Path(folder), allowed, data)
         output = output_of(output, kind, name, inlined)
         with Runner() as runner:
             runner.tell = tell
-            report = build(inlined, output, options, runner, tell)
+            report = build(inlined, output, options, runner, tell, prove)
     report.written = output
     return report
 
 
-def source_of(agent: str | PathLike | Callable, folder: Path) -> Path | Written:
-    """The file of an agent; of a notebook's and of a live function what is written of it in the folder."""
+def inlined_of(
+    agent: str | PathLike | Callable, book: Path | None, folder: Path, allowed: frozenset[str], data: Sequence[Path]
+) -> tuple[str, Inlined, Callable[[Stage, dict[str, Any], Report], None] | None]:
+    """The agent's name for files, what the builder takes, and what proves it before; of a file nothing has to.
+
+    Args:
+        folder: for what is written of a notebook's or a live function; it should exist until the agent is built.
+    """
+    page = None if callable(agent) else page_named(fspath(agent))
+    if book is not None and (callable(agent) or page):
+        raise ValueError(OF_PERFECT.format("a notebook"))
     if callable(agent):
         from connectx_toolkit.builder.notebook.live import from_function
+        from connectx_toolkit.builder.notebook.proof import Proof
 
-        return from_function(agent, folder)
-    page, _, name = fspath(agent).partition(f"{NOTEBOOK}:")
-    if name or page.endswith(NOTEBOOK):
-        from connectx_toolkit.builder.notebook.page import from_page
-
-        return from_page(Path(page.removesuffix(NOTEBOOK) + NOTEBOOK), name or None, folder)
-    return find_agent(fspath(agent))
+        written = from_function(agent, folder)
+        return written.entry, written.inlined(allowed, data), Proof(agent, written)
+    if page:
+        return page[1] or page[0].stem, from_page(*page, folder).inlined(allowed, data), None
+    path = find_agent(fspath(agent))
+    return path.stem, inline(with_book(path, book, folder), allowed, data), None
 
 
 def find_agent(name: str) -> Path:
@@ -147,7 +171,7 @@ def find_agent(name: str) -> Path:
         raise ValueError(f"{name} is a folder; give the file that defines agent(obs, config)")
     if not path.is_file():
         known = our_agents()
-        close = difflib.get_close_matches(name, [*known, *(str(p) for p in path.parent.glob("[!_]*.py"))], 1)
+        close = difflib.get_close_matches(name, [*known, *_files_beside(path)], 1)
         meant = f"did you mean {close[0]}? " if close else ""
         raise ValueError(f"no agent {name}: {meant}It should be a file or one of {', '.join(known)}")
     if path.suffix != ".py":
@@ -157,6 +181,10 @@ def find_agent(name: str) -> Path:
             raise ValueError(f"{name}: {kind}") from None
         raise ValueError(f"{name} is not a Python file (.py)")
     return path
+
+
+def _files_beside(path: Path) -> list[str]:
+    return [str(each) for ending in ("[!_]*.py", "*.ipynb") for each in path.parent.glob(ending)]
 
 
 OF_PERFECT = "--book changes the second seat's book of the agent perfect, not of {}"

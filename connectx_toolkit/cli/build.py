@@ -2,6 +2,7 @@
 
   python build_submission.py minimax                       agents/minimax.py -> submissions/minimax.py
   python build_submission.py my_agent.py -o submission.py  any agent file, with the helper modules beside it
+  python build_submission.py lesson.ipynb                  a notebook's agent, with what it uses from other cells
   python build_submission.py --check submission.py         will Kaggle accept this .py or .tar.gz?
   python build_submission.py minimax --submit "depth 12"   build it and submit it (needs a Kaggle API token)
 
@@ -50,10 +51,12 @@ CODES = {"ACCEPT": DONE, "REJECT": FAILED, "NOT JUDGED": NOT_JUDGED}
 def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
     parser = Parser(prog="build_submission.py", description=__doc__)
     add = parser.add_argument
-    add("agent", nargs="?", help="agent to build: a name from agents/, or a file")
+    agent = "agent to build: a name from agents/, a file, or a notebook (lesson.ipynb, or lesson.ipynb:FUNCTION)"
+    add("agent", nargs="?", help=agent)
     where = "file to write (default: submissions/AGENT.py, or .tar.gz if the agent opens files)"
     add("-o", "--output", type=Path, metavar="FILE", help=f"{where}; replaces only files that this script has built")
-    add("--check", type=Path, metavar="FILE", help="check a finished .py or .tar.gz, and build nothing")
+    finished = "check a finished .py or .tar.gz, or the file that a notebook writes, and build nothing"
+    add("--check", type=Path, metavar="FILE", help=finished)
     add("--format", choices=("py", "tar.gz"), help="kind of file to write (default: by the ending of -o)")
     data = "file or folder to add to the archive, if the builder does not find it by itself; may be repeated"
     add("--data", action="append", default=[], type=Path, metavar="FILE", help=data)
@@ -100,6 +103,8 @@ def options_from(given: argparse.Namespace) -> Options:
     of_building += [] if given.machine_code else ["no_machine_code"]
     if given.check is not None and of_building:
         raise ValueError(f"--{of_building[0].replace('_', '-')} is for building; --check takes a file as it is")
+    if given.submit is not None and given.check is not None and given.check.suffix == ".ipynb":
+        raise ValueError(f"--check {given.check} checks what the notebook writes: build it to submit it")
     if given.submit is not None and not given.submit.strip():
         raise ValueError("--submit takes a message for Kaggle's list of your submissions, not an empty one")
     is_full = given.full or given.submit is not None

@@ -286,7 +286,10 @@ def match_table(match: Match) -> Table:
 
 
 def _short_name(spec: AgentSpec) -> str:
-    return spec.label.rpartition(".")[2] if spec.kind == "callable" else Path(spec.label).stem
+    if spec.kind == "callable":
+        return spec.label.rpartition(".")[2]
+    name = spec.label.rpartition(":")[2] if spec.kind == "notebook" else ""
+    return name if name.isidentifier() else Path(spec.label).stem
 
 
 def _points(game: Game, seat: int) -> float:

@@ -138,18 +138,28 @@ def load_agent(path: str, stays: bool = False, needs: Needs | None = None) -> Lo
         found = last_callable(path, stays)
         return found._replace(warning=found.warning or needs.words)
     folder = os.path.dirname(os.path.abspath(path))
-    with secluded(folder, stays):
-        own = list(dict.fromkeys([folder, str(import_name(Path(path))[0])]))
-        sys.path += own
-        try:
-            names = vars(module_of(path))
-        finally:
-            if not stays:
-                sys.path[:] = [entry for entry in sys.path if entry not in own]
+    names = module_names(path, [folder, str(import_name(Path(path))[0])], stays)
     name = agent_in(ast.parse(Path(path).read_text(encoding="utf-8")))
     if not callable(names.get(name)):
         raise ValueError(NO_FUNCTION)
     return Loaded(names[name], needs.words)
+
+
+def module_names(path: str, folders: list[str], stays: bool = False) -> dict[str, Any]:
+    """What a file binds when it runs as a module of its own. Exceptions of its code pass through.
+
+    Args:
+        folders: where its modules are found; the first is the agent's.
+        stays: see ``secluded``.
+    """
+    with secluded(folders[0], stays):
+        own = list(dict.fromkeys(folders))
+        sys.path += own
+        try:
+            return vars(module_of(path))
+        finally:
+            if not stays:
+                sys.path[:] = [entry for entry in sys.path if entry not in own]
 
 
 def last_callable(path: str, stays: bool = False) -> Loaded:

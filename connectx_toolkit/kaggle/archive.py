@@ -12,7 +12,7 @@ import shutil
 import tarfile
 import tempfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
@@ -128,24 +128,40 @@ def unpacked(path: str) -> Path:
         BadArchive: it is damaged, too large, has a path outside its folder, or has no main.py at its root.
         OSError: it cannot be read.
     """
+
+    def fill(new: Path) -> None:
+        (new / "root").mkdir()
+        (new / "agent").mkdir()
+        with open(path, "rb") as archive:
+            unpack(archive, new / "agent")
+
+    return kept(path, path, fill) / "agent" / "main.py"
+
+
+def kept(path: str, what: str, fill: Callable[[Path], None]) -> Path:
+    """The folder of this run with what ``fill`` makes of a file in an empty folder; made again if the file changes.
+
+    Args:
+        what: tells apart what is made of one file.
+
+    Raises:
+        OSError: the file cannot be read. What ``fill`` raises passes through.
+    """
     stat = os.stat(path)
-    key = sha256(f"{path} {stat.st_mtime_ns} {stat.st_size}".encode()).hexdigest()[:16]
+    key = sha256(f"{what} {stat.st_mtime_ns} {stat.st_size}".encode()).hexdigest()[:16]
     place = _home() / key
     if not place.exists():
         place.parent.mkdir(mode=0o700, exist_ok=True)
         new = Path(tempfile.mkdtemp(dir=place.parent))
         try:
-            (new / "root").mkdir()
-            (new / "agent").mkdir()
-            with open(path, "rb") as archive:
-                unpack(archive, new / "agent")
+            fill(new)
             new.rename(place)
         except OSError:
             if not place.exists():  # else another process of this run was quicker
                 raise
         finally:
             shutil.rmtree(new, ignore_errors=True)
-    return place / "agent" / "main.py"
+    return place
 
 
 def contents(path: str) -> Iterator[tuple[str, bytes]]:

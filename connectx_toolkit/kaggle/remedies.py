@@ -115,7 +115,8 @@ def _taken_name(name: str, situation: Situation) -> str:
 
 
 def _no_name(name: str, situation: Situation) -> str:
-    return f"import or define {name} in {situation.name}: other cells of a notebook are not submitted"
+    cells = "other cells of a notebook are not submitted, but build_submission.py NAME.ipynb brings them along"
+    return f"import or define {name} in {situation.name}: {cells}"
 
 
 def _old_numpy(name: str, situation: Situation) -> str:

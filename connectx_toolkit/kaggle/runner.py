@@ -88,16 +88,21 @@ def provide(files):
     redirect(lambda path: folder + path[len(place.AGENT) :] if f"{path}/".startswith(f"{place.AGENT}/") else path)
 
 
-def load_source(job):
-    """The author's own agent, imported with its folders on the path, as a function of (obs, config)."""
+def positional(function):
+    """How many of (obs, config) a function takes."""
     import inspect
 
+    kinds = [parameter.kind for parameter in inspect.signature(function).parameters.values()]
+    return 2 if inspect.Parameter.VAR_POSITIONAL in kinds else len(kinds)
+
+
+def load_source(job):
+    """The author's own agent, imported with its folders on the path, as a function of (obs, config)."""
     if job["files"]:
         provide(job["files"])
     sys.path[:0] = job["paths"]
     function = getattr(module_of(job["file"]), job["function"])
-    kinds = [parameter.kind for parameter in inspect.signature(function).parameters.values()]
-    count = 2 if inspect.Parameter.VAR_POSITIONAL in kinds else len(kinds)
+    count = positional(function)
 
     def agent(obs, config):
         collects = gc.isenabled()

@@ -76,7 +76,7 @@ def refuse_other_texts(name: str, content: bytes) -> None:
         return
     keys = value.keys() if isinstance(value, dict) else ()
     if "cells" in keys:
-        raise Unsuitable("it is a notebook: write the agent to a file with %%writefile main.py, and use that file")
+        raise Unsuitable("it is a notebook: build_submission.py NAME.ipynb makes a file of its agent")
     if "steps" in keys:
         raise Unsuitable("it is the replay of a game, not an agent: evaluate.py analyse reads replays")
     raise Unsuitable(f"it is JSON, not Python: {REMEDY}")

@@ -23,14 +23,17 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from connectx_toolkit.kaggle.agent_file import Struct, load_agent
 from connectx_toolkit.kaggle.remedies import place_in
 from connectx_toolkit.kaggle.sources import Needs, beside, needs_building, redirect
 from connectx_toolkit.players.protocol import REQUEST, pack_reply, receive
-from connectx_toolkit.players.spec import AgentSpec, load
+from connectx_toolkit.players.spec import AgentSpec, load, load_written, written_at
 from connectx_toolkit.system.cores import seed_everything, waiting
+
+if TYPE_CHECKING:
+    from connectx_toolkit.builder.notebook.written import Written
 
 DETAIL = 500  # characters of a traceback or a repr that are kept
 MOST_TOLD = 4096  # characters of an agent's thoughts: docs/guides/board.md asks for what is short
@@ -63,6 +66,7 @@ class HostedAgent:
         self.agent: Callable | None = None
         self.arguments = 2
         self.warning = ""  # of the load
+        self.written: Written | None = None  # a notebook's agent
         self.config: dict[str, Any] = {}
         self.seed = 0
 
@@ -79,6 +83,8 @@ class HostedAgent:
         seed_everything(seed)
         is_source = self.spec.kind == "file" and not self.is_unpacked
         needs = needs_building(self.spec.target) if is_source else Needs()  # not on the agent's clock
+        if self.spec.kind == "notebook":
+            self.written = written_at(self.spec.target)
         waited = waiting("self")
         seconds, column, extra = self._timed(lambda: self._load(needs), "load")
         seconds = max(0.0, seconds - waited())
@@ -91,7 +97,7 @@ class HostedAgent:
         """(seconds, column, details of a reply that is not a plain column or None); see ``_describe``."""
         obs = Struct(remainingOverageTime=overage, step=ply, board=list(board), mark=mark)
         config = Struct(**self.config)
-        if self.spec.kind == "file":
+        if self.spec.is_somebodys:
             config["__raw_path__"] = self.spec.target
         assert self.agent is not None
         agent, arguments = self.agent, (obs, config)[: self.arguments]
@@ -110,6 +116,8 @@ class HostedAgent:
     def _load(self, needs: Needs) -> int:
         if self.spec.kind == "file":
             agent, self.warning, _ = load_agent(self.spec.target, self.is_alone, needs)
+        elif self.written is not None:
+            agent = load_written(self.written, self.is_alone)
         else:
             agent = load(self.spec)
         code = getattr(agent, "__code__", None)
@@ -130,9 +138,14 @@ class HostedAgent:
             seconds = time.perf_counter() - start
             kind = fault if isinstance(problem, Exception) else "exit"
             hint = f" ({self.missing})" if self.missing and isinstance(problem, OSError | ImportError) else ""
-            return seconds, 0, {"fault": kind, "detail": _last_lines(problem) + hint}
+            return seconds, 0, {"fault": kind, "detail": self._told(problem) + hint}
         finally:
             sys.stdout, sys.stderr = ours
+
+    def _told(self, problem: BaseException) -> str:
+        """The end of a traceback, with cells of the notebook in place of lines of its agent.py."""
+        text = _last_lines(problem)
+        return self.written.placed(text) if self.written else text
 
 
 def _describe(action: Any) -> tuple[int, dict[str, Any] | None]:
@@ -177,8 +190,10 @@ def _last_lines(problem: BaseException) -> str:
 def serve(sock: socket.socket, spec: AgentSpec, missing: str = "", is_unpacked: bool = False) -> None:
     """Answers requests until the other end closes the socket. ``missing``, ``is_unpacked``: see ``HostedAgent``."""
     player = HostedAgent(spec, missing, is_alone=True, is_unpacked=is_unpacked)
-    if spec.kind == "file" and not is_unpacked:
+    if spec.is_somebodys and not is_unpacked:
         redirect(beside(os.path.dirname(spec.target)))
+    if spec.kind == "notebook":
+        redirect(beside(str(written_at(spec.target).root)))
     try:
         while message := receive(sock):
             _, kind, ply, mark, overage = REQUEST.unpack_from(message)
@@ -205,7 +220,7 @@ def serve_descriptor(descriptor: int, spec: list[str], parent: int, is_unpacked:
             folder is then mounted where Kaggle has it, if this system allows that.
     """
     found, missing = AgentSpec(*spec), ""
-    if found.kind == "file":
+    if found.is_somebodys:
         from connectx_toolkit.kaggle.sandbox import AGENT, hide_credentials, show_agent
 
         with contextlib.suppress(OSError):  # a precaution, which not every system allows

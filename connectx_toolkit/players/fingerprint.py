@@ -16,7 +16,7 @@ from connectx_toolkit.kaggle.agent_file import REACHED
 from connectx_toolkit.kaggle.archive import BadArchive, contents
 from connectx_toolkit.kaggle.sandbox import AGENT
 from connectx_toolkit.players.contents import Unknown, digest_of
-from connectx_toolkit.players.spec import AgentSpec, callable_of, parse_agent_name, resolve
+from connectx_toolkit.players.spec import AgentSpec, callable_of, parse_agent_name, resolve, written_page
 from connectx_toolkit.system.files import AGENTS, ROOT, version_of
 
 LONGEST_NAME = 255  # characters of a string that may name a file
@@ -80,11 +80,11 @@ def is_installed(path: str) -> bool:
     return path.startswith(_installed_folders()) or f"{os.sep}site-packages{os.sep}" in path
 
 
-def _import_folders(folder: str, name: str) -> list[str]:
-    """Where an agent in ``folder`` finds modules that are not installed: ``connectx_toolkit.kaggle.agent_file``."""
+def _import_folders(folders: list[str], name: str) -> list[str]:
+    """Where an agent in ``folders`` finds modules that are not installed: ``connectx_toolkit.kaggle.agent_file``."""
     on_path = [os.path.abspath(entry) for entry in sys.path if os.path.isdir(entry or ".")]
     others = [entry for entry in on_path if entry != str(ROOT) and not is_installed(os.path.join(entry, ""))]
-    return [folder, *([str(ROOT)] if name == REACHED else others)]
+    return [*folders, *([str(ROOT)] if name == REACHED else others)]
 
 
 def _module_files(folders: Iterable[str], dotted: str) -> list[str]:
@@ -103,9 +103,8 @@ def _module_files(folders: Iterable[str], dotted: str) -> list[str]:
     return []
 
 
-def _data_files(path: str, names: Iterable[str]) -> Iterator[str]:
+def _data_files(beside: str, names: Iterable[str]) -> Iterator[str]:
     """The files that a source's strings name: relative to its folder or to folders that it names, or by full path."""
-    beside = os.path.dirname(path)
     names = [name.removeprefix(f"{AGENT}/") for name in names]
     below = [os.path.join(beside, name) for name in names if name.strip("./") and not os.path.isabs(name)]
     for folder in (beside, *filter(os.path.isdir, below)):
@@ -113,8 +112,11 @@ def _data_files(path: str, names: Iterable[str]) -> Iterator[str]:
         yield from (file for file in files if os.path.isfile(file) and not file.startswith(LIVE_FOLDERS))
 
 
-def files_of(agent: Path) -> list[Path]:
+def files_of(agent: Path, root: Path | None = None) -> list[Path]:
     """The files that determine an agent's play, as far as its sources name them; the agent's own file comes first.
+
+    Args:
+        root: another folder with its modules and data, as if its file lay there, too.
 
     They are the modules that it imports, directly or indirectly, except installed packages, and the data files whose
     names are strings in these sources. A file name that is put together at run time is not found.
@@ -122,32 +124,34 @@ def files_of(agent: Path) -> list[Path]:
     first = os.path.abspath(agent)
     found: dict[str, None] = {}
     pending = [first]
+    folders = [os.path.dirname(first), *([os.path.abspath(root)] if root else [])]
     while pending:
         path = os.path.normpath(pending.pop())
         if path not in found:
             found[path] = None
             if path == first or path.endswith(".py"):
-                pending += _neighbours(path, os.path.dirname(first))
+                pending += _neighbours(path, folders, is_first=path == first)
     return [Path(path) for path in found]
 
 
-def _neighbours(path: str, folder: str) -> Iterator[str]:
-    """The files that one source of an agent in ``folder`` uses directly."""
+def _neighbours(path: str, folders: list[str], is_first: bool) -> Iterator[str]:
+    """The files that one source of an agent in ``folders`` uses directly. ``is_first``: the agent's own."""
     mentions = _mentions(Path(path).read_bytes())
     for level, dotted in mentions.modules:
         top = dotted.partition(".")[0]
         if level:
             yield from _module_files([os.path.normpath(os.path.join(path, *[".."] * level))], dotted)
         elif top not in sys.stdlib_module_names:  # the standard library wins over the path
-            yield from _module_files(_import_folders(folder, top), dotted)
-    yield from _data_files(path, mentions.names)
+            yield from _module_files(_import_folders(folders, top), dotted)
+    for folder in folders if is_first else [os.path.dirname(path)]:
+        yield from _data_files(folder, mentions.names)
 
 
 def fingerprint(spec: AgentSpec) -> str:
     """A hash of everything that determines an agent's play, as far as it can be found.
 
-    It covers, for a file or an agent of ours, all files of ``files_of``; for an archive, the files in it; for a
-    sparring partner, its base agent and the module that weakens it; for an agent of Kaggle's, the version of the
+    It covers, for a file, a notebook or an agent of ours, all files of ``files_of``; for an archive, the files in it;
+    for a sparring partner, its base agent and the module that weakens it; for an agent of Kaggle's, the version of the
     package; for a callable, its code and all values that this reaches. A callable of which some cannot be seen has
     another hash each time, and a line on standard error says so.
 
@@ -168,16 +172,22 @@ def fingerprint(spec: AgentSpec) -> str:
             _add_contents(digest, contents(spec.target))
         except BadArchive as problem:
             raise ValueError(f"{spec.label} cannot be loaded: {problem}") from None
+    elif spec.kind == "notebook":
+        written = written_page(spec.target)
+        _add_files(digest, written.agent, written.root)
+        digest.update(written.entry.encode())
     else:
         path = Path(spec.target) if spec.kind == "file" else AGENTS / f"{spec.target}.py"
         _add_files(digest, path)
     return digest.hexdigest()
 
 
-def _add_files(digest, agent: Path) -> None:
+def _add_files(digest, agent: Path, root: Path | None = None) -> None:
     """Adds an agent's files, by name and content; names inside this project are the same in every checkout."""
-    files = files_of(agent)
-    named = sorted((os.path.relpath(path, ROOT if path.is_relative_to(ROOT) else agent.parent), path) for path in files)
+    files = files_of(agent, root)
+    bases = [base for base in (agent.parent if root else None, ROOT, root) if base]  # a notebook's folder is temporary
+    near = {path: next(filter(path.is_relative_to, bases), root or agent.parent) for path in files}
+    named = sorted((os.path.relpath(path, near[path]), path) for path in files)
     digest.update(files[0].name.encode())
     _add_contents(digest, ((name, path.read_bytes()) for name, path in named))
 

@@ -28,7 +28,7 @@ from connectx_toolkit.kaggle.rules import Limits, Rules
 from connectx_toolkit.players import child
 from connectx_toolkit.players.child import HostedAgent, die_with_parent, serve
 from connectx_toolkit.players.protocol import REPLY, Reply, pack_request, receive, reply_of, unpack_reply
-from connectx_toolkit.players.spec import AgentSpec
+from connectx_toolkit.players.spec import AgentSpec, UnknownAgent, written_page
 from connectx_toolkit.system.console import ProcessFailed
 from connectx_toolkit.system.cores import waiting
 from connectx_toolkit.system.files import ROOT, version_of
@@ -83,7 +83,7 @@ class Player:
     def __init__(self, spec: AgentSpec, load_limit: float = LOAD_LIMIT):
         self.spec = spec
         self.load_limit = load_limit
-        self.is_reloaded = spec.kind == "file"  # before every game, as Kaggle does; any other agent is kept
+        self.is_reloaded = spec.is_somebodys  # before every game, as Kaggle does; any other agent is kept
         self.load_seconds: float | None = None  # None: not loaded
         self.warning = ""  # of the latest load
         self.failed: Reply | None = None  # the fault of the latest load
@@ -143,7 +143,7 @@ class Player:
 
     def _explained(self, reply: Reply) -> Reply:
         """A fault's reply with the cure that the pre-flight would give for the file as it is."""
-        if self.spec.kind != "file" or reply.fault not in ("load", "exception", "exit"):
+        if not self.spec.is_somebodys or reply.fault not in ("load", "exception", "exit"):
             return reply
         cure = remedy(reply.detail, "", self._situation())
         return reply._replace(detail=f"{reply.detail.rstrip()}; {cure}") if cure else reply
@@ -254,7 +254,7 @@ class AgentProcess(Player):
         try:
             if self.sock is None:
                 self._start_game({}, seed)  # starting the interpreter does not count as the agent's time
-        except BadArchive as problem:
+        except (BadArchive, UnknownAgent) as problem:
             return Reply(None, 0.0, "load", str(problem))
         return self._exchange(pack_request(b"L", json.dumps(seed).encode()), limit + self.grace, patient=True)
 
@@ -329,7 +329,7 @@ class AgentProcess(Player):
             "descriptor": theirs.fileno(),
             "spec": list(spec),
             "parent": os.getpid(),
-            "is_unpacked": spec != self.spec,
+            "is_unpacked": self.spec.is_archive,
         }
         return subprocess.Popen(
             [sys.executable, "-c", _BOOT, json.dumps(settings)],
@@ -377,7 +377,10 @@ def _silence() -> None:
 
 
 def unpacked_spec(spec: AgentSpec) -> AgentSpec:
-    """For an archive, the spec of its main.py; any other spec is returned unchanged. Raises BadArchive."""
+    """For an archive, the spec of its main.py, for a notebook, that of its agent.py; any other spec is returned
+    unchanged. Raises BadArchive, UnknownAgent."""
+    if spec.kind == "notebook":
+        return spec._replace(target=str(written_page(spec.target).agent))
     return spec._replace(target=str(unpacked(spec.target))) if spec.is_archive else spec
 
 
@@ -397,7 +400,7 @@ class Inline(Player):
 
     def _hosted(self) -> HostedAgent:
         spec = unpacked_spec(self.spec)
-        return HostedAgent(spec, is_unpacked=spec != self.spec)
+        return HostedAgent(spec, is_unpacked=self.spec.is_archive)
 
     def close(self) -> None:
         super().close()

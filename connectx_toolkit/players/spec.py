@@ -15,12 +15,18 @@ import weakref
 from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from connectx_toolkit.kaggle.agent_file import load_agent
+from connectx_toolkit.builder.notebook.cells import page_named
+from connectx_toolkit.kaggle.agent_file import load_agent, module_names
+from connectx_toolkit.kaggle.archive import kept
 from connectx_toolkit.system.files import AGENTS, our_agents
 
+if TYPE_CHECKING:
+    from connectx_toolkit.builder.notebook.written import Written
+
 SUFFIXES = (".tar.gz", ".tgz")  # of files that are archives
+PAGE = "page.json"  # what is known of a notebook's agent, beside its folder
 WRAP = "wrap it in a function agent(obs, config) that returns a column"
 
 
@@ -31,8 +37,8 @@ class UnknownAgent(ValueError):
 class AgentSpec(NamedTuple):
     """Where an agent comes from. Plain strings, so that it can be compared, stored and sent to another process."""
 
-    kind: str  # "ours", "kaggle", "partner", "file" or "callable"
-    target: str  # module name, Kaggle's name, partner's name, absolute path, or key into the registry of callables
+    kind: str  # "ours", "kaggle", "partner", "file", "notebook" or "callable"
+    target: str  # module name, Kaggle's name, partner's name, absolute path, notebook's with its function, or key
     label: str  # what tables call it
 
     @property
@@ -43,6 +49,11 @@ class AgentSpec(NamedTuple):
     def lasting(self) -> "AgentSpec":
         """What is still true in another process, where a callable's key means nothing."""
         return self._replace(target="") if self.kind == "callable" else self
+
+    @property
+    def is_somebodys(self) -> bool:
+        """Whether it is code of somebody's own, which is loaded before every game as Kaggle loads it."""
+        return self.kind in ("file", "notebook")
 
 
 class _Key(str):
@@ -236,13 +247,15 @@ def resolve(agent: str | os.PathLike | Callable | AgentSpec) -> AgentSpec:
             f"an agent should be a name, a path or a callable, not {' '.join(repr(agent).split()):.80}{wrap}"
         )
     text = os.fspath(agent)
+    if page := page_named(text):
+        return _of_page(*page, text)
     if os.path.isfile(text):
         return AgentSpec("file", os.path.abspath(text), text)
     if os.path.isdir(text):
         raise UnknownAgent(f"{text!r} is a folder, where a file or a name was expected")
     if (parts := _name_of(text)) and parts.is_graded:
         base = resolve(parts.base)
-        if base.kind == "file" or (parts.depth and base.target != "minimax"):
+        if base.is_somebodys or (parts.depth and base.target != "minimax"):
             raise UnknownAgent(f"{text!r}: {ONLY_NAMED}")
         return AgentSpec("partner", text, text)
     if text in our_agents():
@@ -270,6 +283,55 @@ def _name_of(text: str) -> AgentName | None:
         raise UnknownAgent(str(problem)) from None
 
 
+def _of_page(path: Path, name: str | None, label: str) -> AgentSpec:
+    spec = AgentSpec("notebook", f"{os.path.abspath(path)}{f':{name}' if name else ''}", label)
+    written_page(spec.target)
+    return spec
+
+
+def written_page(target: str) -> "Written":
+    """The agent of a notebook, as files that this run shares.
+
+    Args:
+        target: of a spec.
+
+    Raises:
+        UnknownAgent: it is no notebook any more, has no such agent, or one that is refused.
+    """
+    from connectx_toolkit.builder.notebook.page import from_page  # for notebooks alone
+    from connectx_toolkit.builder.notebook.written import read_written
+    from connectx_toolkit.builder.source.refusals import Refused
+
+    page = page_named(target)
+    if page is None:
+        raise UnknownAgent(f"{target}: the notebook is gone")
+
+    def fill(new: Path) -> None:
+        (new / "agent").mkdir()
+        from_page(*page, new / "agent").save(new / PAGE)
+
+    try:
+        place = kept(str(page[0]), target, fill)
+    except (Refused, ValueError, OSError) as problem:
+        raise UnknownAgent("; ".join(str(problem).splitlines())) from None
+    return read_written(place / PAGE, place / "agent" / "agent.py")
+
+
+def written_at(agent: str) -> "Written":
+    """What ``written_page`` gave, by the path of its agent.py."""
+    from connectx_toolkit.builder.notebook.written import read_written
+
+    return read_written(Path(agent).parents[1] / PAGE, Path(agent))
+
+
+def load_written(written: "Written", stays: bool = False) -> Callable:
+    """The function of a notebook's agent. ``stays``: see ``connectx_toolkit.kaggle.agent_file.secluded``."""
+    names = module_names(str(written.agent), [str(written.root), str(written.agent.parent)], stays)
+    if not callable(names.get(written.entry)):
+        raise ValueError(f"{written.entry} is no function")
+    return names[written.entry]
+
+
 def load(spec: AgentSpec) -> Callable:
     """The agent's function. Exceptions of its code are not caught."""
     if spec.kind == "callable":
@@ -280,6 +342,8 @@ def load(spec: AgentSpec) -> Callable:
         return kaggle_agents()[spec.target]
     if spec.kind == "partner":
         return _graded(spec.target)
+    if spec.kind == "notebook":
+        return load_written(written_page(spec.target))
     return load_agent(spec.target).agent
 
 

@@ -19,6 +19,7 @@ from kaggle_environments.agent import get_last_callable
 
 from connectx.position import Position, geometry_of
 from connectx_toolkit.builder import build as building
+from connectx_toolkit.builder import submission
 from connectx_toolkit.builder.build import (
     NotAccepted,
     Options,
@@ -493,8 +494,8 @@ def test_a_slow_processor_needs_no_linux(monkeypatch):
 
 @pytest.mark.parametrize("output", ["helper.py", "mine.py", "notes.py", "notes.tar.gz", "built.tar.gz", "link.py"])
 def test_nothing_but_a_built_file_is_replaced(output, runner, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(build_submission, "Runner", lambda: contextlib.nullcontext(runner))
-    monkeypatch.setattr(build_submission, "build", lambda *arguments: pytest.fail("the checks were made first"))
+    monkeypatch.setattr(submission, "Runner", lambda: contextlib.nullcontext(runner))
+    monkeypatch.setattr(submission, "build", lambda *arguments: pytest.fail("the checks were made first"))
     monkeypatch.chdir(tmp_path)
     Path("mine.py").write_text(f"import helper\n\n\ndef agent(obs, config):\n    return helper.pick({LEGAL})\n")
     Path("helper.py").write_text("# ConnectX submission: even if it was built\ndef pick(legal):\n    return legal[0]\n")

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from connectx.weights import pack
+from connectx_toolkit.builder import submission
 from connectx_toolkit.builder.preflight.stage import Runner
 from connectx_toolkit.cli import build as build_submission
 from connectx_toolkit.cli import train
@@ -496,7 +497,7 @@ def runner() -> Iterator[Runner]:
 @pytest.mark.parametrize("name", FAILING)
 def test_what_the_pre_flight_rejects_is_not_written(name, runner, made, tmp_path, monkeypatch, capsys):
     """Exit code 1: it could be built, and the table says why Kaggle or its author would not be content."""
-    monkeypatch.setattr(build_submission, "Runner", lambda: contextlib.nullcontext(runner))
+    monkeypatch.setattr(submission, "Runner", lambda: contextlib.nullcontext(runner))
     monkeypatch.chdir(tmp_path)
     Path(name).write_text(str(FAILING[name]))
     Path("corrupt.bin").write_bytes((made / "corrupt.bin").read_bytes())

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from connectx_toolkit.builder import submission
 from connectx_toolkit.builder.preflight.stage import Runner
 from connectx_toolkit.cli import build as build_submission
 from connectx_toolkit.games.database import GameDatabase
@@ -73,7 +74,7 @@ def runner():
 @pytest.fixture
 def building(runner, monkeypatch):
     """build_submission.py with one process for all pre-flights of this file."""
-    monkeypatch.setattr(build_submission, "Runner", lambda: contextlib.nullcontext(runner))
+    monkeypatch.setattr(submission, "Runner", lambda: contextlib.nullcontext(runner))
     Path("agent.py").write_text("def agent(obs, config):\n    return [c for c in range(7) if not obs.board[c]][0]\n")
 
 

@@ -35,13 +35,14 @@ FLOORS = [
     {"report", "training"},
     {"arena"},
     {"games"},
-    {"builder", "players"},
+    {"players"},
+    {"builder"},
     {"kaggle", "statistics"},
     {"page", "system"},
 ]
 ROOMS: dict[str, list[set[str]]] = {  # the same within a package
     "board": [{"server", "widget"}, {"session"}, {"thinking"}],
-    "builder": [{"submission"}, {"build", "notebook"}, {"preflight", "source"}, {"embedded"}],
+    "builder": [{"submission"}, {"build"}, {"notebook"}, {"preflight", "source"}, {"embedded"}],
     "training": [
         {"adoption", "learners"},
         {"environments", "makers"},

@@ -98,6 +98,6 @@ def test_a_package_that_is_missing_has_its_cure(inside, monkeypatch):
     monkeypatch.setitem(sys.modules, "anywidget", None)
     monkeypatch.delitem(sys.modules, "connectx_toolkit.board.widget", raising=False)
     with pytest.raises(ModuleNotFoundError, match="this Python has no anywidget: ") as problem:
-        connectx_toolkit.Board  # noqa: B018 - which imports it
+        connectx_toolkit.Board("minimax@2")
     assert ('pip install ".[notebook]"' in str(problem.value)) == inside
     assert ("activate the virtual environment first" in str(problem.value)) != inside

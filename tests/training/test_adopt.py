@@ -34,7 +34,7 @@ from connectx_toolkit.cli import train
 from connectx_toolkit.kaggle import sandbox
 from connectx_toolkit.training.adoption import adopt, models
 from connectx_toolkit.training.adoption.source import source_of
-from connectx_toolkit.training.adoption.torch_model import Unknown, script_of, steps_of
+from connectx_toolkit.builder.notebook.torch_model import Unknown, script_of, steps_of
 from connectx_toolkit.training.opponents import function_of_file
 from tests.conftest import random_game
 from tests.oracle import play as played
@@ -638,8 +638,7 @@ def test_files_run_whole_but_for_what_cannot_matter(tmp_path):
     code = """
 import missing_module
 TABLE = [1, 2]
-other = TABLE
-other.append(3)
+list(map(list.append, [TABLE], [3]))
 steps = []
 for step in range(3):
     steps.append(step)
@@ -651,7 +650,7 @@ def see(obs, config):
 """
     (tmp_path / "file.py").write_text(code)
     part, names = source_of(f"{tmp_path}/file.py:look"), dict[str, Any]()
-    assert part.load()(0, 0) == [1, 2]  # by another name it is changed unseen
+    assert part.load()(0, 0) == [1, 2]  # so it is changed unseen
     assert "missing_module" in part.run_whole(tmp_path / "file.py", names)
     assert names["look"](0, 0) == [1, 2, 3] and "steps" not in names
     names.clear()

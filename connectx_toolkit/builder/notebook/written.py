@@ -1,10 +1,14 @@
 """An agent as files, for the builder: from a notebook's page, or from a function that lives in a notebook."""
 
-from collections.abc import Sequence
+import json
+import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from connectx_toolkit.builder.source.inline import Inlined, inline
+
+LINE = re.compile(r'(?:File "(?:[^"]*/)?|(?<![\w./-]))agent\.py"?, line (\d+)')  # of a fault, of a traceback
 
 
 class Written(NamedTuple):
@@ -15,6 +19,8 @@ class Written(NamedTuple):
     root: the notebook's folder, with the modules that it imports.
     places: line of agent.py -> "lesson.ipynb, cell 16, line 3" or "In[16], line 3".
     notes: what was left out, rewritten, or starts anew.
+    who: what people call the agent, if that is not its entry.
+    restarts: statements that give names of a running notebook the values that a game of the built agent begins with.
     """
 
     agent: Path
@@ -22,9 +28,32 @@ class Written(NamedTuple):
     root: Path
     places: dict[int, str]
     notes: list[str]
+    who: str = ""
+    restarts: tuple[str, ...] = ()
 
     def inlined(self, extra_packages: frozenset[str] = frozenset(), extra_files: Sequence[Path] = ()) -> Inlined:
         """What the builder takes; raises as ``connectx_toolkit.builder.source.inline.inline``."""
         found = inline(self.agent, extra_packages, extra_files, self.entry, self.root, self.places)
         found.notes[:0] = self.notes
         return found
+
+    def placed(self, text: str) -> str:
+        """See ``placed``."""
+        return placed(text, self.places)
+
+    def save(self, path: Path) -> None:
+        """Writes what ``read_written`` reads."""
+        known = {"entry": self.entry, "root": str(self.root), "places": self.places, "notes": self.notes}
+        path.write_text(json.dumps(known), encoding="utf-8")
+
+
+def read_written(path: Path, agent: Path) -> Written:
+    """What ``Written.save`` wrote, of an agent that may have been moved since."""
+    known = json.loads(path.read_text(encoding="utf-8"))
+    places = {int(line): place for line, place in known["places"].items()}
+    return Written(agent, known["entry"], Path(known["root"]), places, known["notes"])
+
+
+def placed(text: str, places: Mapping[int, str]) -> str:
+    """A fault's text with the places that people know in place of lines of agent.py."""
+    return LINE.sub(lambda found: places.get(int(found[1]), found[0]), text)

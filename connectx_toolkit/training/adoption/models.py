@@ -13,8 +13,9 @@ import torch
 from gymnasium import spaces
 from torch import nn
 
+from connectx_toolkit.builder.notebook.predictors import network_of
+from connectx_toolkit.builder.notebook.torch_model import first_output
 from connectx_toolkit.training.adoption.source import Source, file_and_name, source_of
-from connectx_toolkit.training.adoption.torch_model import first_output
 
 ARGUMENTS = "(its arguments are given by --arguments JSON)"
 
@@ -48,7 +49,7 @@ def sb3_model(path: Path, task: dict[str, Any]) -> Model:
     activation = activation_of(task["activation"]) if task["activation"] else None
     find = finder(task["module"])
     policy = sb3_model.policy_of(facts, parameters, shown, task["arguments"], activation, find)
-    module, scale = sb3_model.network_of(policy)
+    module, scale = network_of(policy)
 
     def predict(observations: np.ndarray, legal: np.ndarray) -> np.ndarray:
         masks = {"action_masks": legal} if facts.algorithm == "MaskablePPO" else {}

@@ -21,11 +21,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from connectx_toolkit.builder.notebook.torch_model import first_output
 from connectx_toolkit.kaggle import sandbox as place
 from connectx_toolkit.system.cores import waiting
 from connectx_toolkit.training.adoption.models import as_input, module_of
 from connectx_toolkit.training.adoption.source import source_of
-from connectx_toolkit.training.adoption.torch_model import first_output
 from connectx_toolkit.training.opponents import config_of, observation_of
 from connectx_toolkit.training.vector_games import ConnectX
 

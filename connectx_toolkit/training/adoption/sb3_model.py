@@ -8,9 +8,7 @@ import torch
 from gymnasium import spaces
 from sb3_contrib.qrdqn.policies import QRDQNPolicy
 from stable_baselines3.common import torch_layers
-from stable_baselines3.common.preprocessing import is_image_space
 from stable_baselines3.dqn.policies import DQNPolicy
-from torch import nn
 
 from connectx_toolkit.training.adoption.sb3_archive import Archive, Find, value_in
 
@@ -90,30 +88,6 @@ def _resolved(archive: Archive, kwargs: dict[str, Any], find: Find) -> dict[str,
                 cure = cures.get(name, "give them by --arguments JSON")
                 raise ValueError(f"{archive.path} has {name} of your own, {shown:.120}: {cure}") from None
     return made
-
-
-def network_of(policy: Any) -> tuple[nn.Module, float]:
-    """The layers from the observation to a number for each column, and what observations are multiplied by before."""
-    is_image = policy.normalize_images and is_image_space(policy.observation_space)
-    columns = policy.action_space.n  # type: ignore[attr-defined]
-    if isinstance(policy, DQNPolicy):
-        layers = [policy.q_net.features_extractor, policy.q_net.q_net]
-    elif isinstance(policy, QRDQNPolicy):
-        network = policy.quantile_net
-        layers = [network.features_extractor, _mean(network.quantile_net, columns)]
-    else:
-        layers = [policy.pi_features_extractor, policy.mlp_extractor.policy_net, policy.action_net]
-    return nn.Sequential(*layers), 1 / 255 if is_image else 1.0
-
-
-def _mean(quantiles: Any, columns: int) -> nn.Sequential:
-    """Layers that give the means of the quantiles: the last is linear, and so is the mean."""
-    *layers, last = quantiles
-    mean = nn.Linear(last.in_features, columns)
-    with torch.no_grad():
-        mean.weight.copy_(last.weight.reshape(-1, columns, last.in_features).mean(0))
-        mean.bias.copy_(last.bias.reshape(-1, columns).mean(0))
-    return nn.Sequential(*layers, mean)
 
 
 def scores_of(policy: Any, observations: np.ndarray) -> np.ndarray:

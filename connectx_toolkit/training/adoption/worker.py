@@ -13,6 +13,7 @@ import torch
 
 from connectx.position import Geometry, geometry_of
 from connectx.weights import pack
+from connectx_toolkit.builder.notebook.torch_model import Unknown, script_of, steps_of
 from connectx_toolkit.system.console import progress
 from connectx_toolkit.training.adoption.agent_text import RESULT, TASK, Sees, agent_text
 from connectx_toolkit.training.adoption.models import (
@@ -25,7 +26,6 @@ from connectx_toolkit.training.adoption.models import (
 )
 from connectx_toolkit.training.adoption.observations import arranged, sees_of, shown
 from connectx_toolkit.training.adoption.original import Unproved, moves_of_original, reference_of
-from connectx_toolkit.training.adoption.torch_model import Unknown, script_of, steps_of
 from connectx_toolkit.training.opponents import config_of, function_of_file, observation_of
 from connectx_toolkit.training.vector_games import ConnectX, Games, random_player
 

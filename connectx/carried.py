@@ -1,0 +1,165 @@
+"""Values that an agent brings from a notebook: tables, weights, objects of its own classes. No code is loaded.
+
+An .npz file holds their arrays and, under ``VALUES``, JSON in UTF-8 as bytes: ``roots``, a reference for each name, and
+``nodes``, a list. A reference is a number, a text, a truth value or null, which stand for themselves, or a list:
+
+    ["@", i]        node i; two references to it are one object      ["n", name]  what the agent's file binds to a name
+    ["t", ...]      a tuple                                          ["z", ...]   a frozenset
+    ["b", base64]   bytes                                            ["c", a, b]  a complex number
+    ["s", dtype, x] a number of numpy's                              ["d", key, value, ...]  attributes
+
+and a node is one of
+
+    ["list", ...]  ["set", ...]  ["dict", key, value, ...]  ["bytearray", base64]
+    ["array", key]  an array of the file                    ["objects", shape, ...]  an array of objects
+    ["call", f, arguments, state, items, pairs]    what f, a reference, gives for the arguments; then, as Python's
+                                                   copying does it, its state, list items and dict pairs
+    ["new", class, arguments, state, items, pairs] the same with class.__new__
+    ["module", class, base, attributes]            a module of torch: base's __init__, then its attributes
+
+Functions and classes are never in the file: they are names of the agent's own source.
+"""
+
+import base64
+import builtins
+import io
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+VALUES = "values"  # the array of the JSON
+PLAIN = (str, int, float, bytes, type(None))
+
+
+class Carried:
+    """The values of a file, each made when it is asked for by its name.
+
+    Args:
+        content: the .npz file.
+        names: what the references ["n", name] stand for, looked up when a value is made: the agent's ``globals()``.
+
+    Raises:
+        ValueError: it is no such file.
+    """
+
+    def __init__(self, content: bytes, names: Mapping[str, Any]):
+        with np.load(io.BytesIO(content), allow_pickle=False) as file:
+            self._arrays = {name: file[name] for name in file.files}
+        if VALUES not in self._arrays:
+            raise ValueError(f"no carried values: the file has no array {VALUES!r}")
+        read = json.loads(self._arrays.pop(VALUES).tobytes())
+        self._roots, self._nodes, self._names = read["roots"], read["nodes"], names
+        self._made: dict[int, Any] = {}
+        # Objects that are made and still without their contents, which may lead back to them; keys are hashed last.
+        self._unfilled: list[tuple[Any, list[Any]]] = []
+        self._unkeyed: list[tuple[Any, list[tuple[Any, ...]]]] = []
+
+    def __getitem__(self, name: str) -> Any:
+        value = self._value(self._roots[name])
+        self._fill()
+        return value
+
+    def _value(self, ref: Any) -> Any:
+        if not isinstance(ref, list):
+            return ref
+        kind, *parts = ref
+        if kind == "@":
+            (number,) = parts
+            if number not in self._made:
+                self._make(number)
+            return self._made[number]
+        if kind == "n":
+            (name,) = parts
+            return self._names[name] if name in self._names else getattr(builtins, name)
+        if kind == "d":
+            return {key: self._value(value) for key, value in zip(parts[::2], parts[1::2], strict=True)}
+        if kind in ("t", "z"):
+            return (tuple if kind == "t" else frozenset)(map(self._value, parts))
+        if kind == "s":
+            return np.dtype(parts[0]).type(parts[1])
+        return base64.b64decode(parts[0]) if kind == "b" else complex(*parts)
+
+    def _make(self, number: int) -> None:
+        """Makes the object of a node; what it holds is left to ``_fill``."""
+        kind, *parts = self._nodes[number]
+        if kind in ("list", "set", "dict"):
+            made: Any = {"list": list, "set": set, "dict": dict}[kind]()
+        elif kind == "bytearray":
+            made = bytearray(base64.b64decode(parts[0]))
+        elif kind == "array":
+            made = self._arrays[parts[0]]
+        elif kind == "objects":
+            made = np.empty(parts[0], object)
+        elif kind == "module":
+            cls, base = map(self._value, parts[:2])
+            made = cls.__new__(cls)
+            base.__init__(made)
+        else:
+            function, arguments = self._value(parts[0]), [self._value(ref) for ref in parts[1]]
+            self._fill()  # a function sees its arguments whole
+            made = function.__new__(function, *arguments) if kind == "new" else function(*arguments)
+        self._made[number] = made
+        self._unfilled.append((made, self._nodes[number]))
+
+    def _fill(self) -> None:
+        while self._unfilled or self._unkeyed:
+            if self._unfilled:
+                self._fill_one(*self._unfilled.pop())
+            else:
+                made, entries = self._unkeyed.pop()
+                for entry in entries:
+                    _add(made, entry)
+
+    def _fill_one(self, made: Any, node: list[Any]) -> None:
+        kind, *parts = node
+        if kind == "list":
+            made.extend(map(self._value, parts))
+        elif kind == "objects":
+            for place, ref in zip(np.ndindex(made.shape), parts[1:], strict=True):
+                made[place] = self._value(ref)
+        elif kind == "set":
+            self._enter(made, [(self._value(ref),) for ref in parts])
+        elif kind == "dict":
+            self._enter(made, self._pairs(parts))
+        elif kind == "module":
+            vars(made).update(self._value(parts[2]))
+        elif kind in ("call", "new"):
+            _, _, state, items, pairs = parts
+            self._set_state(made, state)
+            for item in items:
+                made.append(self._value(item))
+            self._enter(made, self._pairs(pairs))
+
+    def _pairs(self, parts: list[Any]) -> list[tuple[Any, ...]]:
+        return [(self._value(k), self._value(v)) for k, v in zip(parts[::2], parts[1::2], strict=True)]
+
+    def _enter(self, made: Any, entries: list[tuple[Any, ...]]) -> None:
+        """Adds elements, (element,), or pairs, (key, value), as soon as what is hashed is whole."""
+        if all(isinstance(entry[0], PLAIN) for entry in entries):
+            for entry in entries:
+                _add(made, entry)
+        else:
+            self._unkeyed.append((made, entries))
+
+    def _set_state(self, made: Any, ref: Any) -> None:
+        if ref is None:
+            return
+        state = self._value(ref)
+        if hasattr(made, "__setstate__"):
+            self._fill()
+            made.__setstate__(state)
+            return
+        attributes, slots = state if isinstance(state, tuple) else (state, None)
+        if attributes:
+            vars(made).update(attributes)
+        for name, value in (slots or {}).items():
+            object.__setattr__(made, name, value)
+
+
+def _add(made: Any, entry: tuple[Any, ...]) -> None:
+    if len(entry) == 1:
+        made.add(*entry)
+    else:
+        made[entry[0]] = entry[1]

@@ -1,0 +1,319 @@
+"""Values of a running notebook as a built agent holds them: short ones as literals, others in one .npz without code.
+
+``connectx.carried`` says what is in the file, and reads it. What is neither a number, a text, a container of these nor
+an array is taken apart as Python's copying does it (``__reduce_ex__``): a function or class, which the agent's file
+names, with arguments and a state. So no code is in the file, and what cannot be taken apart is refused.
+"""
+
+import base64
+import copyreg
+import io
+import json
+import sys
+from collections.abc import Callable
+from types import BuiltinFunctionType, FunctionType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from connectx.carried import VALUES
+from connectx_toolkit.builder.notebook import predictors
+
+LITERAL = 400  # characters of the longest value that stands in the source
+NAMED = (type, FunctionType, ModuleType, BuiltinFunctionType, np.ufunc)
+ANEW = {  # type that starts anew -> the function that makes one
+    "numpy.random._generator.Generator": "numpy.random.default_rng",
+    "numpy.random.mtrand.RandomState": "numpy.random.RandomState",
+    "torch._C.Generator": "torch.Generator",
+    "_thread.lock": "threading.Lock",
+    "_thread.RLock": "threading.RLock",
+}
+MODULE_STATE = ("training", "_parameters", "_buffers", "_modules", "_non_persistent_buffers_set")
+NUMBERS = "biuf"  # kinds of numpy's dtypes
+
+
+class Uncarried(Exception):
+    """A value cannot be carried; with why."""
+
+
+def literal(value: Any, is_shared: Callable[[Any], bool] = lambda value: False) -> str:
+    """Python's text for a short plain value that nothing else holds, "" for any other."""
+    kind = type(value)
+    if kind in (type(None), bool, int, str, bytes):
+        text = repr(value) if kind in (type(None), bool) or kind is int or len(value) < LITERAL else ""
+    elif kind is float:
+        text = repr(value) if np.isfinite(value) else f'float("{value}")'
+    elif kind in (tuple, list, set, frozenset, dict) and len(value) < LITERAL and not is_shared(value):
+        parts = [
+            [literal(each, is_shared) for each in (pair if kind is dict else (pair,))] for pair in _elements(value)
+        ]
+        if not all(map(all, parts)):
+            return ""
+        inside = ", ".join(": ".join(pair) for pair in parts)
+        text = _bracketed(kind, inside, len(parts))
+    else:
+        return ""
+    return text if len(text) <= LITERAL else ""
+
+
+def _elements(value: Any) -> list[Any]:
+    return list(value.items()) if isinstance(value, dict) else list(value)
+
+
+def _bracketed(kind: type, inside: str, count: int) -> str:
+    if kind is tuple:
+        return f"({inside},)" if count == 1 else f"({inside})"
+    if kind is list:
+        return f"[{inside}]"
+    if kind is set and not count:
+        return "set()"
+    return (
+        f"frozenset({{{inside}}})"
+        if kind is frozenset and count
+        else "frozenset()"
+        if kind is frozenset
+        else f"{{{inside}}}"
+    )
+
+
+def type_name(value: Any) -> str:
+    """The dotted name of a value's type."""
+    return f"{type(value).__module__}.{type(value).__qualname__}"
+
+
+class Values:
+    """The values of an agent's file, as they are added.
+
+    Args:
+        name_of: gives the name in the agent's file for a function, a class or a module, which it then holds.
+        keeps: whether an attribute of an instance is read by anything.
+        reads: called with the name of a method that something holds.
+        note: called with what people should know.
+    """
+
+    def __init__(
+        self,
+        name_of: Callable[[Any], str],
+        keeps: Callable[[Any, str], bool],
+        reads: Callable[[str], None],
+        note: Callable[[str], None],
+    ) -> None:
+        self._name_of, self._keeps, self._reads, self._note = name_of, keeps, reads, note
+        self.roots: dict[str, Any] = {}
+        self._nodes: list[Any] = []
+        self._arrays: dict[str, np.ndarray] = {}
+        self._numbers: dict[int, int] = {}  # id of an object -> its node
+        self._alive: list[Any] = []  # or an id could be another's
+        self._pending: list[tuple[int, Any, str]] = []
+        self.visits: dict[int, int] = {}  # id of a mutable value -> how often something holds it
+        self._left_out: dict[str, set[str]] = {}
+
+    def add(self, name: str, value: Any, path: str) -> None:
+        """Adds a value under a name. Raises Uncarried with the path of what cannot be carried."""
+        self.roots[name] = self._ref(value, path)
+        while self._pending:
+            number, held, place = self._pending.pop()
+            self._nodes[number] = self._node(held, place)
+
+    def content(self) -> bytes:
+        """The file."""
+        text = json.dumps({"roots": self.roots, "nodes": self._nodes}, separators=(",", ":"))
+        file = io.BytesIO()
+        arrays: dict[str, Any] = {VALUES: np.frombuffer(text.encode(), np.uint8), **self._arrays}
+        np.savez_compressed(file, **arrays)
+        return file.getvalue()
+
+    def left_out(self) -> list[str]:
+        """Attributes that nothing reads, a line for each class."""
+        return [
+            f"{cls}: {', '.join(sorted(names)[:6])}{' and others' * (len(names) > 6)} left out: nothing reads them"
+            for cls, names in sorted(self._left_out.items())
+        ]
+
+    def largest(self) -> str:
+        """The largest array, in words."""
+        name = max(self._arrays, key=lambda key: self._arrays[key].nbytes)
+        return f"{name}, {self._arrays[name].nbytes:,} bytes of {self._arrays[name].dtype}"
+
+    def _ref(self, value: Any, path: str) -> Any:
+        kind = type(value)
+        if value is None or kind in (bool, int, float, str):
+            return value
+        if kind in (tuple, frozenset):
+            return ["t" if kind is tuple else "z", *(self._ref(each, path) for each in value)]
+        if kind is bytes:
+            return ["b", base64.b64encode(value).decode()]
+        if kind is complex:
+            return ["c", value.real, value.imag]
+        if isinstance(value, np.generic) and value.dtype.kind in NUMBERS and kind.__module__ == "numpy":
+            return ["s", value.dtype.str, value.item()]
+        if isinstance(value, NAMED) and isinstance(getattr(value, "__self__", None), ModuleType | None):
+            return ["n", self._name_of(value)]
+        self.visits[id(value)] = self.visits.get(id(value), 0) + 1
+        if id(value) not in self._numbers:
+            self._alive.append(value)
+            number = self._numbers[id(value)] = len(self._nodes)
+            self._nodes.append(None)
+            self._pending.append((number, value, path))
+        return ["@", self._numbers[id(value)]]
+
+    def _made(self, value: Any, path: str) -> Any:
+        """A reference to a value that was made here, which no one else holds."""
+        self._alive.append(value)
+        return self._ref(value, path)
+
+    def _node(self, value: Any, path: str) -> list[Any]:
+        kind = type(value)
+        if kind in (list, set):
+            return [kind.__name__, *(self._ref(each, f"{path}[{n}]") for n, each in enumerate(value))]
+        if kind is dict:
+            return ["dict", *self._pairs(value.items(), path)]
+        if kind is bytearray:
+            return ["bytearray", base64.b64encode(value).decode()]
+        if kind is np.ndarray or kind is np.memmap:
+            return self._array(np.asarray(value), path)
+        if anew := ANEW.get(type_name(value)):
+            self._note(f"{path} starts anew: its state is not carried")
+            module, _, name = anew.rpartition(".")
+            return self._call(getattr(sys.modules[module], name))
+        if predictors.is_algorithm(value):
+            return self._predictor(value, path)
+        root = kind.__module__.partition(".")[0]
+        for package, take in (("torch", self._of_torch), ("pandas", self._of_pandas)):
+            if root == package or (package in sys.modules and package == "torch" and _is_module(value)):
+                if node := take(value, path):
+                    return node
+        return self._reduced(value, path)
+
+    def _array(self, array: np.ndarray, path: str) -> list[Any]:
+        if array.dtype == object:
+            return ["objects", list(array.shape), *(self._ref(each, path) for each in array.ravel())]
+        if array.dtype.hasobject:
+            raise Uncarried(f"{path} is an array of records with objects in them: make an array for each field")
+        key = path if path not in (*self._arrays, VALUES) else f"{path} {len(self._arrays)}"
+        key = "".join(letter if letter.isalnum() or letter in "._ " else "_" for letter in key)
+        key = key if key not in self._arrays else f"{key} {len(self._arrays)}"
+        self._arrays[key] = array
+        return ["array", key]
+
+    def _call(self, function: Any, *refs: Any) -> list[Any]:
+        return ["call", ["n", self._name_of(function)], list(refs), None, [], []]
+
+    def _pairs(self, pairs: Any, path: str) -> list[Any]:
+        return [ref for key, value in pairs for ref in (self._ref(key, path), self._ref(value, f"{path}[{key!r:.30}]"))]
+
+    def _predictor(self, value: Any, path: str) -> list[Any]:
+        from connectx.predictor import Predictor
+
+        try:
+            content, settings = predictors.parts_of(value)
+        except predictors.NoPredictor as fault:
+            raise Uncarried(f"{path} {fault}") from None
+        self._note(f"{path}: of {type_name(value)}, predict() as its network computes it, in numpy or TorchScript")
+        network = np.frombuffer(content, np.uint8)
+        return self._call(Predictor, self._made(network, f"{path}.network"), self._made(settings, path))
+
+    def _of_torch(self, value: Any, path: str) -> list[Any] | None:
+        import torch
+
+        if type(value) in (torch.nn.Parameter, getattr(torch.nn, "Buffer", torch.nn.Parameter)):
+            return self._call(type(value), self._made(value.detach().clone(), path), value.requires_grad)
+        if type(value) is torch.Tensor:
+            try:
+                array = value.detach().cpu().contiguous().numpy()
+            except (TypeError, RuntimeError) as fault:
+                raise Uncarried(
+                    f"{path} is a tensor that numpy has no type for ({fault}): .float() makes one"
+                ) from None
+            return self._call(torch.from_numpy, self._made(array, path))
+        if type(value) is torch.device:
+            return self._call(torch.device, "cpu")
+        if type(value) is torch.dtype:
+            return self._call(getattr, ["n", self._name_of(torch)], str(value).rpartition(".")[2])
+        if isinstance(value, torch.jit.ScriptModule):
+            raise Uncarried(f"{path} is TorchScript: keep the module that it was made of")
+        return self._module(value, path) if _is_module(value) else None
+
+    def _module(self, value: Any, path: str) -> list[Any]:
+        """A module of torch: its parameters of now, and its attributes but for hooks."""
+        import torch
+
+        blank, state = vars(torch.nn.Module()), list[Any]()
+        for name, held in vars(value).items():
+            if name in blank and name not in MODULE_STATE:
+                if held and held != blank[name]:
+                    raise Uncarried(f"{path} has hooks ({name}), which are not carried: remove them")
+            elif name in blank or self._is_read(value, name):
+                state += [name, self._ref(held, f"{path}.{name}".replace("._modules", "").replace("._parameters", ""))]
+        names = (self._name_of(type(value)), self._name_of(torch.nn.Module))
+        return ["module", ["n", names[0]], ["n", names[1]], ["d", *state]]
+
+    def _is_read(self, value: Any, name: str) -> bool:
+        is_read = self._keeps(value, name)
+        if not is_read:
+            self._left_out.setdefault(type(value).__name__, set()).add(name)
+        return is_read
+
+    def _of_pandas(self, value: Any, path: str) -> list[Any] | None:
+        import pandas as pd
+
+        if type(value) not in (pd.DataFrame, pd.Series):
+            return None
+        index = list(value.index)
+        if type(value) is pd.Series:
+            data: Any = _column(value)
+            again: Any = pd.Series(data, index, None, value.name)
+            refs = (self._made(data, path), self._made(index, path), None, self._ref(value.name, path))
+        else:
+            data = {name: _column(value.iloc[:, n]) for n, name in enumerate(value.columns)}
+            again = pd.DataFrame(data, index)
+            refs = (self._made(data, path), self._made(index, path))
+        has_names = value.index.names != [None] or getattr(value, "columns", value.index).names != [None]
+        is_same = again.shape == value.shape and again.equals(value)
+        if has_names or not is_same or not np.array_equal(np.array(again.dtypes), np.array(value.dtypes)):
+            raise Uncarried(
+                f"{path} is a {type(value).__name__} of columns or an index that are not carried: carry what the agent "
+                f"reads of it as a dict or an array, as {path}.to_dict() gives it"
+            )
+        return self._call(type(value), *refs)
+
+    def _reduced(self, value: Any, path: str) -> list[Any]:
+        """Any other object, as Python's copying takes it apart."""
+        try:
+            parts = value.__reduce_ex__(2)
+        except Exception as fault:  # their code may raise anything
+            what = type_name(value).removeprefix("builtins.").removeprefix("__main__.")
+            raise Uncarried(f"{path} is a {what}, which cannot be carried ({fault})") from None
+        if isinstance(parts, str):
+            return self._call(getattr, ["n", self._name_of(sys.modules[type(value).__module__])], parts)
+        function, arguments, state, items, pairs = (*parts, None, None, None)[:5]
+        kind = "call"
+        if function is getattr:
+            self._reads(arguments[1])
+        if function is copyreg.__newobj__:  # type: ignore[attr-defined]
+            kind, function, arguments = "new", arguments[0], arguments[1:]
+        refs = [self._ref(each, path) for each in arguments]
+        listed = [self._ref(each, f"{path}[{n}]") for n, each in enumerate(items or ())]
+        keyed = self._pairs(pairs or (), path)
+        return [kind, ["n", self._name_of(function)], refs, self._state(value, state, path), listed, keyed]
+
+    def _state(self, value: Any, state: Any, path: str) -> Any:
+        if state is None or hasattr(value, "__setstate__"):
+            return None if state is None else self._made(state, path)
+        if isinstance(state, tuple):
+            return ["t", *(None if part is None else self._attributes(value, part, path) for part in state)]
+        return self._attributes(value, state, path)
+
+    def _attributes(self, value: Any, state: dict[str, Any], path: str) -> list[Any]:
+        kept = {name: held for name, held in state.items() if self._is_read(value, name)}
+        return ["d", *(ref for name, held in kept.items() for ref in (name, self._ref(held, f"{path}.{name}")))]
+
+
+def _is_module(value: Any) -> bool:
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(value, torch.nn.Module)
+
+
+def _column(series: Any) -> Any:
+    """The values of a column: an array of numbers, else a list."""
+    return series.to_numpy() if getattr(series.dtype, "kind", "O") in NUMBERS else list(series)

@@ -1,0 +1,161 @@
+"""Which function of a page is the agent, and as of which cell.
+
+The one that is named; else what the page itself writes to a file, by %%writefile, or by getsource as the course's
+``write_agent_to_file`` does; else the only one that takes (obs, config).
+"""
+
+import ast
+from collections.abc import Iterator, Sequence
+from pathlib import PurePosixPath
+from typing import NamedTuple
+
+from connectx_toolkit.builder.notebook.cells import Cell
+from connectx_toolkit.builder.notebook.slicer import FUNCTIONS, Names, Statement, names_of, run_at_once
+from connectx_toolkit.kaggle.sources import agent_in
+
+USUAL = ("submission.py", "main.py")  # names of the file that is submitted, the likeliest first
+TARGET = USUAL[0]  # where no name can be read
+
+
+class File(NamedTuple):
+    """A file that %%writefile writes.
+
+    cells: those that it consists of.
+    end: how many statements come before the last of them.
+    """
+
+    name: str
+    cells: tuple[Cell, ...]
+    end: int
+
+    @property
+    def text(self) -> str:
+        return "".join(cell.code for cell in self.cells)
+
+
+class Choice(NamedTuple):
+    """The agent of a page.
+
+    name: of its function.
+    end: how many statements of the page count.
+    file: the file that holds it, None if it stands in cells.
+    target: the name of the file that the page writes it to, "" if it writes none.
+    sources: the functions whose text the page writes there.
+    """
+
+    name: str
+    end: int
+    file: File | None = None
+    target: str = ""
+    sources: tuple[str, ...] = ()
+
+
+def choose(path: str, statements: Sequence[Statement], files: Sequence[File], name: str | None) -> Choice:
+    """The agent of a page.
+
+    Raises:
+        ValueError: nothing of that name is there, or it is not clear which function is meant; with those to choose.
+    """
+    if name:
+        return _named(path, statements, files, name)
+    written = {choice.target: choice for choice in sorted(_written(statements, files), key=lambda each: each.end)}
+    found = [written[target] for target in USUAL if target in written][:1] or list(written.values())
+    if len(found) == 1:
+        return found[0]
+    candidates = {name: each for each in statements for name in _agents(each.node)}
+    if not found and len(candidates) == 1:
+        return Choice(next(iter(candidates)), len(statements))
+    named = [f"{choice.name} ({choice.target})" for choice in found]
+    named = named or [f"{name} ({each.where})" for name, each in candidates.items()]
+    if named:
+        which = f"which of its functions is the agent? {', '.join(named)}"
+        raise ValueError(f"{path}: {which}: write {path}:{(found or [Choice(next(iter(candidates)), 0)])[0].name}")
+    functions = list(dict.fromkeys(each.node.name for each in statements if isinstance(each.node, ast.FunctionDef)))
+    known = f": it defines {', '.join(functions[:12])}" if functions else ", nor any other function"
+    raise ValueError(f"{path} has no function of (obs, config), which an agent should be{known}")
+
+
+def _named(path: str, statements: Sequence[Statement], files: Sequence[File], name: str) -> Choice:
+    """The agent of that name: a cell's, as of where the page writes it; else of a file that the page writes."""
+    written = [choice for choice in _written(statements, files) if choice.name == name and choice.file is None]
+    if any(name in each.reads.binds for each in statements):
+        return written[-1] if written else Choice(name, len(statements))
+    inside = [file for file in files if name in _functions_in(file)]
+    if inside:
+        return Choice(name, inside[-1].end, inside[-1], inside[-1].name)
+    import difflib  # only for mistakes
+
+    bound = sorted(set[str]().union(*(each.reads.binds for each in statements), *map(_functions_in, files)) - {"*"})
+    close = difflib.get_close_matches(name, bound, 1)
+    raise ValueError(f"{path}: no cell defines {name}{f': did you mean {close[0]}?' if close else ''}")
+
+
+def _functions_in(file: File) -> set[str]:
+    tree = _tree(file)
+    return {each.name for each in tree.body if isinstance(each, FUNCTIONS)} if tree else set()
+
+
+def _tree(file: File) -> ast.Module | None:
+    try:
+        return ast.parse(file.text) if file.name.endswith(".py") else None
+    except (SyntaxError, ValueError):
+        return None
+
+
+def _written(statements: Sequence[Statement], files: Sequence[File]) -> Iterator[Choice]:
+    """The agents that a page writes to files."""
+    for file in files:
+        tree, is_usual = _tree(file), PurePosixPath(file.name).name in USUAL
+        if is_usual or any(name for each in (tree.body if tree else ()) for name in _agents(each)):
+            name = agent_in(tree) if tree else "agent"
+            yield Choice(name, file.end, file, PurePosixPath(file.name).name)
+    names = names_of([each.node for each in statements])
+    for each in statements:
+        written = list(dict.fromkeys(_sources_in(each.node, names)))
+        agents = [name for name in written if name in names.functions and _is_agent(names.functions[name].args)]
+        if written:
+            yield Choice((agents or written)[-1], each.number, None, _target(each.node), tuple(written))
+
+
+def _sources_in(node: ast.stmt, names: Names) -> Iterator[str]:
+    """The functions whose source a statement that runs takes, by getsource or by a function of the page that does."""
+    for call in run_at_once(node):
+        if not isinstance(call, ast.Call) or isinstance(node, FUNCTIONS | ast.ClassDef):
+            continue
+        name = ast.unparse(call.func).rpartition(".")[2]
+        place = 0 if name in ("getsource", "write_agent_to_file") else _place_of_source(names.functions.get(name))
+        if place is not None and place < len(call.args) and isinstance(given := call.args[place], ast.Name):
+            yield given.id
+
+
+def _place_of_source(function: ast.FunctionDef | None) -> int | None:
+    """Which parameter of a function it takes the source of; None if of none."""
+    parameters = [each.arg for each in function.args.args] if function else []
+    for call in ast.walk(function) if function else ():
+        if isinstance(call, ast.Call) and ast.unparse(call.func).endswith("getsource"):
+            given = call.args[0] if call.args else None
+            if isinstance(given, ast.Name) and given.id in parameters:
+                return parameters.index(given.id)
+    return None
+
+
+def _target(node: ast.stmt) -> str:
+    texts = (each.value for each in ast.walk(node) if isinstance(each, ast.Constant) and isinstance(each.value, str))
+    return next((PurePosixPath(text).name for text in texts if text.endswith(".py")), TARGET)
+
+
+def _agents(node: ast.stmt) -> Iterator[str]:
+    """The names that a statement gives to functions that Kaggle could call."""
+    if isinstance(node, FUNCTIONS) and _is_agent(node.args):
+        yield node.name
+    elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Lambda) and _is_agent(node.value.args):
+        yield from (target.id for target in node.targets if isinstance(target, ast.Name))
+
+
+def _is_agent(arguments: ast.arguments) -> bool:
+    """Whether parameters are those that Kaggle passes: an observation and mostly a configuration."""
+    every = [each.arg for each in (*arguments.posonlyargs, *arguments.args)]
+    required = every[: len(every) - len(arguments.defaults)] or every[:1]
+    starts = ("obs", "conf")
+    fits = all(name.startswith(start) or name == "cfg" for name, start in zip(every, starts, strict=False))
+    return fits and 0 < len(required) <= 2 and every[0].startswith("obs") and None not in arguments.kw_defaults

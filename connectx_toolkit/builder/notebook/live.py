@@ -1,0 +1,175 @@
+"""An agent's files from a function that runs here: in a notebook, or in a script.
+
+Code is the source of what ran, values are those of now. The function may be a lambda, a partial, a method, an instance
+with ``__call__`` or a closure; the file then ends in a plain function that calls it.
+"""
+
+import functools
+import inspect
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import FunctionType
+from typing import Any
+
+from connectx_toolkit.builder.notebook.imports import own_file
+from connectx_toolkit.builder.notebook.ran import Cell, cells_here
+from connectx_toolkit.builder.notebook.writing import CARRIED, Known, Part, Writer
+from connectx_toolkit.builder.notebook.written import Written
+from connectx_toolkit.builder.source.refusals import Refusal, Refused
+from connectx_toolkit.kaggle.rules import Limits
+from connectx_toolkit.kaggle.runner import positional
+from connectx_toolkit.system.files import ROOT
+
+MOST_PASSES = 20
+HEAD = (
+    '"""The agent {who}, as it ran in a notebook: written by build({who})."""\n\nfrom __future__ import annotations\n'
+)
+LOADED = f"""
+from connectx.carried import Carried as _Carried
+from connectx.weights import read_data as _read_data
+
+{CARRIED} = _Carried(_read_data("values.npz"), globals())
+"""
+
+
+def from_function(function: Callable, folder: Path) -> Written:
+    """The agent's files in ``folder``, which is empty.
+
+    Raises:
+        Refused: with the cell of everything that no file can hold, and what to do.
+        ValueError: it is no function of (obs, config).
+    """
+    main = namespace_of(function)
+    who = name_of(function, main)
+    check(function, who)
+    cells = cells_of(main)
+    known = Known()
+    for _ in range(MOST_PASSES):
+        writer = Writer(main, who, cells, known)
+        entry = _enter(writer, function, who)
+        writer.run()
+        if (found := writer.found())[:4] == known[:4] and len(found.nodes) == len(known.nodes):
+            break
+        known = found
+    return _write(writer, entry, who, folder)
+
+
+def name_of(function: Any, main: dict[str, Any]) -> str:
+    """What people call a function."""
+    owner = next((name for name, held in main.items() if held is function and not name.startswith("_")), "")
+    inner = function.func if isinstance(function, functools.partial) else function
+    return owner or str(getattr(inner, "__name__", type(inner).__name__))
+
+
+def check(function: Any, who: str) -> None:
+    """Raises ValueError if it cannot be an agent."""
+    if isinstance(function, type) or not callable(function):
+        raise ValueError(f"{who} is no function: an agent is a function of (obs, config) that returns a column")
+    called = function if inspect.isroutine(function) else type(function).__call__
+    called = function.func if isinstance(function, functools.partial) else called
+    if inspect.iscoroutinefunction(called) or inspect.isasyncgenfunction(called):
+        raise ValueError(f"{who} is async, and Kaggle awaits nothing: write a plain def")
+    if inspect.isgeneratorfunction(called):
+        raise ValueError(f"{who} is a generator (it yields): return one column")
+    try:
+        inspect.signature(function).bind(*("obs", "config")[: positional(function)])
+    except TypeError as fault:
+        raise ValueError(f"{who} cannot be called with (obs, config), as Kaggle does: {fault}") from None
+
+
+def namespace_of(function: Any) -> dict[str, Any]:
+    """The names of the notebook or module that a function is of."""
+    while not isinstance(function, FunctionType):
+        inner = [getattr(function, name, None) for name in ("func", "__func__", "py_func", "__wrapped__")]
+        inner += [getattr(type(function), "__call__", None)]
+        found = next((each for each in inner if each is not None and type(each).__name__ != "method-wrapper"), None)
+        if (
+            found is None
+            or found is function
+            or type(found).__name__ in ("wrapper_descriptor", "builtin_function_or_method")
+        ):
+            return vars(sys.modules[getattr(function, "__module__", None) or "__main__"])
+        function = found
+    while hasattr(function, "__wrapped__") and function.__globals__ is not vars(sys.modules["__main__"]):
+        function = function.__wrapped__
+    return function.__globals__
+
+
+def cells_of(main: dict[str, Any]) -> list[Cell]:
+    """The cells that ran if the names are a notebook's, else the text of their file."""
+    if main.get("__name__") == "__main__" and (cells := cells_here()):
+        return cells
+    file = main.get("__file__")
+    if not file or not Path(file).is_file():
+        return []
+    return [Cell(Path(file).read_text(encoding="utf-8", errors="replace"), str(file))]
+
+
+def _enter(writer: Writer, function: Any, who: str) -> str:
+    """Has the function written; the name of what the builder should call."""
+    if isinstance(function, FunctionType) and writer.is_own(function):
+        name = writer.name_of(function)
+        if function.__name__ != "<lambda>" and name.isidentifier() and "." not in function.__qualname__:
+            return name
+        call = name
+    elif isinstance(function, FunctionType) or inspect.isbuiltin(function):
+        call = writer.name_of(function)
+    else:
+        owner = next((name for name, held in writer.main.items() if held is function and not name.startswith("_")), "")
+        if owner:
+            writer.need(owner, writer.main, who)
+        call = owner or writer.expression(function, who)
+    name = "agent" if "agent" not in writer.main and "agent" not in writer.bound else writer.fresh("agent")
+    given = ", ".join(("obs", "config")[: positional(function)])
+    writer.bound[name] = None
+    held = call if call.isidentifier() else ""
+    line = "" if held else f"{(held := writer.fresh('held'))} = {call}\n\n\n"
+    writer.settings.append(Part(f"{line}def {name}(obs, config):\n    return {held}({given})\n"))
+    return name
+
+
+def _write(writer: Writer, entry: str, who: str, folder: Path) -> Written:
+    text, places = HEAD.format(who=who), dict[int, str]()
+    text += "".join(f"\n{line}" for line in sorted(writer.imports)) + "\n" * bool(writer.imports)
+    if writer.carried.roots:
+        text += LOADED
+        content = writer.carried.content()
+        if len(content) > Limits().size:
+            size = f"{len(content):,} bytes of values, and Kaggle takes {Limits().size:,}"
+            cure = "leave out what it can do without, or hold it as float16"
+            raise Refused(
+                [Refusal(folder, 1, f"{who} holds {size}: {cure}; largest is {writer.carried.largest()}", who)]
+            )
+        (folder / "values.npz").write_bytes(content)
+    settings = sorted(writer.settings, key=lambda part: part.text.lstrip("_").startswith(("def ", "held")))
+    was_block = True
+    for part in (*writer.definitions, *writer.values.values(), *settings):
+        is_block = part.text.startswith(("def ", "class ", "@", "async "))
+        text += "\n\n" if is_block or was_block else ""
+        was_block = is_block
+        first = text.count("\n") + 1 + part.above
+        if part.cell:
+            count = part.text.count("\n") - part.above
+            places |= {first + number: part.cell.place(part.line + number) for number in range(count)}
+        text += part.text
+    agent = folder / "agent.py"
+    agent.write_text(text, encoding="utf-8")
+    _copy_modules(writer, folder)
+    notes = [*writer.notes, *writer.carried.left_out()]
+    return Written(agent, entry, Path.cwd(), places, notes, who, tuple(writer.restarts.values()))
+
+
+def _copy_modules(writer: Writer, folder: Path) -> None:
+    """Copies modules of the user's that lie neither in the working directory nor among the project's."""
+    for module in writer.modules:
+        file = own_file(module)
+        if file is None or file.is_relative_to(Path.cwd().resolve()) or file.is_relative_to(ROOT / "connectx"):
+            continue
+        if file.name == "__init__.py":
+            shutil.copytree(
+                file.parent, folder / file.parent.name, ignore=shutil.ignore_patterns("__pycache__", ".git")
+            )
+        else:
+            shutil.copy(file, folder / file.name)

@@ -1,0 +1,261 @@
+"""An agent out of a notebook's page, without running it: agent.py with the definitions that the agent needs."""
+
+import ast
+import difflib
+import importlib
+import re
+import sys
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path, PurePosixPath
+
+from connectx_toolkit.builder.notebook.cells import Cell, cells_of
+from connectx_toolkit.builder.notebook.chosen import File, choose
+from connectx_toolkit.builder.notebook.old_numpy import modernised
+from connectx_toolkit.builder.notebook.slicer import (
+    Program,
+    Slice,
+    Statement,
+    changed_by,
+    names_of,
+    statements_of,
+)
+from connectx_toolkit.builder.notebook.values import Judge
+from connectx_toolkit.builder.notebook.written import Written
+from connectx_toolkit.builder.source.module import Project, star_names
+from connectx_toolkit.builder.source.refusals import Refusal, Refused
+
+AGENT = "agent.py"
+KAGGLE = "/kaggle/working/"
+COURSE = "learntools"  # checks a lesson's answers, and brings nothing that an agent may use
+# Calls that change how a module works for all that use it, such as sys.setrecursionlimit.
+SETTING = re.compile(r"set_(?!printoptions|style|theme|trace)\w+|setrecursionlimit|seterr|use_deterministic_\w+")
+ONLY_THERE = {"display", "get_ipython", "In", "Out", "exit", "quit"}  # names that a notebook has without defining them
+
+
+def from_page(path: Path, name: str | None, folder: Path) -> Written:
+    """Writes the agent of a page into a folder.
+
+    Args:
+        path: a notebook (.ipynb), or the script that nbconvert makes of one.
+        name: of the agent's function; None finds the one that is meant.
+        folder: an empty one, for agent.py and the files that cells write.
+
+    Raises:
+        Refused: with the cell and line of all that would play otherwise.
+        ValueError: it is no notebook, or has no such function, or several that may be meant.
+        OSError: the page cannot be read, or the folder not be written.
+    """
+    cells = cells_of(path)
+    statements, files = _parts(cells)
+    choice = choose(path.name, statements, files, name)
+    root = path.resolve().parent
+    _write_files([file for file in files if file.end <= choice.end and file is not choice.file], folder)
+    program = Program(_counted(statements[: choice.end], root, folder), (choice.name,))
+    if choice.file:
+        text, places = choice.file.text, _places_of(choice.file)
+        notes = list[str]()
+        text, rewritten = _modern(text, names_of(_parsed(choice.file, path).body).qualified, places)
+    else:
+        found = _sliced(program, choice.name, cells, path)
+        text, places, rewritten = _text(program, found, choice.name, path)
+        notes = _notes(program, found, choice.name)
+    (folder / AGENT).write_text(text, encoding="utf-8", newline="\n")
+    return Written(folder / AGENT, choice.name, root, places, [*notes, *rewritten])
+
+
+def as_page_writes_it(path: Path, name: str | None) -> tuple[str, str]:
+    """(name, text) of the submission that a page itself writes, by %%writefile or getsource, as it writes it.
+
+    Raises:
+        ValueError, OSError: as ``from_page``; or it writes none.
+    """
+    statements, files = _parts(cells_of(path))
+    choice = choose(path.name, statements, files, name)
+    if not choice.target:
+        raise ValueError(
+            f"{path} writes no submission that could be checked: build {path}:{choice.name} without --check"
+        )
+    if choice.file:
+        return choice.target, choice.file.text
+    known = {name: each.text for each in statements[: choice.end] for name in each.reads.binds}
+    return choice.target, "\n\n".join(known[name] for name in choice.sources if name in known) + "\n"
+
+
+def _parts(cells: Sequence[Cell]) -> tuple[list[Statement], list[File]]:
+    """The statements of a page's cells, and the files that its cells write."""
+    statements, files = list[Statement](), dict[str, File]()
+    for cell in cells:
+        if cell.file:
+            before = files[cell.file].cells if cell.is_more and cell.file in files else ()
+            files[cell.file] = File(cell.file, (*before, cell), len(statements))
+        elif not cell.fault:
+            places = {line: (cell.place(line), cell.where(line)) for line in range(1, cell.code.count("\n") + 2)}
+            for each in statements_of(cell.code, places, statements):
+                each.number = len(statements)
+                statements.append(each)
+    return statements, list(files.values())
+
+
+def _write_files(files: Sequence[File], folder: Path) -> None:
+    """Writes the files of %%writefile that can lie beside the agent."""
+    for file in files:
+        name = PurePosixPath(file.name.removeprefix(KAGGLE))
+        if not name.is_absolute() and ".." not in name.parts and str(name) not in (AGENT, "."):
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(file.text, encoding="utf-8", newline="\n")
+
+
+def _counted(statements: Sequence[Statement], root: Path, folder: Path) -> list[Statement]:
+    """The statements that count, with what a star import of one's own module binds in place of the star."""
+    project, found = Project((folder, root), frozenset()), list[Statement]()
+    for each in statements:
+        node = each.node
+        if isinstance(node, ast.ImportFrom) and "*" in each.reads.binds and node.module:
+            if node.module.split(".")[0] == COURSE:
+                continue
+            if project.find(node.module):
+                each.reads = each.reads._replace(binds=frozenset(star_names(node.module, project)))
+        found.append(each)
+    return found
+
+
+def _sliced(program: Program, name: str, cells: Sequence[Cell], path: Path) -> Slice:
+    """What the agent needs. Raises Refused if some of it is not there, or would be another value."""
+    found = program.needed(name)
+    found = program.needed(name, _settings(program, found))
+    judge = Judge(program, name)
+    refusals = [(each.places[0], why) for each, why in judge.refusals(found)]
+    refusals += [
+        _absent(program, missing, reader, cells, path)
+        for missing, reader, _ in found.missing
+        if not _comes_by_star(program, found, missing)
+    ]
+    if refusals:
+        raise Refused([Refusal(path, 1, why, place) for place, why in dict.fromkeys(refusals)])
+    return found
+
+
+def _settings(program: Program, found: Slice) -> list[Statement]:
+    """The statements that set up a module which the agent uses."""
+    used = {name for number in found.needs for name in program.statements[number].reads.binds}
+    used = {name for name in used if name in program.names.imported} | {"sys"}
+    return [each for each in program.statements if isinstance(each.node, ast.Expr) and _sets(each.node, used)]
+
+
+def _sets(node: ast.Expr, modules: Collection[str]) -> bool:
+    call = node.value
+    first, _, last = ast.unparse(call.func).partition(".") if isinstance(call, ast.Call) else ("", "", "")
+    return first in modules and bool(SETTING.fullmatch(last.rpartition(".")[2]))
+
+
+def _comes_by_star(program: Program, found: Slice, name: str) -> bool:
+    """Whether a star import of a library may bind a name; of Python's own modules that is looked up."""
+    modules = [
+        node.module or ""
+        for number in found.needs
+        if isinstance(node := program.statements[number].node, ast.ImportFrom) and node.names[0].name == "*"
+    ]
+    return any(
+        hasattr(importlib.import_module(module), name) if module in sys.stdlib_module_names else True
+        for module in modules
+    )
+
+
+def _absent(program: Program, name: str, reader: Statement, cells: Sequence[Cell], path: Path) -> tuple[str, str]:
+    """(place, reason) for a name that no cell defines."""
+    first = min([reader.node.lineno, *(each.lineno for each in getattr(reader.node, "decorator_list", ()))])
+    lines = [node.lineno - first for node in ast.walk(reader.node) if isinstance(node, ast.Name) and node.id == name]
+    place = reader.places[min(lines, default=0)]
+    later = next((each for each in program.statements if name in each.reads.binds), None)
+    if later:
+        return place, f"{name} is used before {later.where} defines it: Run All would stop here"
+    pattern = re.compile(rf"\b(?:def|class|import|as)\s+{name}\b|^\s*{name}\s*[=,:]", re.MULTILINE)
+    for cell in cells:
+        if cell.fault and pattern.search(cell.text):
+            return place, f"{name} is not defined: {cell.place(cell.fault_line)}, which may do so, {_has(cell.fault)}"
+    if name in ONLY_THERE:
+        return place, f"{name} is the notebook's own, which Kaggle's judge does not have: leave it out"
+    close = difflib.get_close_matches(name, _known(program), 1)
+    cure = f": did you mean {close[0]}?" if close else ""
+    if not cure and any(COURSE in cell.code for cell in cells):
+        cure = f"; if {COURSE} brought it, import or define it yourself: Kaggle's judge may lack {COURSE}"
+    return place, f"{name} is used, and no cell defines it{cure}"
+
+
+def _has(fault: str) -> str:
+    return fault if fault.startswith("is ") else f"has a {fault}"
+
+
+def _known(program: Program) -> list[str]:
+    return sorted(set[str]().union(*(each.reads.binds for each in program.statements)) - {"*"})
+
+
+def _text(program: Program, found: Slice, name: str, path: Path) -> tuple[str, dict[int, str], list[str]]:
+    """agent.py, the places of its lines, and what was replaced in it."""
+    parts, rewritten, cells = list[tuple[str, list[str]]](), list[str](), dict[str, None]()
+    for number, need in found.needs.items():
+        each = program.statements[number]
+        cells[each.where] = None
+        is_import = isinstance(each.node, ast.Import | ast.ImportFrom)
+        text = _pruned(each, need.names) if is_import else each.text
+        text, own = _modern(text, program.names.qualified, dict(enumerate(each.places, 1)))
+        rewritten += own
+        parts.append((text, each.places))
+    parts.sort(key=lambda part: not part[0].startswith("from __future__"))
+    lines, places = [f'"""{name} of {path.name}: {", ".join(cells)}."""'], dict[int, str]()
+    kinds = ["", *(re.split(r"\W", text, maxsplit=1)[0] for text, _ in parts)]
+    for (text, where), before, kind in zip(parts, kinds, kinds[1:], strict=False):
+        is_definition = {before, kind} & {"def", "class", "async", ""}
+        lines += [""] * (2 if is_definition and len(lines) > 1 else before != kind)
+        places |= {len(lines) + 1 + n: where[min(n, len(where) - 1)] for n in range(text.count("\n") + 1)}
+        lines += text.split("\n")
+    return "\n".join(lines) + "\n", places, list(dict.fromkeys(rewritten))
+
+
+def _pruned(each: Statement, wanted: set[str]) -> str:
+    """An import without the names that nothing needs; of a star import of one's own module, with those that are."""
+    node = each.node
+    assert isinstance(node, ast.Import | ast.ImportFrom)
+    if isinstance(node, ast.ImportFrom) and node.names[0].name == "*":
+        if "*" in each.reads.binds:
+            return each.text
+        names = [ast.alias(name) for name in sorted(wanted & each.reads.binds)]
+    else:
+        names = [alias for alias in node.names if (alias.asname or alias.name.split(".")[0]) in wanted]
+    if not names or (len(names) == len(node.names) and names == node.names):
+        return each.text
+    pruned = ast.Import(names) if isinstance(node, ast.Import) else ast.ImportFrom(node.module, names, node.level)
+    return ast.unparse(pruned)
+
+
+def _modern(text: str, qualified, places: Mapping[int, str]) -> tuple[str, list[str]]:
+    new, found = modernised(text, qualified)
+    return new, [
+        f"{places.get(each.line + 1, AGENT)}: {each.old} is {each.new} in the built file: numpy 2 has no {each.old}"
+        for each in found
+    ]
+
+
+def _places_of(file: File) -> dict[int, str]:
+    places = [cell.place(line) for cell in file.cells for line in range(1, cell.code.count("\n") + 1)]
+    return dict(enumerate(places, 1))
+
+
+def _parsed(file: File, path: Path) -> ast.Module:
+    try:
+        return ast.parse(file.text)
+    except (SyntaxError, ValueError) as fault:
+        place = _places_of(file).get(getattr(fault, "lineno", None) or 1, "")
+        why = f"syntax error in {file.name}: {getattr(fault, 'msg', fault)}"
+        raise Refused([Refusal(path, 1, why, place)]) from None
+
+
+def _notes(program: Program, found: Slice, name: str) -> list[str]:
+    """What starts anew in each game."""
+    changed = changed_by(ast.parse(f"{name}(0, 0)").body[0], program.names)
+    kept = {number: program.statements[number] for number in found.needs}
+    return [
+        f"{each.places[0]}: {state} changes while the agent plays: it begins as this cell makes it"
+        for state in sorted(changed & program.names.values)
+        if (each := next((each for each in kept.values() if state in each.reads.binds), None))
+    ]

@@ -1,0 +1,175 @@
+"""The code that ran in this process: a notebook's cells as IPython keeps them, or a script; and where an object's is.
+
+A cell's text is that of the time when it ran, whatever stands in the notebook now. The exact cell of a function is
+found through its code object, which names the cell.
+"""
+
+import ast
+import contextlib
+import linecache
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from types import CodeType
+from typing import Any, NamedTuple
+
+from connectx_toolkit.builder.notebook.reading import within
+
+FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+MAGICS = ("run_cell_magic", "run_line_magic")  # as IPython calls what begins with %% or %
+TIMED = ("time", "timeit", "capture", "prun")  # magics that run the rest as Python
+
+
+@dataclass
+class Cell:
+    """Code that ran as one piece.
+
+    Attributes:
+        text: as it was compiled, in which lines count.
+        file: what its code objects name as their file, "" if that is not known.
+        number: of In[number]; 0 for a file.
+        shift: lines of the cell above the text, such as %%time.
+    """
+
+    text: str
+    file: str
+    number: int = 0
+    shift: int = 0
+
+    @cached_property
+    def tree(self) -> ast.Module:
+        try:
+            return ast.parse(self.text)
+        except SyntaxError:
+            return ast.Module([], [])
+
+    @cached_property
+    def lines(self) -> list[str]:
+        return self.text.splitlines(keepends=True)
+
+    @property
+    def name(self) -> str:
+        return f"In[{self.number}]" if self.number else self.file.replace("\\", "/").rpartition("/")[2]
+
+    def place(self, line: int) -> str:
+        return f"{self.name}, line {line + self.shift}"
+
+    def segment(self, node: ast.AST) -> str:
+        """The text of a node."""
+        return ast.get_source_segment(self.text, node) or ""
+
+    def codes(self) -> Iterator[CodeType]:
+        """Its code objects, as compiled again: as a whole and, as IPython does, each statement by itself."""
+        flags = getattr(getattr(shell(), "compile", None), "flags", 0) | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+        for tree in (self.tree, *(ast.Module([node], []) for node in self.tree.body if self.number)):
+            with contextlib.suppress(SyntaxError, ValueError):
+                yield from within(compile(tree, "<cell>", "exec", flags, dont_inherit=True))
+
+
+class Definition(NamedTuple):
+    """Where something is written."""
+
+    cell: Cell
+    node: Any
+
+    @property
+    def place(self) -> str:
+        return self.cell.place(self.node.lineno)
+
+
+def shell() -> Any:
+    """IPython's shell that runs here, None if there is none."""
+    ipython = sys.modules.get("IPython")
+    return ipython.get_ipython() if ipython else None
+
+
+def cells_here() -> list[Cell]:
+    """The cells that ran, the first first; [] outside IPython. The one that runs now is among them."""
+    here = shell()
+    if here is None:
+        return []
+    history = here.history_manager
+    compiled = {"".join(entry[2]).rstrip(): file for file, entry in linecache.cache.items() if entry[1:2] == (None,)}
+    cells = list[Cell]()
+    for number, (raw, text) in enumerate(zip(history.input_hist_raw, history.input_hist_parsed, strict=False)):
+        cells.append(Cell(text, compiled.get(text.rstrip(), ""), number, _blank(raw) - _blank(text)))
+        cells += _within_magics(cells[-1], here.transform_cell)
+    return cells
+
+
+def _blank(text: str) -> int:
+    """The empty lines above a text, which IPython takes off."""
+    return len(text) - len(text.lstrip("\n"))
+
+
+def _within_magics(cell: Cell, transformed: Callable[[str], str]) -> list[Cell]:
+    """What %%time and the like ran, which is code of no file."""
+    found = []
+    for node in cell.tree.body if any(name in cell.text for name in MAGICS) else ():
+        value = getattr(node, "value", None)
+        if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in MAGICS:
+            given = [each.value if isinstance(each, ast.Constant) else "" for each in value.args]
+            if given and given[0] in TIMED:
+                shift = cell.shift + node.lineno - (len(given) == 2) + _blank(str(given[-1]))
+                found.append(Cell(transformed(str(given[-1])), "", cell.number, shift))
+    return found
+
+
+def definition_of(code: CodeType, cells: list[Cell]) -> Definition | None:
+    """Where the function of a code object is written; None if that was in no cell and no file, or is not there now."""
+    own = [cell for cell in reversed(cells) if cell.file == code.co_filename]
+    if not own and (lines := linecache.getlines(code.co_filename)):
+        own = [Cell("".join(lines), code.co_filename)]
+    for cell in own or [cell for cell in reversed(cells) if not cell.file]:
+        nodes = [node for node in ast.walk(cell.tree) if isinstance(node, FUNCTIONS) and _begins(node, code)]
+        is_there = any(_same(code, other) for other in cell.codes()) if nodes else False
+        if is_there:
+            return Definition(cell, next((node for node in nodes if _is_at(node, code)), nodes[0]))
+    return None
+
+
+def _begins(node: FUNCTIONS, code: CodeType) -> bool:
+    decorators = getattr(node, "decorator_list", [])
+    line = decorators[0].lineno if decorators else node.lineno
+    return (getattr(node, "name", "<lambda>"), line) == (code.co_name, code.co_firstlineno)
+
+
+def _traits(code: CodeType) -> tuple[Any, ...]:
+    """What two compilations of the same text share, but for the lines."""
+    constants = tuple(_traits(each) if isinstance(each, CodeType) else repr(each) for each in code.co_consts)
+    return code.co_name, code.co_code, code.co_names, code.co_varnames, constants
+
+
+def _same(code: CodeType, other: CodeType) -> bool:
+    return code.co_firstlineno == other.co_firstlineno and _traits(code) == _traits(other)
+
+
+def _is_at(node: FUNCTIONS, code: CodeType) -> bool:
+    """Whether a lambda's code begins where its node does: a line may have several."""
+    starts = [(line, column) for line, _, column, _ in code.co_positions() if line is not None and column is not None]
+    body = node.body if isinstance(node, ast.Lambda) else None
+    inside = [start for start in starts if start != starts[0]]  # which is of the call as a whole
+    return body is None or (body.lineno, body.col_offset) == min(inside, default=None)
+
+
+def class_named(name: str, cells: list[Cell]) -> Definition | None:
+    """The last statement of a cell that defines a class of this name."""
+    for cell in reversed(cells):
+        for node in reversed(cell.tree.body):
+            if isinstance(node, ast.ClassDef) and node.name == name:
+                return Definition(cell, node)
+    return None
+
+
+def bindings_of(name: str, cells: list[Cell]) -> list[Definition]:
+    """The statements of cells that bind a name by a plain assignment, the last first."""
+    found = []
+    for cell in reversed(cells):
+        for node in reversed(cell.tree.body):
+            targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+            if isinstance(node, ast.Assign | ast.AnnAssign) and any(
+                isinstance(target, ast.Name) and target.id == name for target in targets
+            ):
+                found.append(Definition(cell, node))
+    return found

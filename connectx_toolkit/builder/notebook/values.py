@@ -1,0 +1,192 @@
+"""Which values of a page cannot be had by running their statements again: trained, drawn, played or typed ones."""
+
+import ast
+from collections import deque
+from collections.abc import Collection, Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from connectx_toolkit.builder.notebook.cells import SHELL
+from connectx_toolkit.builder.notebook.slicer import (
+    BUILTINS,
+    TRAINERS,
+    Program,
+    Slice,
+    Statement,
+    changed_by,
+    environments_in,
+    outside_functions,
+    root,
+    run_at_once,
+    trains_by_name,
+)
+
+SOURCES_OF_DRAWS = ("random", "numpy.random", "torch.random", "secrets")
+SEEDED = {"Random", "default_rng", "RandomState", "Generator", "SeedSequence", "PCG64", "manual_seed", "seed"}
+TORCH_DRAWS = {"rand", "randn", "randint", "randperm", "normal", "bernoulli", "multinomial", "rand_like", "randn_like"}
+LOADERS = {"load_state_dict", "load_weights", "set_weights", "set_parameters", "load_checkpoint"}
+GAMES = {"kaggle_environments.evaluate", "kaggle_environments.core.evaluate"}
+TYPED = {"input", "getpass.getpass"}
+CURE = "values are not in the notebook's text; build({}) in the notebook carries them"
+# Methods that give the same each time, of containers, texts and arrays; and of a network those that learn nothing.
+_KINDS = (list, dict, set, str, bytes, tuple, deque, int, float, np.ndarray)
+METHODS = {name for kind in _KINDS for name in dir(kind) if not name.startswith("_")}
+METHODS |= {"eval", "load_state_dict", "to", "cpu", "half", "double", "requires_grad_", "load_weights", "compile"}
+PURE = {
+    "math",
+    "numpy",
+    "itertools",
+    "functools",
+    "collections",
+    "copy",
+    "operator",
+    "heapq",
+    "bisect",
+    "string",
+    "json",
+}
+IMPURE_BUILTINS = {"open", "input", "exec", "eval", "__import__", "compile", "globals", "vars"}
+
+
+class Doubt(NamedTuple):
+    """Why a value is another one if its statements run again."""
+
+    kind: str  # "trained", "drawn at random", "played", "given" or "changed"
+    call: str  # "model.learn(...)"
+
+
+class Judge:
+    """Looks for what does not repeat in the statements of a page, and in the page's functions that they call."""
+
+    def __init__(self, program: Program, entry: str):
+        self.program, self.names, self.entry = program, program.names, entry
+        self.environments = environments_in([each.node for each in program.statements], program.names)
+        self.generators = {
+            name
+            for each in program.statements
+            if isinstance(each.node, ast.Assign)
+            and isinstance(each.node.value, ast.Call)
+            and self._is_generator(each.node.value)
+            for name in each.ends
+        }
+
+    def refusals(self, found: Slice) -> list[tuple[Statement, str]]:
+        """Each statement that cannot be run again for the value that it gives, with the reason; one for each value."""
+        refused: dict[str, tuple[Statement, Doubt]] = {}
+        for number, need in found.needs.items():
+            each = self.program.statements[number]
+            if need.names - {""} and not isinstance(each.node, ast.Import | ast.ImportFrom):
+                doubt, name = self.doubt(each, need.names, found), min(need.names - {""})
+                if doubt is not None and (name not in refused or doubt.kind == "trained"):
+                    refused[name] = (each, doubt)
+        return [(each, self._words(name, each, doubt)) for name, (each, doubt) in refused.items()]
+
+    def _words(self, name: str, at: Statement, doubt: Doubt) -> str:
+        first = next((each for each in self.program.statements if name in each.reads.binds), at)
+        origin = "" if first.where == at.where else f" ({first.where})"
+        return f"{name}{origin} is {doubt.kind} in {at.where} by {doubt.call}: {CURE.format(self.entry)}"
+
+    def doubt(self, each: Statement, names: Collection[str], found: Slice) -> Doubt | None:
+        """What does not repeat in a statement that is needed for some names."""
+        for call, local in self._calls(each.node, set()):
+            is_drawn = self._is_network(call) and not self._loads_weights(found)
+            if doubt := Doubt("drawn at random", _shown(call)) if is_drawn else self._of_call(call, local):
+                return doubt
+        if any(isinstance(node, ast.Name) and node.id == SHELL for node in run_at_once(each.node)):
+            return Doubt("given", "a command")
+        return self._filling(each, set(names) - each.reads.binds)
+
+    def _calls(self, node: ast.AST, done: set[str], local: frozenset[str] = frozenset()) -> Iterator:
+        """(call, names of seeded generators of its own function) of a statement and of all functions that it calls."""
+        for part in run_at_once(node):
+            if not isinstance(part, ast.Call):
+                continue
+            yield part, local
+            for function in self._called(part):
+                if (key := f"{function.name}:{function.lineno}") in done or function.name == self.entry:
+                    continue
+                done.add(key)
+                own = frozenset(self._seeded_in(function))
+                for inner in function.body:
+                    yield from self._calls(inner, done, own)
+
+    def _called(self, call: ast.Call) -> list[ast.FunctionDef]:
+        """The page's functions that a call may run: a function, a method of that name, or a class's __init__."""
+        if isinstance(call.func, ast.Attribute):
+            return self.names.methods(call.func.attr) if root(call.func) not in self.names.imported else []
+        name = root(call.func)
+        if name in self.names.functions:
+            return [self.names.functions[name]]
+        kind = self.names.classes.get(name)
+        own = kind.body if kind else []
+        return [
+            each for each in own if isinstance(each, ast.FunctionDef) and each.name in ("__init__", "__post_init__")
+        ]
+
+    def _seeded_in(self, function: ast.FunctionDef) -> Iterator[str]:
+        for node in ast.walk(function):
+            made = node.value if isinstance(node, ast.Assign) else None
+            if isinstance(made, ast.Call) and made.args and self._is_generator(made):
+                yield from (root(target) for target in node.targets)  # type: ignore[attr-defined]
+
+    def _is_generator(self, call: ast.Call) -> bool:
+        return self.names.qualified(call.func).split(".")[-1] in SEEDED
+
+    def _of_call(self, call: ast.Call, local: Collection[str]) -> Doubt | None:
+        name, shown = self.names.qualified(call.func), _shown(call)
+        last = call.func.attr if isinstance(call.func, ast.Attribute) else name.rpartition(".")[2]
+        module = name.rpartition(".")[0]
+        is_own = root(call.func) not in self.names.imported
+        if is_own and isinstance(call.func, ast.Attribute) and last in TRAINERS and not self.names.methods(last):
+            return Doubt("trained", shown)
+        if trains_by_name(last) and not self._called(call) and not (isinstance(call.func, ast.Attribute) and is_own):
+            return Doubt("trained", shown)
+        is_draw = module in SOURCES_OF_DRAWS or (module == "torch" and last in TORCH_DRAWS)
+        is_draw |= module.startswith("torch.nn.init")
+        if is_draw and last not in SEEDED:
+            return Doubt("drawn at random", shown)
+        if root(call.func) in self.generators and root(call.func) not in local and "." in name:
+            return Doubt("drawn at random", shown)
+        if name in GAMES or (last == "run" and root(call.func) in self.environments):
+            return Doubt("played", shown)
+        return Doubt("given", shown) if name in TYPED or name.startswith("get_ipython") else None
+
+    def _loads_weights(self, found: Slice) -> bool:
+        """Whether some needed statement gives a network other weights than the first ones, which are drawn."""
+        nodes = (node for number in found.needs for node in ast.walk(self.program.statements[number].node))
+        return any(isinstance(node, ast.Attribute) and node.attr in LOADERS for node in nodes)
+
+    def _is_network(self, call: ast.Call) -> bool:
+        kind = self.names.classes.get(root(call.func))
+        if kind is not None and isinstance(call.func, ast.Name):
+            return any(self.names.qualified(base).split(".")[-1] in ("Module", "Model") for base in kind.bases)
+        return self.names.qualified(call.func).startswith(("torch.nn.", "tensorflow.keras.", "keras."))
+
+    def _filling(self, each: Statement, names: Collection[str]) -> Doubt | None:
+        """A call that changes a needed value, if it may do so otherwise the next time."""
+        for node in outside_functions(each.node):
+            if isinstance(node, ast.Call) and not self._repeats(node, set()):
+                changed = changed_by(ast.Expr(node), self.names, (self.entry,))
+                if changed & {*names, *each.changes}:
+                    return Doubt("changed", _shown(node))
+        return None
+
+    def _repeats(self, call: ast.Call, done: set[str]) -> bool:
+        """Whether a call is known to do the same each time."""
+        name, first = self.names.qualified(call.func), root(call.func)
+        if functions := self._called(call):
+            inner = [each for each in functions if f"{each.name}:{each.lineno}" not in done]
+            done.update(f"{each.name}:{each.lineno}" for each in inner)
+            calls = [node for each in inner for node in ast.walk(each) if isinstance(node, ast.Call)]
+            return all(self._repeats(node, done) for node in calls)
+        if first in self.names.imported:
+            return name.split(".")[0] in PURE and ".random" not in name
+        if isinstance(call.func, ast.Attribute):
+            return call.func.attr in METHODS
+        return first in self.names.classes or (first in BUILTINS and first not in IMPURE_BUILTINS)
+
+
+def _shown(call: ast.Call) -> str:
+    text = f"{ast.unparse(call.func)}({'...' if call.args or call.keywords else ''})"
+    return text if len(text) < 60 else f"{text[:57]}..."

@@ -1,0 +1,71 @@
+"""What the tests' kernels run: the files of a function that lives there, and the moves that it plays itself."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from connectx.position import STANDARD
+from connectx_toolkit.builder.build import Options, build, loading
+from connectx_toolkit.builder.notebook.live import from_function
+from connectx_toolkit.builder.notebook.proof import Proof
+from connectx_toolkit.builder.preflight.findings import Report
+from connectx_toolkit.builder.preflight.stage import Runner, sample, stage
+from connectx_toolkit.builder.source.refusals import Refused
+from connectx_toolkit.kaggle.agent_file import Struct
+from connectx_toolkit.kaggle.rules import Limits
+from connectx_toolkit.system.cores import seed_everything
+
+POSITIONS = 60
+
+
+def capture(function: Any, folder: str) -> None:
+    """Writes the agent's files, and what ``from_function`` says of them, or why it refuses."""
+    path = Path(folder)
+    path.mkdir()
+    try:
+        written = from_function(function, path)
+        facts = written._asdict() | {"agent": str(written.agent), "root": str(written.root)}
+    except (Refused, ValueError) as refusal:
+        facts = {"refused": f"{refusal}"}
+    (path / "facts.json").write_text(json.dumps(facts))
+
+
+def prove(function: Any, folder: str, between: str = "") -> None:
+    """Writes what the proof finds of the agent's files.
+
+    Args:
+        between: a statement that is run in the notebook after they were written.
+    """
+    path = Path(folder)
+    path.mkdir()
+    written, report = from_function(function, path), Report("submission.py")
+    exec(between, function.__globals__)
+    with Runner() as runner, stage(Limits(), runner, "submission.py") as place:
+        Proof(function, written)(place, loading(place, written.inlined()), report)
+    (path / "facts.json").write_text(json.dumps([list(finding) for finding in report.findings]))
+
+
+def make(function: Any, folder: str) -> None:
+    """Builds the submission, and writes its report."""
+    path = Path(folder)
+    path.mkdir()
+    written = from_function(function, path)
+    with Runner() as runner:
+        report = build(written.inlined(), path / "submission.py", Options(), runner, prove=Proof(function, written))
+    (path / "facts.json").write_text(json.dumps([list(finding) for finding in report.findings]))
+
+
+def ask(function: Any, folder: str, seed: int = 0) -> None:
+    """Writes what the function plays, which draws the same as the built file if both draw alike."""
+    moves = []
+    for question in sample(POSITIONS, geometries=(STANDARD,)):
+        number = question.as_json()["seed"] + seed
+        seed_everything(number)
+        obs, config = Struct(**question.obs), Struct(**question.config)
+        moves.append(int(function(obs, config) if _takes_both(function) else function(obs)))
+    Path(folder, "moves.json").write_text(json.dumps(moves))
+
+
+def _takes_both(function: Any) -> bool:
+    code = getattr(function, "__code__", None)
+    return code is None or code.co_argcount != 1

@@ -1,0 +1,462 @@
+"""How people write agents in notebooks: pages whose built file plays as the notebook does, and pages that are refused.
+
+The course's lessons are rebuilt in our own words.
+"""
+
+from typing import NamedTuple
+
+from tests.builder.notebook.pages import FREE, HEAD
+
+
+class Page(NamedTuple):
+    """A notebook.
+
+    agent: the function that is meant.
+    named: whether it has to be named to build it.
+    files: beside it.
+    """
+
+    cells: list
+    agent: str = "my_agent"
+    named: bool = False
+    files: tuple[tuple[str, str], ...] = ()
+
+
+def choosing(by: str) -> str:
+    """An agent that plays the free column that comes first in some order."""
+    return f"{HEAD}    return min({FREE}, key=lambda c: {by})"
+
+
+MIDDLE = choosing("abs(c - 3)")
+WRITING = """
+import inspect
+import os
+
+def write_agent_to_file(function, file):
+    with open(file, "a" if os.path.exists(file) else "w") as f:
+        f.write(inspect.getsource(function))
+        print(function, "written to", file)
+
+write_agent_to_file(my_agent, "submission.py")
+"""
+LESSON_1 = [
+    "from kaggle_environments import make, evaluate\n\nenv = make('connectx', debug=True)\nprint(list(env.agents))",
+    "import random\nimport numpy as np",
+    f"def agent_random(obs, config):\n    return random.choice({FREE})\n\n"
+    "def agent_middle(obs, config):\n    return config.columns // 2\n\n"
+    f"def agent_leftmost(obs, config):\n    return {FREE}[0]",
+    "env.run([agent_random, agent_leftmost])",
+    "def drop_piece(grid, col, piece, config):\n    next_grid = grid.copy()\n"
+    "    for row in range(config.rows-1, -1, -1):\n        if next_grid[row][col] == 0:\n            break\n"
+    "    next_grid[row][col] = piece\n    return next_grid\n\n"
+    "def check_winning_move(obs, config, col, piece):\n"
+    "    grid = np.asarray(obs.board).reshape(config.rows, config.columns)\n"
+    "    next_grid = drop_piece(grid, col, piece, config)\n"
+    "    for row in range(config.rows):\n        for c in range(config.columns-(config.inarow-1)):\n"
+    "            if list(next_grid[row, c:c+config.inarow]).count(piece) == config.inarow:\n"
+    "                return True\n    return False",
+    f"{HEAD}    valid_moves = {FREE}\n    for col in valid_moves:\n"
+    "        if check_winning_move(obs, config, col, obs.mark):\n            return col\n"
+    "    return random.choice(valid_moves)",
+    "q_2.check()",
+    WRITING,
+    "import sys\nfrom kaggle_environments import utils\n\nout = sys.stdout\nagent = my_agent\nsys.stdout = out",
+]
+LESSON_2 = [
+    "from learntools.core import binder\nbinder.bind(globals())\nfrom learntools.game_ai.ex2 import *",
+    "import numpy as np\nimport random",
+    *LESSON_1[4:5],
+    "A = 1e6\nB = 1\nC = -10",
+    "def count_windows(grid, num_discs, piece, config):\n    count = 0\n    for row in range(config.rows):\n"
+    "        for col in range(config.columns-(config.inarow-1)):\n"
+    "            window = list(grid[row, col:col+config.inarow])\n"
+    "            if window.count(piece) == num_discs and window.count(0) == config.inarow-num_discs:\n"
+    "                count += 1\n    return count\n\n"
+    "def score_move(grid, col, mark, config):\n    next_grid = drop_piece(grid, col, mark, config)\n"
+    "    return A*count_windows(next_grid, 4, mark, config) + B*count_windows(next_grid, 3, mark, config)"
+    " + C*count_windows(next_grid, 3, mark%2+1, config)",
+    f"{HEAD}    valid_moves = {FREE}\n    grid = np.asarray(obs.board).reshape(config.rows, config.columns)\n"
+    "    scores = dict(zip(valid_moves, [score_move(grid, col, obs.mark, config) for col in valid_moves]))\n"
+    "    max_cols = [key for key in scores.keys() if scores[key] == max(scores.values())]\n"
+    "    return random.choice(max_cols)",
+    "def get_win_percentages(agent1, agent2, n_rounds=100):\n    return evaluate('connectx', [agent1, agent2], {})",
+    "get_win_percentages(my_agent, 'random')",
+]
+LESSON_3 = [
+    *LESSON_2[1:5],
+    "N_STEPS = 2",
+    "def minimax(node, depth, maximizing, mark, config):\n"
+    "    valid_moves = [c for c in range(config.columns) if node[0][c] == 0]\n"
+    "    if depth == 0 or not valid_moves:\n        return count_windows(node, 3, mark, config)\n"
+    "    value = -np.Inf if maximizing else np.Inf\n    for col in valid_moves:\n"
+    "        child = drop_piece(node, col, mark if maximizing else mark%2+1, config)\n"
+    "        score = minimax(child, depth-1, not maximizing, mark, config)\n"
+    "        value = max(value, score) if maximizing else min(value, score)\n    return value",
+    f"{HEAD}    valid_moves = {FREE}\n    grid = np.asarray(obs.board).reshape(config.rows, config.columns)\n"
+    "    scores = {c: minimax(drop_piece(grid, c, obs.mark, config), N_STEPS-1, False, obs.mark, config)"
+    " for c in valid_moves}\n"
+    "    return random.choice([c for c in scores if scores[c] == max(scores.values())])",
+    WRITING,
+]
+GYM = (
+    "import random\nimport numpy as np\nimport gym\nfrom kaggle_environments import make\n\n"
+    "class ConnectFourGym(gym.Env):\n    def __init__(self, agent2='random'):\n"
+    "        self.env = make('connectx').train([None, agent2])\n    def step(self, action):\n        return self.env.step(action)"
+)
+LESSON_4 = [
+    "!pip install 'stable-baselines3[extra]'",
+    GYM,
+    "from stable_baselines3 import PPO\n\nenv = ConnectFourGym(agent2='random')\nmodel = PPO('CnnPolicy', env, verbose=0)",
+    "model.learn(total_timesteps=60000)",
+    f"{HEAD}    col, _ = model.predict(np.array(obs['board']).reshape(1, 6, 7))\n    return int(col)",
+]
+
+PLAYING: dict[str, Page] = {
+    "import": Page(["import numpy as np, IPython\nimport nbformat", choosing("np.abs(c - 3)")]),
+    "helper": Page(["def near(c):\n    return abs(c - 4)", choosing("near(c)")]),
+    "constant": Page(["BEST = 5", choosing("abs(c - BEST)")]),
+    "class": Page(
+        ["class Order:\n    first = 2\n    def of(self, c):\n        return abs(c - self.first)", "order = Order()"]
+        + [choosing("order.of(c)")]
+    ),
+    "decorator": Page(
+        [
+            "import functools\n\ndef legal_only(f):\n    @functools.wraps(f)\n    def inner(obs, config):\n"
+            f"        c = f(obs, config)\n        return c if c in {FREE} else {FREE}[-1]\n    return inner",
+            f"@legal_only\n{HEAD}    return 1",
+        ]
+    ),
+    "default": Page(
+        ["ROW = [3, 2, 4]", "def order(c, first=ROW[1]):\n    return abs(c - first)", choosing("order(c)")]
+    ),
+    "learntools first": Page(
+        ["from learntools.core import binder\nbinder.bind(globals())\nfrom learntools.game_ai.ex1 import *", MIDDLE]
+    ),
+    "magics": Page(
+        [
+            "%precision 3\n!ls\nTEXT = '''\n%%a\n!b %d\n''' % 5\nfiles = !ls\nif True:\n    !echo {TEXT}\n    FIRST = 2",
+            "pip --version",
+            choosing("abs(c - FIRST) + len(TEXT)"),
+        ]
+    ),
+    "2-space indents": Page(
+        [f"def my_agent(obs, config):\n  if obs.mark == 1:\n    return {FREE}[0]\n  return {FREE}[-1]"]
+    ),
+    "tabs": Page([f"def my_agent(obs, config):\n\tif obs.mark == 1:\n\t\treturn {FREE}[0]\n\treturn {FREE}[-1]"]),
+    "%%time": Page(
+        [
+            "%%time\nFIRST = 5\nfor c in range(3):\n    FIRST -= 1",
+            "%%capture out\nSIGN = -1",
+            choosing("SIGN * abs(c - FIRST)"),
+        ]
+    ),
+    "defined twice": Page([choosing("c"), choosing("-c"), "my_agent"]),
+    "helper defined four times": Page(
+        [
+            *(f"def near(c):\n    return abs(c - {n}) + undefined_{n}" for n in range(3)),
+            "def near(c):\n    return abs(c - 5)",
+            choosing("near(c)"),
+        ]
+    ),
+    "another global called agent": Page(["agent = 'random'", "def describe(agent=agent):\n    return agent", MIDDLE]),
+    "config at module level": Page(
+        [
+            "from kaggle_environments import make\nenv = make('connectx')\nconfiguration = env.configuration",
+            "env.reset()",
+            choosing("abs(c - configuration.columns // 2)"),
+            "env.run([my_agent, 'random'])",
+        ]
+    ),
+    "attributes set later": Page(["class Cfg:\n    first = 0", "Cfg.first = 4", choosing("abs(c - Cfg.first)")]),
+    "changed in place": Page(
+        [
+            "ORDER = [0, 1, 2, 3, 4, 5, 6]",
+            "other = ORDER",
+            "other.reverse()\nORDER[0], ORDER[1] = 5, 6",
+            "for n in range(2):\n    ORDER.append(ORDER.pop(0))",
+            choosing("ORDER.index(c)"),
+        ]
+    ),
+    "filled by a call": Page(
+        [
+            "TABLE = {}",
+            "def fill(table, n):\n    for c in range(n):\n        table[c] = (c * 5) % 7",
+            "fill(TABLE, 7)",
+            choosing("TABLE[c]"),
+        ]
+    ),
+    "made by a call": Page(
+        [
+            "def make(first):\n    return [abs(c - first) for c in range(7)]",
+            "TABLE = make(2)",
+            choosing("TABLE[c]"),
+            "make = None",
+        ]
+    ),
+    "value of then, function of now": Page(
+        [
+            "N = 1",
+            "def near(c):\n    return abs(c - N)",
+            "AT_1 = [near(c) for c in range(7)]",
+            "N = 6",
+            choosing("(AT_1[c], near(c))"),
+        ]
+    ),
+    "+= reads": Page(["N = 2", "N += 3", choosing("abs(c - N)")]),
+    "conditional": Page(["FAST = False", "if FAST:\n    N = 1\nelse:\n    N = 5", choosing("abs(c - N)")]),
+    "star import of one's own": Page(
+        ["from tools import *", choosing("near(c)")],
+        files=(("tools.py", "import math\n\nFIRST = 4\n\ndef near(c):\n    return abs(c - FIRST)\n"),),
+    ),
+    "star import of a library": Page(["from math import *", choosing("-sin(c)")]),
+    "own module": Page(
+        ["import tools as t", choosing("t.near(c)")], files=(("tools.py", "def near(c):\n    return abs(c - 1)\n"),)
+    ),
+    "%%writefile of a helper": Page(
+        ["%%writefile tools.py\ndef near(c):\n    return abs(c - 5)", "from tools import near", choosing("near(c)")]
+    ),
+    "np.Inf and friends": Page(
+        [
+            "import numpy as np\nfrom numpy import Inf",
+            f"{HEAD}    best, score = np.int(0), -np.Inf\n    for c in {FREE}:\n"
+            "        if score < -abs(c - np.float(2)) < Inf and np.bool(1):\n            best, score = c, -abs(c - 2)\n    return best",
+        ]
+    ),
+    "lambda": Page([f"my_agent = lambda obs, config: max({FREE})"]),
+    "partial": Page(
+        [
+            "import functools",
+            f"def play(obs, config, first):\n    return min({FREE}, key=lambda c: abs(c - first))",
+            "my_agent = functools.partial(play, first=5)",
+        ],
+        named=True,
+    ),
+    "closure": Page(
+        [
+            f"def maker(first):\n    def inner(obs, config):\n        return min({FREE}, key=lambda c: abs(c - first))\n"
+            "    return inner",
+            "my_agent = maker(2)",
+        ],
+        named=True,
+    ),
+    "lazy annotations": Page(
+        [
+            "from __future__ import annotations",
+            "def near(c: Column) -> Score:\n    return abs(c - 5)",
+            choosing("near(c)").replace("obs, config", "obs: Observation, config: Config"),
+        ]
+    ),
+    "local annotation": Page([f"{HEAD}    best: Column = max({FREE})\n    return best"]),
+    "counter changed in play": Page(
+        ["calls = 0", f"{HEAD}    global calls\n    calls += 1\n    return {FREE}[calls % len({FREE})]"]
+    ),
+    "cache filled in play": Page(
+        ["CACHE = {}", "def near(c):\n    CACHE[c] = abs(c - 4)\n    return CACHE[c]", choosing("near(c)")]
+    ),
+    "drawn in play": Page(["import random\nrandom.seed(5)", f"{HEAD}    return random.choice({FREE})"]),
+    "seeded in a function": Page(
+        [
+            "import random",
+            "def table():\n    rng = random.Random(3)\n    return [rng.random() for c in range(7)]",
+            "TABLE = table()",
+            choosing("TABLE[c]"),
+        ]
+    ),
+    "recursion limit": Page(
+        [
+            "import sys\nsys.setrecursionlimit(30000)",
+            "def deep(n):\n    return 0 if not n else 1 + deep(n - 1)",
+            choosing("abs(c - deep(5000) % 7)"),
+        ]
+    ),
+    "syntax error elsewhere": Page(["def broken(:\n    pass", MIDDLE, "1 +"]),
+    "other languages": Page(["%%bash\nls", "%%html\n<b>x</b>", "%%javascript\nalert(1)", MIDDLE]),
+    "one of several": Page([choosing("c"), choosing("-c").replace("my_agent", "other_agent")], named=True),
+    "read as of getsource": Page(
+        [
+            choosing("near(c)"),
+            "def near(c):\n    return abs(c - 2)",
+            WRITING + "\nTAKEN = 'my_agent'",
+            "def near(c):\n    return -c",
+            choosing("c"),
+        ]
+    ),
+    "%%writefile": Page(
+        [choosing("c").replace("my_agent", "other"), "%%writefile submission.py\n" + choosing("-c"), choosing("-c")]
+    ),
+    "%%writefile beside getsource": Page(
+        ["%%writefile submission.py\n" + choosing("c"), choosing("-c"), WRITING], agent="my_agent"
+    ),
+    "indented cell": Page(["    FIRST = 4\n    SIGN = 1", choosing("abs(c - FIRST)")]),
+    "try around an import": Page(
+        [
+            "try:\n    from nowhere_to_be_found import near\nexcept ImportError:\n    def near(c):\n        return abs(c - 6)",
+            choosing("near(c)"),
+        ]
+    ),
+    "imports of one package": Page(["import os.path", "import os", choosing("len(os.path.join('a' * c, 'b')) * -1")]),
+    "comprehension over a global": Page(
+        [
+            "ROWS = [[c, -c] for c in range(7)]",
+            "PAIRS = {c: [r[1] for r in ROWS] for c in range(7)}",
+            choosing("PAIRS[c][c]"),
+        ]
+    ),
+    "class reads a global": Page(
+        [
+            "WIDTH = 7",
+            "class Engine:\n    width = WIDTH\n    half = width // 2\n    def near(self, c):\n"
+            "        return abs(c - self.half)",
+            "engine = Engine()",
+            choosing("engine.near(c)"),
+        ]
+    ),
+    "dataclass and inheritance": Page(
+        [
+            "from dataclasses import dataclass, field",
+            "class Base:\n    def near(self, c):\n        return abs(c - self.first)",
+            "@dataclass\nclass Engine(Base):\n    first: int = 4\n    seen: list = field(default_factory=list)",
+            "engine = Engine(1)",
+            choosing("engine.near(c)"),
+        ]
+    ),
+    "lesson 1": Page(LESSON_1),
+    "lesson 2": Page(LESSON_2),
+    "lesson 3": Page(LESSON_3),
+}
+
+LIVE = "values are not in the notebook's text; build(my_agent) in the notebook carries them"
+QLEARNING = (
+    "import random\nQ = {}\n\ndef train(episodes):\n    for episode in range(episodes):\n"
+    "        Q[episode % 7] = random.random()"
+)
+NET = (
+    "import torch\nfrom torch import nn\n\nclass Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+    "        self.layers = nn.Linear(42, 7)\n    def forward(self, x):\n        return self.layers(x)"
+)
+ASKING = f"{HEAD}    return int(model(torch.tensor(obs.board).float()).argmax())"
+REFUSED: dict[str, tuple[list, str]] = {
+    "lesson 4": (
+        LESSON_4,
+        f"lesson.ipynb, cell 4, line 1: model (cell 3) is trained in cell 4 by model.learn(...): {LIVE}",
+    ),
+    "trained by a call": (
+        [QLEARNING, "train(100)", choosing("Q[c]")],
+        f"cell 2, line 1: Q (cell 1) is drawn at random in cell 2 by random.random(): {LIVE}",
+    ),
+    "trained by a call that gives it": (
+        [
+            QLEARNING.replace("Q = {}\n", "").replace("    for", "    Q = {}\n    for") + "\n    return Q",
+            "Q = train(100)",
+            choosing("Q[c]"),
+        ],
+        "Q is drawn at random in cell 2 by random.random()",
+    ),
+    "trained in a loop": (
+        ["TABLE = [0] * 7\nenv = object()", "for n in range(7):\n    TABLE[n] = env.step(n)", choosing("TABLE[c]")],
+        "TABLE (cell 1) is trained in cell 2 by env.step(...)",
+    ),
+    "an optimizer": (
+        [
+            NET,
+            "model = Net()",
+            "optimizer = torch.optim.Adam(model.parameters())",
+            "for n in range(3):\n    loss = model(torch.ones(42)).sum()\n    loss.backward()\n    optimizer.step()",
+            ASKING,
+        ],
+        "model (cell 2) is trained in cell 4 by optimizer.step()",
+    ),
+    "by another name": (
+        [
+            NET,
+            "model = Net()\nmodel.load_state_dict(torch.load('net.pt'))",
+            "net = model",
+            "class Trainer:\n    def __init__(self, net):\n        self.net = net\n    def go(self):\n"
+            "        self.net.fit(3)",
+            "Trainer(net).go()",
+            ASKING,
+        ],
+        "model (cell 2) is trained in cell 5 by self.net.fit(...)",
+    ),
+    "first weights": ([NET, "model = Net()", ASKING], "model is drawn at random in cell 2 by Net()"),
+    "sklearn": (
+        ["from sklearn.svm import SVC\nmodel = SVC()", "model.fit([[0]], [0])", choosing("model.predict([[c]])[0]")],
+        "model (cell 1) is trained in cell 2 by model.fit(...)",
+    ),
+    "a function of a package": (
+        ["from tools import train_model\nmodel = train_model(3)", choosing("model[c]")],
+        "model is trained in cell 1 by train_model(...)",
+    ),
+    "draws": (
+        ["import numpy as np\nTABLE = np.random.rand(7)", choosing("TABLE[c]")],
+        "TABLE is drawn at random in cell 1 by np.random.rand(...)",
+    ),
+    "draws of a generator": (
+        ["import numpy as np\nrng = np.random.default_rng(3)", "TABLE = rng.random(7)", choosing("TABLE[c]")],
+        "TABLE is drawn at random in cell 2 by rng.random(...)",
+    ),
+    "shuffled": (
+        ["import random\nORDER = list(range(7))", "random.shuffle(ORDER)", choosing("ORDER[c]")],
+        "ORDER (cell 1) is drawn at random in cell 2 by random.shuffle(...)",
+    ),
+    "results of games": (
+        [
+            "from kaggle_environments import evaluate\nBEST = evaluate('connectx', ['random', 'negamax'])",
+            choosing("BEST[0]"),
+        ],
+        "BEST is played in cell 1 by evaluate(...)",
+    ),
+    "filled by what is not known": (
+        [
+            "from tools import fill\nclass Book:\n    def add(self, c):\n        self.n = fill(c)\nbook = Book()",
+            "book.add(3)",
+            choosing("book.n"),
+        ],
+        "book (cell 1) is changed in cell 2 by book.add(...)",
+    ),
+    "typed": (["N = int(input())", choosing("abs(c - N)")], "N is given in cell 1 by input()"),
+    "of the shell": (["FILES = !ls", choosing("len(FILES)")], "FILES is given in cell 1 by a command"),
+    "undefined": (
+        ["def check_winning_move(c):\n    return c", choosing("check_winning_moves(c)")],
+        "lesson.ipynb, cell 2, line 2: check_winning_moves is used, and no cell defines it: did you mean check_winning_move?",
+    ),
+    "only learntools has it": (
+        ["from learntools.game_ai.ex1 import *", choosing("np.abs(c)")],
+        "lesson.ipynb, cell 2, line 2: np is used, and no cell defines it; if learntools brought it",
+    ),
+    "syntax error in what it needs": (
+        ["def near(c:\n    return c", choosing("near(c)")],
+        "near is not defined: lesson.ipynb, cell 1, line 1, which may do so, has a syntax error",
+    ),
+    "in another language": (
+        ["%%cython\ndef near(c):\n    return c", choosing("near(c)")],
+        "near is not defined: lesson.ipynb, cell 1, line 2, which may do so, is %%cython, not Python",
+    ),
+    "the notebook's own": ([f"{HEAD}    display(obs.board)\n    return 0"], "display is the notebook's own"),
+    "used before": (
+        ["TABLE = make()", "def make():\n    return [0] * 7", choosing("TABLE[c]")],
+        "cell 1, line 1: make is used before cell 2 defines it: Run All would stop here",
+    ),
+    "two agents": (
+        [choosing("c"), choosing("-c").replace("my_agent", "other")],
+        "which of its functions is the agent? my_agent (cell 1), other (cell 2): write lesson.ipynb:my_agent",
+    ),
+    "two files": (
+        ["%%writefile a.py\n" + choosing("c"), "%%writefile b.py\n" + choosing("-c")],
+        "which of its functions is the agent? my_agent (a.py), my_agent (b.py)",
+    ),
+    "no agent": (
+        ["def near(c):\n    return c"],
+        "lesson.ipynb has no function of (obs, config), which an agent should be: it defines near",
+    ),
+    "no function": (["x = 1"], "has no function of (obs, config), which an agent should be, nor any other function"),
+    "async": (["async " + MIDDLE], "my_agent must be a plain function (def)"),
+    "a file that is no Python": (
+        ["%%writefile submission.py\ndef my_agent(obs, config:\n    return 0"],
+        "lesson.ipynb, cell 1, line 2: syntax error in submission.py",
+    ),
+    "a package that Kaggle lacks": (
+        ["import package_of_nobody as p", choosing("p.near(c)")],
+        "lesson.ipynb, cell 1, line 1: unknown package package_of_nobody",
+    ),
+}

@@ -1,0 +1,109 @@
+"""Functions of a running kernel become files that play as they do, or are refused with the cell and the cure."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+from connectx.position import STANDARD
+from connectx_toolkit.builder.build import Options, submission_bytes
+from connectx_toolkit.builder.notebook.written import Written
+from connectx_toolkit.builder.preflight.stage import Runner, sample, stage
+from connectx_toolkit.kaggle.rules import Limits
+from connectx_toolkit.system.files import ROOT
+from tests.builder.notebook.kernel import POSITIONS
+from tests.builder.notebook.live_situations import PLAIN, REFUSED, Situation
+
+KERNEL = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from tests.builder.notebook import kernel"
+ANEW = "get_ipython().reset(new_session=True)"
+
+
+def run(situations: dict[str, Situation], folder: Path) -> dict[str, list[str]]:
+    """Captures situations, and asks what no refusal is due of; the errors of cells, by situation."""
+    calls = {}
+    for name, each in situations.items():
+        asking = "" if each.expected else f"\n{each.first}\nkernel.ask({each.agent}, {{place!r}})"
+        calls[name] = f"kernel.capture({each.agent}, {{place!r}}){asking}"
+    return run_calls({name: each.cells for name, each in situations.items()}, calls, folder)
+
+
+def run_calls(cells: dict[str, list[str]], calls: dict[str, str], folder: Path) -> dict[str, list[str]]:
+    """Runs cells and a call, with a place of its own, of each situation in one kernel, in a history of its own."""
+    notebook = nbformat.v4.new_notebook()
+    owners = list[str]()
+    for number, name in enumerate(cells):
+        for source in [ANEW, *cells[name], f"{KERNEL}\n{calls[name].format(place=str(folder / str(number)))}"]:
+            notebook.cells.append(nbformat.v4.new_code_cell(source))
+            owners.append(name)
+    resources = {"metadata": {"path": str(folder)}}
+    NotebookClient(notebook, kernel_name="python3", timeout=300, allow_errors=True, resources=resources).execute()
+    errors: dict[str, list[str]] = {}
+    for name, cell in zip(owners, notebook.cells, strict=True):
+        found = ["\n".join(out["traceback"]) for out in cell.outputs if out["output_type"] == "error"]
+        errors.setdefault(name, []).extend(found)
+    return errors
+
+
+@pytest.fixture(scope="module")
+def runner():
+    with Runner() as runner:
+        yield runner
+
+
+@pytest.fixture(scope="module")
+def kernel(tmp_path_factory) -> tuple[Path, dict[str, list[str]]]:
+    folder = tmp_path_factory.mktemp("kernel")
+    return folder, run(PLAIN | REFUSED, folder)
+
+
+def facts_of(folder: Path) -> dict[str, Any]:
+    return json.loads((folder / "facts.json").read_text())
+
+
+def written_in(folder: Path) -> Written:
+    facts = facts_of(folder)
+    assert "refused" not in facts, facts["refused"]
+    facts |= {"agent": Path(facts["agent"]), "root": Path(facts["root"])}
+    facts["places"] = {int(line): place for line, place in facts["places"].items()}
+    return Written(**facts)
+
+
+def built(folder: Path) -> bytes:
+    """The submission's text, of the files in ``folder``."""
+    return submission_bytes(written_in(folder).inlined(), Path("submission.py"), Options())[0]
+
+
+def moves_of(content: bytes, runner: Runner) -> list[Any]:
+    """The columns of a built file that Kaggle's loader has loaded where the judge has it."""
+    with stage(Limits(), runner, "main.py") as place:
+        place.main.write_bytes(content)
+        place.seal()
+        answer = place.replies(place.main, "path", sample(POSITIONS, geometries=(STANDARD,)))
+    assert "raised" not in answer["result"], answer["result"]
+    assert not any("guard" in reply["stderr"] for reply in answer["result"]["replies"]), answer["result"]["replies"][0]
+    return [reply["column"] for reply in answer["result"]["replies"]]
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_the_file_plays_as_the_function_does(name, kernel, runner):
+    folder, errors = kernel
+    situation, place = PLAIN[name], folder / str([*PLAIN, *REFUSED].index(name))
+    assert not errors[name], "\n".join(errors[name])
+    written = written_in(place)
+    text = written.agent.read_text()
+    assert moves_of(built(place), runner) == json.loads((place / "moves.json").read_text()), text
+    assert situation.says in "\n".join(written.notes)
+    assert not situation.lacks or situation.lacks not in text
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_no_file_can_hold_is_refused(name, kernel):
+    folder, errors = kernel
+    assert not errors[name], "\n".join(errors[name])
+    refused = facts_of(folder / str([*PLAIN, *REFUSED].index(name)))["refused"]
+    assert re.search(REFUSED[name].expected, refused), refused
+    assert len(refused.splitlines()) == 1
