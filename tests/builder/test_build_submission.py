@@ -506,7 +506,7 @@ def test_nothing_but_a_built_file_is_replaced(output, runner, tmp_path, monkeypa
     before = {path: path.read_bytes() for path in tmp_path.iterdir()}
     assert build_submission.main(["mine.py", "-o", output]) == 2
     error = capsys.readouterr().err
-    assert error.startswith(f"build_submission.py: {output} ") and "choose another file with -o" in error
+    assert error.startswith(f"build_submission.py: {output} ") and "choose another file with --output" in error
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 

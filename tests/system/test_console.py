@@ -101,3 +101,22 @@ def test_a_package_that_is_missing_has_its_cure(inside, monkeypatch):
         connectx_toolkit.Board("minimax@2")
     assert ('pip install ".[notebook]"' in str(problem.value)) == inside
     assert ("activate the virtual environment first" in str(problem.value)) != inside
+
+
+TYPED = [
+    ("python evaluate.py match begins", "match(...) begins"),
+    ("build_submission.py --check x", "check(...) x"),
+    ("let build_submission.py build it with --data FILE", "let build(...) build it with data=FILE"),
+    ("--seed N plays new ones; --no-machine-code", "seed=N plays new ones; machine_code=False"),
+    ("`python evaluate.py episodes 7 --html FILE`", "`!connectx evaluate episodes 7 --html FILE`"),
+]
+
+
+@pytest.mark.parametrize(("command", "call"), TYPED)
+def test_a_notebook_is_told_what_is_typed_there(command, call, monkeypatch):
+    """Functions and keywords, and a command after "!" where there is no function; a shell is told commands."""
+    assert progress.as_typed(command) == command
+    monkeypatch.setattr(progress, "IS_CHECKOUT", False)
+    assert "python " not in progress.as_typed(command) and ".py" not in progress.as_typed(command)
+    monkeypatch.setattr(progress, "in_notebook", lambda: True)
+    assert progress.as_typed(command) == call

@@ -1,0 +1,133 @@
+"""What a live function is made of: its code, and every value that it reaches, as it is now."""
+
+import collections
+import enum
+import functools
+import random
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import torch
+
+from connectx_toolkit.players.fingerprint import fingerprint
+from connectx_toolkit.players.spec import resolve, told_apart
+from connectx_toolkit.system.files import ROOT
+
+Side = enum.Enum("Side", "LEFT RIGHT")
+
+
+class Net:
+    def __init__(self, weights):
+        self.weights, self.me, self.lock, self.log = weights, self, threading.Lock(), sys.stderr
+
+    def best(self, obs):
+        return int(self.weights.sum())
+
+
+def of(agent: Callable) -> str:
+    return fingerprint(resolve(agent))
+
+
+class Held:
+    """Values that an agent may reach, each with a change that makes it another."""
+
+    def __init__(self, value, change: Callable):
+        self.value, self.change = value, change
+
+
+def _fill(module: torch.nn.Module) -> None:
+    with torch.no_grad():
+        module.weight.fill_(1)
+
+
+VALUES = {
+    "array": Held(np.zeros(3), lambda a: a.__setitem__(0, 1)),
+    "objects in an array": Held(np.array([[1], "x"], object), lambda a: a[0].append(2)),
+    "list in a dict": Held({"moves": [1]}, lambda d: d["moves"].append(2)),
+    "set": Held({"a", "b", "c"}, lambda s: s.add("d")),
+    "defaultdict": Held(collections.defaultdict(lambda: 3), lambda d: d.setdefault("x", 1)),
+    "deque": Held(collections.deque([1], maxlen=3), lambda d: d.append(2)),
+    "instance": Held(Net(np.ones(2)), lambda net: net.weights.fill(2)),
+    "torch module": Held(torch.nn.Linear(2, 2, bias=False), _fill),
+    "bfloat16 tensor": Held(torch.zeros(2, dtype=torch.bfloat16), lambda t: t.fill_(1)),
+    "generator of numpy": Held(np.random.default_rng(1), lambda rng: rng.random()),
+    "partial": Held(functools.partial(max, [1]), lambda p: p.args[0].append(2)),
+    "cached function": Held(functools.lru_cache(lambda x: x), lambda f: f.__wrapped__.__dict__.update(more=1)),
+}
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_another_value_is_another_agent(name):
+    held = VALUES[name]
+
+    def agent(obs, config):
+        return held.value
+
+    before = of(agent)
+    assert of(agent) == before
+    held.change(held.value)
+    assert of(agent) != before
+
+
+def make(column, kind=Side.LEFT):
+    def agent(obs, config):
+        return column if kind else 0
+
+    return agent
+
+
+def test_closures_defaults_and_attributes_count():
+    agents = [make(1), make(2), make(1, Side.RIGHT), lambda obs, config=3: 1, lambda obs, config=4: 1]
+    marked = make(1)
+    marked.book = {"": 3}
+    assert len({of(agent) for agent in (*agents, marked)}) == 6
+    assert of(make(1)) == of(make(1))
+
+
+def test_chance_that_is_seeded_before_every_game_does_not_count():
+    def agent(obs, config):
+        return random.choice([1, 2])
+
+    before = of(agent)
+    random.random()
+    assert of(agent) == before
+
+
+def test_what_cannot_be_seen_is_never_the_same(capsys):
+    columns = (column for column in range(7))
+
+    def agent(obs, config):
+        return next(columns)
+
+    assert of(agent) != of(agent)
+    assert "agent uses a generator: it cannot be told from other versions" in capsys.readouterr().err
+
+
+CODE = """
+from connectx_toolkit.players.fingerprint import fingerprint
+from connectx_toolkit.players.spec import resolve
+COLUMNS, ORDER = {"a", "b", "c", "left", "right"}, frozenset("xyz")
+def agent(obs, config):
+    return len(COLUMNS | ORDER) if obs in {"x", "y", "z"} else 0
+print(fingerprint(resolve(agent)))
+"""
+
+
+def test_every_process_finds_the_same():
+    """Whatever the order of its sets."""
+    command = [sys.executable, "-c", CODE]
+    runs = [subprocess.check_output(command, cwd=ROOT, env={"PYTHONHASHSEED": seed}, text=True) for seed in "123"]
+    assert len(set(runs)) == 1 and len(runs[0].strip()) == 64
+
+
+def test_names_of_functions_of_one_name():
+    agents = [make(1), make(2), "minimax", make]
+    labels = [spec.label for spec in told_apart(map(resolve, (*agents[:3], agents[0])))]
+    place = make(1).__code__.co_firstlineno
+    module = f"{__name__}.agent line {place}"
+    assert labels == [f"{module}, 1", f"{module}, 2", "minimax", f"{module}, 1"]
+    assert [spec.label for spec in told_apart([resolve(agents[0])])] == [f"{__name__}.agent"]
