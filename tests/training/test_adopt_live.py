@@ -27,9 +27,16 @@ class World(gym.Env):
     observation_space = spaces.Box(0, 2, (1, 6, 7), np.int64)
     action_space = spaces.Discrete(7)
 
+    def reset(self, seed=None, options=None):
+        return np.zeros((1, 6, 7), np.int64), {}
+
+    def step(self, action):
+        return np.random.randint(0, 3, (1, 6, 7)), float(action == 3), False, False, {}
+
 
 kwargs = dict(features_extractor_class=CustomCNN, normalize_images=False)
-model = PPO("CnnPolicy", World(), policy_kwargs=kwargs, seed=1)""",
+model = PPO("CnnPolicy", World(), policy_kwargs=kwargs, seed=1, n_steps=64)
+model.learn(64)""",
     "adopt(model, 'my_ppo.py', observation='course', positions=40)",
     """class Net(nn.Module):
     def __init__(self, width=8):
