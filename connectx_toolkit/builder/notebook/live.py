@@ -13,6 +13,7 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any
 
+from connectx_toolkit.builder.notebook.definitions import CodeWriter
 from connectx_toolkit.builder.notebook.imports import own_file
 from connectx_toolkit.builder.notebook.ran import Cell, cells_here
 from connectx_toolkit.builder.notebook.writing import CARRIED, Known, Part, Writer
@@ -23,6 +24,7 @@ from connectx_toolkit.kaggle.runner import positional
 from connectx_toolkit.system.files import ROOT
 
 MOST_PASSES = 20
+MOST = Limits().size  # bytes of the values
 HEAD = (
     '"""The agent {who}, as it ran in a notebook: written by build({who})."""\n\nfrom __future__ import annotations\n'
 )
@@ -47,7 +49,7 @@ def from_function(function: Callable, folder: Path) -> Written:
     cells = cells_of(main)
     known = Known()
     for _ in range(MOST_PASSES):
-        writer = Writer(main, who, cells, known)
+        writer = CodeWriter(main, who, cells, known)
         entry = _enter(writer, function, who)
         writer.run()
         if (found := writer.found())[:4] == known[:4] and len(found.nodes) == len(known.nodes):
@@ -83,7 +85,7 @@ def namespace_of(function: Any) -> dict[str, Any]:
     """The names of the notebook or module that a function is of."""
     while not isinstance(function, FunctionType):
         inner = [getattr(function, name, None) for name in ("func", "__func__", "py_func", "__wrapped__")]
-        inner += [getattr(type(function), "__call__", None)]
+        inner += [type(function).__dict__.get("__call__")]
         found = next((each for each in inner if each is not None and type(each).__name__ != "method-wrapper"), None)
         if (
             found is None
@@ -136,8 +138,8 @@ def _write(writer: Writer, entry: str, who: str, folder: Path) -> Written:
     if writer.carried.roots:
         text += LOADED
         content = writer.carried.content()
-        if len(content) > Limits().size:
-            size = f"{len(content):,} bytes of values, and Kaggle takes {Limits().size:,}"
+        if len(content) > MOST:
+            size = f"{len(content):,} bytes of values, and Kaggle takes {MOST:,}"
             cure = "leave out what it can do without, or hold it as float16"
             raise Refused(
                 [Refusal(folder, 1, f"{who} holds {size}: {cure}; largest is {writer.carried.largest()}", who)]
