@@ -281,7 +281,8 @@ class Values:
     def _reduced(self, value: Any, path: str) -> list[Any]:
         """Any other object, as Python's copying takes it apart."""
         try:
-            parts = value.__reduce_ex__(2)
+            take_apart = copyreg.dispatch_table.get(type(value))
+            parts = take_apart(value) if take_apart else value.__reduce_ex__(2)
         except Exception as fault:  # their code may raise anything
             what = type_name(value).removeprefix("builtins.").removeprefix("__main__.")
             raise Uncarried(f"{path} is a {what}, which cannot be carried ({fault})") from None

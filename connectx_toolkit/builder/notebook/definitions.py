@@ -87,10 +87,15 @@ class CodeWriter(Writer):
 
     def _set_attributes(self, name: str, value: Any) -> None:
         """Attributes that a function was given."""
+        self._note_changes(name, value)
         for attribute, held in vars(value).items():
             if attribute in self.known.attributes and attribute != "__wrapped__":
                 text = self.expression(held, f"{name}.{attribute}")
                 self.settings.append(Part(f"{name}.{attribute} = {text}\n"))
+
+    def _note_changes(self, name: str, value: Any) -> None:
+        if name in self.known.changed and self.main.get(name) is value:
+            self.note(f"attributes of {name} change as {self.who} plays: every game starts with what they are now")
 
     def _closure(self, name: str, function: FunctionType, found: Definition) -> dict[str, str]:
         """Name -> expression of what a function holds of those around it."""
@@ -206,6 +211,7 @@ class CodeWriter(Writer):
 
     def _set_class_attributes(self, name: str, cls: type, node: ast.ClassDef) -> None:
         """Attributes that a class was given later, or whose expression may give something else now."""
+        self._note_changes(name, cls)
         written = dict[str, ast.expr | None]()
         for each in node.body:
             targets = each.targets if isinstance(each, ast.Assign) else [getattr(each, "target", None)]

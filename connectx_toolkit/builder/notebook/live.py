@@ -14,7 +14,7 @@ from types import FunctionType
 from typing import Any
 
 from connectx_toolkit.builder.notebook.definitions import CodeWriter
-from connectx_toolkit.builder.notebook.imports import own_file
+from connectx_toolkit.builder.notebook.imports import top_of
 from connectx_toolkit.builder.notebook.ran import Cell, cells_here
 from connectx_toolkit.builder.notebook.writing import CARRIED, Known, Part, Writer
 from connectx_toolkit.builder.notebook.written import Written
@@ -134,7 +134,8 @@ def _enter(writer: Writer, function: Any, who: str) -> str:
 
 def _write(writer: Writer, entry: str, who: str, folder: Path) -> Written:
     text, places = HEAD.format(who=who), dict[int, str]()
-    text += "".join(f"\n{line}" for line in sorted(writer.imports)) + "\n" * bool(writer.imports)
+    imports = sorted(writer.imports, key=lambda line: (line.startswith("from"), line))
+    text += "".join(f"\n{line}" for line in imports) + "\n" * bool(imports)
     if writer.carried.roots:
         text += LOADED
         content = writer.carried.content()
@@ -164,14 +165,14 @@ def _write(writer: Writer, entry: str, who: str, folder: Path) -> Written:
 
 
 def _copy_modules(writer: Writer, folder: Path) -> None:
-    """Copies modules of the user's that lie neither in the working directory nor among the project's."""
-    for module in writer.modules:
-        file = own_file(module)
-        if file is None or file.is_relative_to(Path.cwd().resolve()) or file.is_relative_to(ROOT / "connectx"):
+    """Copies modules of the user's that are not found from the working directory, which the builder searches, too."""
+    for found in {top for module in writer.modules if (top := top_of(module))}:
+        name, path = found
+        is_ours = path.is_relative_to(ROOT) and path.parent == ROOT
+        beside = [Path.cwd().resolve() / name, Path.cwd().resolve() / f"{name}.py"]
+        if is_ours or path in beside:
             continue
-        if file.name == "__init__.py":
-            shutil.copytree(
-                file.parent, folder / file.parent.name, ignore=shutil.ignore_patterns("__pycache__", ".git")
-            )
+        if path.is_dir():
+            shutil.copytree(path, folder / name, ignore=shutil.ignore_patterns("__pycache__", ".*"))
         else:
-            shutil.copy(file, folder / file.name)
+            shutil.copy(path, folder / f"{name}.py")

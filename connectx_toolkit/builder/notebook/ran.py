@@ -91,7 +91,7 @@ def cells_here() -> list[Cell]:
         return []
     history = here.history_manager
     entries = [(file, entry) for file, entry in linecache.cache.items() if len(entry) > 2]
-    compiled = {"".join(entry[2]).rstrip(): file for file, entry in entries if entry[1] is None}  # of no file on disk
+    compiled = {"".join(entry[2]).rstrip(): file for file, entry in entries}
     cells = list[Cell]()
     for number, (raw, text) in enumerate(zip(history.input_hist_raw, history.input_hist_parsed, strict=False)):
         cells.append(Cell(text, compiled.get(text.rstrip(), ""), number, _blank(raw) - _blank(text)))

