@@ -6,15 +6,27 @@ were set later. Decorators of packages run again; those of the notebook have run
 
 import ast
 import re
+from enum import Enum
 from types import CodeType, FunctionType
 from typing import Any
 
-from connectx_toolkit.builder.notebook.carrying import literal, type_name
+from connectx_toolkit.builder.notebook.carrying import type_name
 from connectx_toolkit.builder.notebook.ran import Definition, bindings_of, class_named, definition_of
-from connectx_toolkit.builder.notebook.reading import changed_by, functions_of, names_in, read_at_once, read_by
+from connectx_toolkit.builder.notebook.reading import (
+    changed_by,
+    functions_of,
+    is_opaque,
+    names_in,
+    read_at_once,
+    read_by,
+)
 from connectx_toolkit.builder.notebook.writing import Part, Writer
 
 RUN_AGAIN = "run the cell that makes it again"
+
+
+OF_PYTHON = {"_abc_impl", "_is_protocol", "_is_runtime_protocol"}  # that abc and typing put into classes
+CALLING_NONE = {"builtins", "abc", "typing", "collections", "enum"}  # whose classes call no method by a name of its own
 
 
 class CodeWriter(Writer):
@@ -51,6 +63,7 @@ class CodeWriter(Writer):
             raise self.refuse(name, f"{name} {why}, so nothing keeps its source: {cure}")
         if not any(found.node is each for each in self.nodes):
             self.nodes.append(found.node)
+            self.is_opaque |= is_opaque(found.node)
         self.changed |= changed_by(found.node) & names_in(code).reads
         return found
 
@@ -212,69 +225,49 @@ class CodeWriter(Writer):
     def _set_class_attributes(self, name: str, cls: type, node: ast.ClassDef) -> None:
         """Attributes that a class was given later, or whose expression may give something else now."""
         self._note_changes(name, cls)
-        written = dict[str, ast.expr | None]()
-        for each in node.body:
-            targets = each.targets if isinstance(each, ast.Assign) else [getattr(each, "target", None)]
-            for target in targets:
-                if isinstance(target, ast.Name):
-                    written[target.id] = getattr(each, "value", None)
-        own = {
-            each.name for each in node.body if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
-        }
-        is_plain = type(cls) is type and not node.decorator_list and not issubclass(cls, tuple)
         for attribute, held in vars(cls).items():
-            is_dunder = attribute.startswith("__") and attribute.endswith("__")
-            if is_dunder or (attribute not in self.known.attributes and not self.known.is_opaque):
-                continue
-            source = written.get(attribute)
-            is_same = source is not None and literal(held) != "" and _evaluates(source, held)
-            if attribute in own and not self._is_replaced(held, node):
-                continue
-            if (
-                is_same
-                or (attribute in written and not is_plain)
-                or (hasattr(type(held), "__get__") and attribute in written)
-            ):
-                continue
-            if attribute not in written and (attribute.startswith("_") and not is_plain):
-                continue
-            if type(held).__name__ in ("member_descriptor", "getset_descriptor") or (not is_plain and _is_made(held)):
-                continue
-            self._queue_setting(name, attribute, held)
+            is_pythons = attribute in OF_PYTHON or _is_special(attribute)
+            is_read = self.known.is_opaque or attribute in self.known.attributes
+            if is_read and not is_pythons and not self._is_as_written(cls, attribute, held, node):
+                text = self.expression(held, f"{name}.{attribute}")
+                self.settings.append(Part(f"{name}.{attribute} = {text}\n"))
 
-    def _queue_setting(self, name: str, attribute: str, held: Any) -> None:
-        text = self.expression(held, f"{name}.{attribute}")
-        self.settings.append(Part(f"{name}.{attribute} = {text}\n"))
-
-    def _is_replaced(self, held: Any, node: ast.ClassDef) -> bool:
-        """Whether a method is not the one of the class statement."""
-        if not isinstance(held, FunctionType):
-            return False
-        found = definition_of(held.__code__, self.cells)
-        return found is not None and all(each is not found.node for each in ast.walk(node))
+    def _is_as_written(self, cls: type, attribute: str, held: Any, node: ast.ClassDef) -> bool:
+        """Whether the class statement gives an attribute what it holds now."""
+        is_fixed, is_descriptor = issubclass(cls, tuple | Enum), hasattr(type(held), "__get__")
+        assigned = _assigned_in(node)
+        if attribute in assigned:
+            value = assigned[attribute]
+            return is_fixed or is_descriptor or (value is not None and _evaluates(value, held))
+        if isinstance(held, FunctionType) and (found := definition_of(held.__code__, self.cells)):
+            return any(each is found.node for each in ast.walk(node))
+        is_in_body = any(getattr(each, "name", "") == attribute for each in node.body)
+        is_slot = type(held).__name__ in ("member_descriptor", "getset_descriptor")
+        return is_in_body or is_slot or (is_fixed and (attribute.startswith("_") or is_descriptor))
 
     def reach_methods(self) -> bool:
         """Reads the methods of written classes that something may call; whether there were any new ones."""
-        is_new = False
-        for cls, name in list(self._classes):
-            is_plain = all(base is object or self.is_own(base) for base in cls.__mro__)
-            for method, function in functions_of(cls).items():
-                is_dunder = method.startswith("__") and method.endswith("__")
-                is_reached = is_dunder or self.is_opaque or not is_plain or method in self.attributes
-                if (
-                    not is_reached
-                    or (cls, method) in self._reached
-                    or (method == "__init__" and not self._is_made_anew(cls, name))
-                ):
-                    continue
-                self._reached.add((cls, method))
-                is_new = True
-                names = names_in(function.__code__)
-                if function.__globals__ is self.main and definition_of(function.__code__, self.cells):
-                    self.read(names, self.main, self.source(function.__code__, f"{name}.{method}"))
-                else:
-                    self.attributes |= names.attributes
-        return is_new
+        found = [
+            (cls, name, method, function)
+            for cls, name in self._classes
+            for method, function in functions_of(cls).items()
+            if (cls, method) not in self._reached and self._is_reached_method(cls, name, method)
+        ]
+        for cls, name, method, function in found:
+            self._reached.add((cls, method))
+            names = names_in(function.__code__)
+            if function.__globals__ is self.main and definition_of(function.__code__, self.cells):
+                self.read(names, self.main, self.source(function.__code__, f"{name}.{method}"))
+            else:
+                self.attributes |= names.attributes
+        return bool(found)
+
+    def _is_reached_method(self, cls: type, name: str, method: str) -> bool:
+        """Whether something may call a method: by its name, or a base class of a package that knows it."""
+        if method == "__init__":
+            return self._is_made_anew(cls, name)
+        is_plain = all(base.__module__ in CALLING_NONE or self.is_own(base) for base in cls.__mro__)
+        return _is_special(method) or self.is_opaque or not is_plain or method in self.attributes
 
     def _is_made_anew(self, cls: type, name: str) -> bool:
         """Whether reached code may call a class, and so its ``__init__``."""
@@ -294,9 +287,19 @@ def _inner(value: Any) -> FunctionType | None:
     return None
 
 
-def _is_made(held: Any) -> bool:
-    """Whether something is a function that a decorator or a metaclass has put into a class."""
-    return callable(held) or isinstance(held, property)
+def _is_special(name: str) -> bool:
+    """Whether Python itself, or enum, calls a method of this name."""
+    return name.startswith("_") and name.endswith("_")
+
+
+def _assigned_in(node: ast.ClassDef) -> dict[str, ast.expr | None]:
+    """Name -> expression of the assignments in a class statement."""
+    found = dict[str, ast.expr | None]()
+    for each in node.body:
+        targets = each.targets if isinstance(each, ast.Assign) else [getattr(each, "target", None)]
+        names = [target.id for target in targets if isinstance(target, ast.Name)]
+        found |= dict.fromkeys(names, getattr(each, "value", None))
+    return found
 
 
 def _evaluates(node: ast.expr, held: Any) -> bool:

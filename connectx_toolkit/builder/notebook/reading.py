@@ -28,11 +28,6 @@ class Names(NamedTuple):
     attributes: frozenset[str]
     lines: dict[str, int]
 
-    @property
-    def is_opaque(self) -> bool:
-        """Whether any attribute may be read, by a name that is made as the code runs."""
-        return bool(self.reads & OPAQUE_FUNCTIONS or self.attributes & OPAQUE)
-
 
 def within(code: CodeType) -> Iterator[CodeType]:
     """A code object and those in it."""
@@ -56,6 +51,21 @@ def names_in(code: CodeType) -> Names:
             elif step.opname == "LOAD_CONST" and isinstance(step.argval, str) and len(step.argval) < LONGEST_NAME:
                 attributes |= {step.argval} if step.argval.isidentifier() else set()
     return Names(frozenset(reads), frozenset(stores), frozenset(attributes), lines)
+
+
+def is_opaque(node: ast.AST) -> bool:
+    """Whether code may read any attribute, by a name that is made as it runs."""
+    named = {id(each.func) for each in ast.walk(node) if isinstance(each, ast.Call) and _names_attribute(each)}
+    return any(
+        (isinstance(each, ast.Name) and each.id in OPAQUE_FUNCTIONS and id(each) not in named)
+        or (isinstance(each, ast.Attribute) and each.attr in OPAQUE)
+        for each in ast.walk(node)
+    )
+
+
+def _names_attribute(call: ast.Call) -> bool:
+    """Whether it is of getattr or the like, with the attribute's name as a text."""
+    return call.args[1:] != [] and isinstance(call.args[1], ast.Constant)
 
 
 def functions_of(cls: type) -> dict[str, FunctionType]:

@@ -17,7 +17,7 @@ from connectx_toolkit.builder.notebook.carrying import ANEW, NAMED, Uncarried, V
 from connectx_toolkit.builder.notebook.imports import imports_in, is_builtin, own_file, place_of
 from connectx_toolkit.builder.notebook.page import ONLY_THERE
 from connectx_toolkit.builder.notebook.ran import Cell, Definition, bindings_of
-from connectx_toolkit.builder.notebook.reading import Names, names_in, read_by, touches
+from connectx_toolkit.builder.notebook.reading import Names, is_opaque, names_in, read_by, touches
 from connectx_toolkit.builder.notebook.slicer import BUILTINS, DUNDERS
 from connectx_toolkit.builder.source.refusals import Refusal, Refused
 
@@ -147,7 +147,6 @@ class Writer:
     def read(self, names: Names, of: dict[str, Any], found: Definition) -> None:
         """Takes note of what reached code reads; binds its names at once or in the end."""
         self.attributes |= names.attributes
-        self.is_opaque |= names.is_opaque
         self.changed |= names.stores
         for name in sorted(names.reads | names.stores & of.keys()):
             place = found.cell.place(names.lines.get(name, found.node.lineno))
@@ -230,6 +229,7 @@ class Writer:
     def _read_file(self, file: Path) -> None:
         """All attributes that a module of the user's reads, of whatever it is given, and modules that it imports."""
         cell = Cell(file.read_text(encoding="utf-8", errors="replace"), str(file))
+        self.is_opaque |= is_opaque(cell.tree)
         for code in cell.codes():
             self.attributes |= names_in(code).attributes
         for found in imports_in([cell]).values():

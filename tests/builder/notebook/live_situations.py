@@ -528,6 +528,55 @@ def agent(obs, config):
     return 0
 """,
     ),
+    "classes of all kinds": Situation(
+        r"""
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import NamedTuple
+class Base(ABC):
+    @abstractmethod
+    def value(self, x): ...
+    @property
+    def size(self):
+        return self._size
+    @staticmethod
+    def twice(x):
+        return 2 * x
+    @classmethod
+    def make(cls):
+        return cls()
+    def train(self):
+        return gym.make(getattr(self, "name"))
+class Sum(Base):
+    weights = [w * 2 for w in range(7)]
+    _size = 3
+    def value(self, x):
+        return self.twice(x) + self.size + sum(self.weights)
+class Point(NamedTuple):
+    a: int
+    b: float = 0.5
+@dataclass(frozen=True)
+class Pair:
+    base: Base
+    point: Point
+    scale: int = 1
+pair = Pair(Sum.make(), Point(3))
+later = {k: (lambda x, k=k: x + k) for k in range(3)}
+Sum.weights = [1, 2, 4]
+Pair.shift = 5
+# %%
+class Agent:
+    def __init__(self, pair):
+        self.pair = pair
+    def __call__(self, obs, config):
+        return self.pair.base.value(obs.step) + self.pair.point.a + later[1](2) + self.pair.shift
+bot = Agent(pair)
+def my_agent(obs, config=None, *, depth=lambda: math.floor(2.5)):
+    columns = free(obs, config)
+    return columns[(bot(obs, config) + depth()) % len(columns)]
+""",
+    ),
     "a memory of its own": Situation(
         r"""
 from collections import deque
