@@ -77,6 +77,7 @@ REAL_CLOCK = pytest.mark.flaky(reruns=3)
 SLOW = {  # what make quick leaves out: browsers, training, builds, processes of Kaggle's, and what waits
     "board": "*",
     "builder": "build_submission embed idioms preflight",
+    "notebook": "live networks",
     "training": "*",
     "kaggle": "archives callables check_input folder kaggle_link referee workers",
     "arena": "analysis course forks match page players ratings remote replays report stats store tournament",

@@ -179,11 +179,12 @@ class Values:
         if predictors.is_algorithm(value):
             return self._predictor(value, path)
         root = kind.__module__.partition(".")[0]
-        for package, take in (("torch", self._of_torch), ("pandas", self._of_pandas)):
-            if root == package or (package in sys.modules and package == "torch" and _is_module(value)):
-                if node := take(value, path):
-                    return node
-        return self._reduced(value, path)
+        node = None
+        if root == "torch" or _is_module(value):
+            node = self._of_torch(value, path)
+        elif root == "pandas":
+            node = self._of_pandas(value, path)
+        return node or self._reduced(value, path)
 
     def _array(self, array: np.ndarray, path: str) -> list[Any]:
         if array.dtype == object:
@@ -263,11 +264,11 @@ class Values:
         if type(value) is pd.Series:
             data: Any = _column(value)
             again: Any = pd.Series(data, index, None, value.name)
-            refs = (self._made(data, path), self._made(index, path), None, self._ref(value.name, path))
+            refs = [self._made(data, path), self._made(index, path), None, self._ref(value.name, path)]
         else:
             data = {name: _column(value.iloc[:, n]) for n, name in enumerate(value.columns)}
             again = pd.DataFrame(data, index)
-            refs = (self._made(data, path), self._made(index, path))
+            refs = [self._made(data, path), self._made(index, path)]
         has_names = value.index.names != [None] or getattr(value, "columns", value.index).names != [None]
         is_same = again.shape == value.shape and again.equals(value)
         if has_names or not is_same or not np.array_equal(np.array(again.dtypes), np.array(value.dtypes)):
@@ -280,7 +281,8 @@ class Values:
     def _reduced(self, value: Any, path: str) -> list[Any]:
         """Any other object, as Python's copying takes it apart."""
         try:
-            parts = value.__reduce_ex__(2)
+            take_apart = copyreg.dispatch_table.get(type(value))
+            parts = take_apart(value) if take_apart else value.__reduce_ex__(2)
         except Exception as fault:  # their code may raise anything
             what = type_name(value).removeprefix("builtins.").removeprefix("__main__.")
             raise Uncarried(f"{path} is a {what}, which cannot be carried ({fault})") from None

@@ -2,6 +2,7 @@
 
 import ast
 import builtins
+import contextlib
 import sys
 import sysconfig
 from pathlib import Path
@@ -57,9 +58,11 @@ def place_of(value: Any) -> tuple[str, str] | None:
 
 
 def _found(module: Any, name: str) -> Any:
-    for part in name.split("."):
-        module = getattr(module, part, None)
-    return module
+    with contextlib.suppress(Exception):  # modules that load others as they are asked may raise anything
+        for part in name.split("."):
+            module = getattr(module, part, None)
+        return module
+    return None
 
 
 def is_builtin(value: Any) -> bool:
@@ -75,3 +78,13 @@ def own_file(module: ModuleType) -> Path | None:
     path = Path(file).resolve()
     python = [Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "platstdlib")]
     return None if any(path.is_relative_to(folder) for folder in python) else path
+
+
+def top_of(module: ModuleType) -> tuple[str, Path] | None:
+    """The name of a module's outermost package, and its file or folder, if it is of the user's; else None."""
+    top = sys.modules.get(module.__name__.partition(".")[0], module)
+    file = own_file(module)
+    if file is None:
+        return None
+    folders = [Path(folder).resolve() for folder in getattr(top, "__path__", ())]
+    return top.__name__, next(iter(folders), own_file(top) or file)

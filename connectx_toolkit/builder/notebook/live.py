@@ -13,7 +13,8 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any
 
-from connectx_toolkit.builder.notebook.imports import own_file
+from connectx_toolkit.builder.notebook.definitions import CodeWriter
+from connectx_toolkit.builder.notebook.imports import top_of
 from connectx_toolkit.builder.notebook.ran import Cell, cells_here
 from connectx_toolkit.builder.notebook.writing import CARRIED, Known, Part, Writer
 from connectx_toolkit.builder.notebook.written import Written
@@ -23,6 +24,7 @@ from connectx_toolkit.kaggle.runner import positional
 from connectx_toolkit.system.files import ROOT
 
 MOST_PASSES = 20
+MOST = Limits().size  # bytes of the values
 HEAD = (
     '"""The agent {who}, as it ran in a notebook: written by build({who})."""\n\nfrom __future__ import annotations\n'
 )
@@ -47,7 +49,7 @@ def from_function(function: Callable, folder: Path) -> Written:
     cells = cells_of(main)
     known = Known()
     for _ in range(MOST_PASSES):
-        writer = Writer(main, who, cells, known)
+        writer = CodeWriter(main, who, cells, known)
         entry = _enter(writer, function, who)
         writer.run()
         if (found := writer.found())[:4] == known[:4] and len(found.nodes) == len(known.nodes):
@@ -83,7 +85,7 @@ def namespace_of(function: Any) -> dict[str, Any]:
     """The names of the notebook or module that a function is of."""
     while not isinstance(function, FunctionType):
         inner = [getattr(function, name, None) for name in ("func", "__func__", "py_func", "__wrapped__")]
-        inner += [getattr(type(function), "__call__", None)]
+        inner += [type(function).__dict__.get("__call__")]
         found = next((each for each in inner if each is not None and type(each).__name__ != "method-wrapper"), None)
         if (
             found is None
@@ -132,12 +134,13 @@ def _enter(writer: Writer, function: Any, who: str) -> str:
 
 def _write(writer: Writer, entry: str, who: str, folder: Path) -> Written:
     text, places = HEAD.format(who=who), dict[int, str]()
-    text += "".join(f"\n{line}" for line in sorted(writer.imports)) + "\n" * bool(writer.imports)
+    imports = sorted(writer.imports, key=lambda line: (line.startswith("from"), line))
+    text += "".join(f"\n{line}" for line in imports) + "\n" * bool(imports)
     if writer.carried.roots:
         text += LOADED
         content = writer.carried.content()
-        if len(content) > Limits().size:
-            size = f"{len(content):,} bytes of values, and Kaggle takes {Limits().size:,}"
+        if len(content) > MOST:
+            size = f"{len(content):,} bytes of values, and Kaggle takes {MOST:,}"
             cure = "leave out what it can do without, or hold it as float16"
             raise Refused(
                 [Refusal(folder, 1, f"{who} holds {size}: {cure}; largest is {writer.carried.largest()}", who)]
@@ -162,14 +165,14 @@ def _write(writer: Writer, entry: str, who: str, folder: Path) -> Written:
 
 
 def _copy_modules(writer: Writer, folder: Path) -> None:
-    """Copies modules of the user's that lie neither in the working directory nor among the project's."""
-    for module in writer.modules:
-        file = own_file(module)
-        if file is None or file.is_relative_to(Path.cwd().resolve()) or file.is_relative_to(ROOT / "connectx"):
+    """Copies modules of the user's that are not found from the working directory, which the builder searches, too."""
+    for found in {top for module in writer.modules if (top := top_of(module))}:
+        name, path = found
+        is_ours = path.is_relative_to(ROOT) and path.parent == ROOT
+        beside = [Path.cwd().resolve() / name, Path.cwd().resolve() / f"{name}.py"]
+        if is_ours or path in beside:
             continue
-        if file.name == "__init__.py":
-            shutil.copytree(
-                file.parent, folder / file.parent.name, ignore=shutil.ignore_patterns("__pycache__", ".git")
-            )
+        if path.is_dir():
+            shutil.copytree(path, folder / name, ignore=shutil.ignore_patterns("__pycache__", ".*"))
         else:
-            shutil.copy(file, folder / file.name)
+            shutil.copy(path, folder / f"{name}.py")

@@ -34,7 +34,7 @@ SIGMAS = 4.0  # at most one in 10,000 faithful files of an agent that draws is r
 
 
 class Proof:
-    """What ``builder.build.build`` asks before it compares the built file with its source.
+    """What ``connectx_toolkit.builder.build.build`` asks before it compares the built file with its source.
 
     Args:
         function: the agent as it lives here.

@@ -90,7 +90,8 @@ def cells_here() -> list[Cell]:
     if here is None:
         return []
     history = here.history_manager
-    compiled = {"".join(entry[2]).rstrip(): file for file, entry in linecache.cache.items() if entry[1:2] == (None,)}
+    entries = [(file, entry) for file, entry in linecache.cache.items() if len(entry) > 2]
+    compiled = {"".join(entry[2]).rstrip(): file for file, entry in entries}
     cells = list[Cell]()
     for number, (raw, text) in enumerate(zip(history.input_hist_raw, history.input_hist_parsed, strict=False)):
         cells.append(Cell(text, compiled.get(text.rstrip(), ""), number, _blank(raw) - _blank(text)))

@@ -5,33 +5,14 @@ import builtins
 import dis
 from collections.abc import Iterable, Iterator
 from types import CodeType, FunctionType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-CHANGING = frozenset(
-    [
-        "append",
-        "appendleft",
-        "add",
-        "clear",
-        "discard",
-        "extend",
-        "fill",
-        "insert",
-        "pop",
-        "popitem",
-        "popleft",
-        "remove",
-        "reverse",
-        "setdefault",
-        "sort",
-        "update",
-        "increment",
-        "push",
-    ]
-)
-OPAQUE = frozenset(
-    {"getattr", "vars", "dir", "locals", "__dict__", "__slots__", "asdict", "astuple", "copy", "deepcopy"}
-)
+from connectx_toolkit.builder.notebook.slicer import DUNDERS, root
+
+CHANGING = {"append", "appendleft", "add", "clear", "discard", "extend", "fill", "insert", "pop", "popitem", "popleft"}
+CHANGING |= {"remove", "reverse", "setdefault", "sort", "update"}  # methods that change what they are of
+OPAQUE_FUNCTIONS = frozenset({"getattr", "vars", "dir", "locals", "asdict", "astuple"})
+OPAQUE = frozenset({"__dict__", "__slots__", "asdict", "astuple"})
 LONGEST_NAME = 60  # characters of a text that may name an attribute
 
 
@@ -39,16 +20,13 @@ class Names(NamedTuple):
     """The names in code objects.
 
     reads: of the module. stores: of the module, too. attributes: that are read of anything, or may be named by a text.
+    lines: in which a name of the module is read first.
     """
 
     reads: frozenset[str]
     stores: frozenset[str]
     attributes: frozenset[str]
-
-    @property
-    def is_opaque(self) -> bool:
-        """Whether any attribute may be read, by a name that is made as the code runs."""
-        return bool((self.reads | self.attributes) & OPAQUE)
+    lines: dict[str, int]
 
 
 def within(code: CodeType) -> Iterator[CodeType]:
@@ -60,18 +38,34 @@ def within(code: CodeType) -> Iterator[CodeType]:
 
 
 def names_in(code: CodeType) -> Names:
-    reads, stores, attributes = set[str](), set[str](), set[str]()
+    reads, stores, attributes, lines = set[str](), set[str](), set[str](), dict[str, int]()
     for each in within(code):
         for step in dis.get_instructions(each):
             if step.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
                 reads.add(step.argval)
+                lines.setdefault(step.argval, (step.positions and step.positions.lineno) or code.co_firstlineno)
             elif step.opname in ("STORE_GLOBAL", "DELETE_GLOBAL"):
                 stores.add(step.argval)
             elif step.opname in ("LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR"):
                 attributes.add(step.argval)
             elif step.opname == "LOAD_CONST" and isinstance(step.argval, str) and len(step.argval) < LONGEST_NAME:
                 attributes |= {step.argval} if step.argval.isidentifier() else set()
-    return Names(frozenset(reads), frozenset(stores), frozenset(attributes))
+    return Names(frozenset(reads), frozenset(stores), frozenset(attributes), lines)
+
+
+def is_opaque(node: ast.AST) -> bool:
+    """Whether code may read any attribute, by a name that is made as it runs."""
+    named = {id(each.func) for each in ast.walk(node) if isinstance(each, ast.Call) and _names_attribute(each)}
+    return any(
+        (isinstance(each, ast.Name) and each.id in OPAQUE_FUNCTIONS and id(each) not in named)
+        or (isinstance(each, ast.Attribute) and each.attr in OPAQUE)
+        for each in ast.walk(node)
+    )
+
+
+def _names_attribute(call: ast.Call) -> bool:
+    """Whether it is of getattr or the like, with the attribute's name as a text."""
+    return call.args[1:] != [] and isinstance(call.args[1], ast.Constant)
 
 
 def functions_of(cls: type) -> dict[str, FunctionType]:
@@ -87,8 +81,8 @@ def functions_of(cls: type) -> dict[str, FunctionType]:
     return found
 
 
-def of_class_statement(node: ast.ClassDef) -> Names:
-    """What a class statement reads as it runs, without what its functions read when they are called."""
+def read_at_once(node: ast.ClassDef) -> set[str]:
+    """The names that a class statement reads as it runs, without what its functions read when they are called."""
     future = ast.parse("from __future__ import annotations").body
     code = compile(ast.Module([*future, node], []), "<class>", "exec")
     reads, own = set[str](), set[str]()
@@ -100,7 +94,7 @@ def of_class_statement(node: ast.ClassDef) -> Names:
                 reads.add(step.argval)
             elif step.opname == "STORE_NAME":
                 own.add(step.argval)
-    return Names(frozenset(reads - own - {"__name__", "__module__", "__qualname__"}), frozenset(), frozenset())
+    return reads - own - DUNDERS - {"__annotations__", node.name}
 
 
 def read_by(node: ast.AST) -> set[str]:
@@ -116,19 +110,12 @@ def changed_by(node: ast.AST) -> set[str]:
     found = set[str]()
     for each in ast.walk(node):
         if isinstance(each, ast.Subscript | ast.Attribute) and isinstance(each.ctx, ast.Store | ast.Del):
-            found.add(_root(each))
+            found.add(root(each))
         elif isinstance(each, ast.AugAssign):
-            found.add(_root(each.target))
+            found.add(root(each.target))
         elif isinstance(each, ast.Call) and isinstance(each.func, ast.Attribute) and each.func.attr in CHANGING:
-            found.add(_root(each.func))
+            found.add(root(each.func))
     return found - {""}
-
-
-def _root(node: Any) -> str:
-    """The name X in X, X[0].a and the like; "" if there is none."""
-    while isinstance(node, ast.Attribute | ast.Subscript | ast.Starred):
-        node = node.value
-    return node.id if isinstance(node, ast.Name) else ""
 
 
 def touches(name: str, statements: Iterable[ast.AST]) -> bool:
@@ -136,7 +123,7 @@ def touches(name: str, statements: Iterable[ast.AST]) -> bool:
     for statement in statements:
         for node in ast.walk(statement):
             given = [*node.args, *(each.value for each in node.keywords)] if isinstance(node, ast.Call) else []
-            if name in changed_by(node) or any(_root(each) == name for each in given):
+            if name in changed_by(node) or any(root(each) == name for each in given):
                 return True
             if isinstance(node, ast.Global) and name in node.names:
                 return True

@@ -1,56 +1,75 @@
 """Notebooks as people have them when they want to build a function: cells, which are run in a kernel, and what is due.
 
-Each ends with a function ``my_agent`` unless it says so. ``expected`` is "" where the built file has to play as the
-function does, else what the refusal says. ``first`` is run after the capture, before the function is asked: what a game
-begins with.
+A notebook is a text with cells between lines of ``# %%``; ``LEGAL`` runs before as In[1]. Each ends with a function
+``my_agent`` unless it says so. ``expected`` is "" where the built file has to play as the function does, else what the
+refusal says. ``first`` is run after the capture, before the function is asked: what a game begins with.
 """
 
 from typing import NamedTuple
 
+LEGAL = """
+def free(obs, config):
+    return [c for c in range(config.columns) if obs.board[c] == 0]
+"""
+
 
 class Situation(NamedTuple):
-    cells: list[str]
+    text: str
     expected: str = ""
     agent: str = "my_agent"
     first: str = ""
     says: str = ""  # in a note
     lacks: str = ""  # in the agent's file
 
+    @property
+    def cells(self) -> list[str]:
+        return [LEGAL, *(cell.strip("\n") for cell in self.text.split("# %%\n"))]
 
-COUNT = """
-def stones(obs, config):
-    return sum(1 for cell in obs.board if cell)
-"""
-LEGAL = """
-def free(obs, config):
-    return [c for c in range(config.columns) if obs.board[c] == 0]
-"""
-PLAYS = """
-def my_agent(obs, config):
-    columns = free(obs, config)
-    return columns[{} % len(columns)]
-"""
 
 PLAIN = {
     "an import": Situation(
-        [LEGAL, "import numpy as np\nfrom math import floor as down", PLAYS.format("down(np.sum(obs.board) * 1.5)")]
+        r"""
+import numpy as np
+from math import floor as down
+# %%
+def my_agent(obs, config):
+    columns = free(obs, config)
+    return columns[down(np.sum(obs.board) * 1.5) % len(columns)]
+""",
     ),
-    "a helper of another cell": Situation([LEGAL, COUNT, PLAYS.format("stones(obs, config)")]),
+    "a helper of another cell": Situation(
+        r"""
+def stones(obs, config):
+    return sum(1 for cell in obs.board if cell)
+# %%
+def my_agent(obs, config):
+    columns = free(obs, config)
+    return columns[stones(obs, config) % len(columns)]
+""",
+    ),
     "a constant": Situation(
-        [LEGAL, "STEP = 3\nWEIGHTS = {'a': 1.5, 'b': [1, 2, 3]}", PLAYS.format("(obs.step * STEP + WEIGHTS['b'][2])")]
+        r"""
+STEP = 3
+WEIGHTS = {'a': 1.5, 'b': [1, 2, 3]}
+# %%
+def my_agent(obs, config):
+    columns = free(obs, config)
+    return columns[(obs.step * STEP + WEIGHTS['b'][2]) % len(columns)]
+""",
     ),
     "config at module level": Situation(
-        [
-            LEGAL,
-            "config_of_mine = dict(depth=2, names=('a', 'b'), inf=float('inf'))",
-            "config_of_mine['depth'] = 5",
-            PLAYS.format("config_of_mine['depth']"),
-        ]
+        r"""
+config_of_mine = dict(depth=2, names=('a', 'b'), inf=float('inf'))
+# %%
+config_of_mine['depth'] = 5
+# %%
+def my_agent(obs, config):
+    columns = free(obs, config)
+    return columns[config_of_mine['depth'] % len(columns)]
+""",
     ),
     "a class": Situation(
-        [
-            LEGAL,
-            """
+        r"""
 class Scorer:
     bonus = 1
     def __init__(self, weights):
@@ -59,17 +78,19 @@ class Scorer:
         return sum(w * (c + 1) for w, c in zip(self.weights, obs.board)) + self.bonus
     def train(self):
         return gym.make("nothing")
+# %%
+scorer = Scorer(list(range(42)))
+Scorer.bonus = 4
+# %%
+def my_agent(obs, config):
+    columns = free(obs, config)
+    return columns[scorer.score(obs) % len(columns)]
 """,
-            "scorer = Scorer(list(range(42)))\nScorer.bonus = 4",
-            PLAYS.format("scorer.score(obs)"),
-        ],
         says="log left out",
         lacks="xxxx",
     ),
     "a decorator of the notebook": Situation(
-        [
-            LEGAL,
-            """
+        r"""
 import functools
 def legal(shift):
     def around(function):
@@ -79,43 +100,116 @@ def legal(shift):
             return columns[(function(obs, config) + shift) % len(columns)]
         return inner
     return around
+# %%
+@legal(2)
+def my_agent(obs, config):
+    return obs.step
 """,
-            "@legal(2)\ndef my_agent(obs, config):\n    return obs.step",
-        ]
     ),
     "a decorator of a package": Situation(
-        [
-            LEGAL,
-            "from functools import lru_cache\n@lru_cache(maxsize=None)\ndef fib(n):\n    return n if n < 2 else fib(n - 1) + fib(n - 2)",
-            PLAYS.format("fib(obs.step)"),
-        ]
+        r"""
+from functools import lru_cache
+@lru_cache(maxsize=None)
+def fib(n):
+    return n if n < 2 else fib(n - 1) + fib(n - 2)
+# %%
+def my_agent(obs, config):
+    columns = free(obs, config)
+    return columns[fib(obs.step) % len(columns)]
+""",
     ),
     "indented by two spaces, with a magic": Situation(
-        ["%matplotlib inline\n" + LEGAL.replace("    ", "  "), PLAYS.format("(obs.step + 1)").replace("    ", "  ")]
+        r"""
+%matplotlib inline
+
+def free(obs, config):
+  return [c for c in range(config.columns) if obs.board[c] == 0]
+# %%
+def my_agent(obs, config):
+  columns = free(obs, config)
+  return columns[(obs.step + 1) % len(columns)]
+""",
     ),
-    "a timed cell": Situation(["%%time\n" + LEGAL + "SHIFT = 2", "%%time\n" + PLAYS.format("SHIFT")]),
-    "the agent defined twice": Situation([LEGAL, PLAYS.format("1"), PLAYS.format("(obs.step + 2)")]),
+    "a timed cell": Situation(
+        r"""
+%%time
+
+def free(obs, config):
+    return [c for c in range(config.columns) if obs.board[c] == 0]
+SHIFT = 2
+# %%
+%%time
+
+def my_agent(obs, config):
+    columns = free(obs, config)
+    return columns[SHIFT % len(columns)]
+""",
+    ),
+    "the agent defined twice": Situation(
+        r"""
+def my_agent(obs, config):
+    columns = free(obs, config)
+    return columns[1 % len(columns)]
+# %%
+def my_agent(obs, config):
+    columns = free(obs, config)
+    return columns[(obs.step + 2) % len(columns)]
+""",
+    ),
     "helpers defined four times": Situation(
-        [
-            LEGAL,
-            *(f"def shift(n):\n    return n * {k}" for k in (1, 2, 3)),
-            "first_shift = shift",
-            "def shift(n):\n    return first_shift(n) + 1",
-            PLAYS.format("shift(obs.step)"),
-        ]
+        r"""
+def shift(n):
+    return n * 1
+# %%
+def shift(n):
+    return n * 2
+# %%
+def shift(n):
+    return n * 3
+# %%
+first_shift = shift
+# %%
+def shift(n):
+    return first_shift(n) + 1
+# %%
+def my_agent(obs, config):
+    columns = free(obs, config)
+    return columns[shift(obs.step) % len(columns)]
+""",
     ),
     "another global called agent": Situation(
-        [LEGAL, "def agent(obs, config):\n    return 0", PLAYS.format("(obs.step + 3)").replace("my_agent", "mine")],
+        r"""
+def agent(obs, config):
+    return 0
+# %%
+def mine(obs, config):
+    columns = free(obs, config)
+    return columns[(obs.step + 3) % len(columns)]
+""",
         agent="mine",
     ),
     "the old agent under another name": Situation(
-        [LEGAL, PLAYS.format("(obs.step + 1)"), "best = my_agent", PLAYS.format("0")], agent="best"
+        r"""
+def my_agent(obs, config):
+    columns = free(obs, config)
+    return columns[(obs.step + 1) % len(columns)]
+# %%
+best = my_agent
+# %%
+def my_agent(obs, config):
+    columns = free(obs, config)
+    return columns[0 % len(columns)]
+""",
+        agent="best",
     ),
     "a closure over a trained table": Situation(
-        [
-            LEGAL,
-            "import numpy as np\ntable = np.zeros((42, 7))\nrng = np.random.default_rng(1)\nfor _ in range(100):\n    table[rng.integers(42)] += rng.normal(size=7)",
-            """
+        r"""
+import numpy as np
+table = np.zeros((42, 7))
+rng = np.random.default_rng(1)
+for _ in range(100):
+    table[rng.integers(42)] += rng.normal(size=7)
+# %%
 def make(table, shift=1):
     def play(obs, config):
         columns = free(obs, config)
@@ -124,188 +218,550 @@ def make(table, shift=1):
 my_agent = make(table)
 table = None
 """,
-        ]
     ),
     "an array changed after it was made": Situation(
-        [LEGAL, "import numpy as np\nboost = np.arange(7.0)", "boost[3] = 40", PLAYS.format("int(boost[obs.step % 7])")]
+        r"""
+import numpy as np
+boost = np.arange(7.0)
+# %%
+boost[3] = 40
+# %%
+def my_agent(obs, config):
+    columns = free(obs, config)
+    return columns[int(boost[obs.step % 7]) % len(columns)]
+""",
     ),
     "a defaultdict with a lambda": Situation(
-        [
-            LEGAL,
-            "from collections import defaultdict\nQ = defaultdict(lambda: [0.5] * 7)",
-            "for n in range(42):\n    Q[n][n % 7] = 2.0",
-            "def my_agent(obs, config):\n    return max(free(obs, config), key=lambda c: Q[obs.step][c])",
-        ]
+        r"""
+from collections import defaultdict
+Q = defaultdict(lambda: [0.5] * 7)
+# %%
+for n in range(42):
+    Q[n][n % 7] = 2.0
+# %%
+def my_agent(obs, config):
+    return max(free(obs, config), key=lambda c: Q[obs.step][c])
+""",
     ),
     "a table with tuples as keys, filled by a function": Situation(
-        [
-            LEGAL,
-            "table = {}",
-            "def learn(n):\n    global best\n    best = 2\n    for k in range(n):\n        table[(k, k % 3)] = k * k",
-            "learn(200)",
-            PLAYS.format("table.get((obs.step, obs.step % 3), best)"),
-        ]
+        r"""
+table = {}
+# %%
+def learn(n):
+    global best
+    best = 2
+    for k in range(n):
+        table[(k, k % 3)] = k * k
+# %%
+learn(200)
+# %%
+def my_agent(obs, config):
+    columns = free(obs, config)
+    return columns[table.get((obs.step, obs.step % 3), best) % len(columns)]
+""",
     ),
     "a frame": Situation(
-        [
-            LEGAL,
-            "import pandas as pd\nframe = pd.DataFrame({'a': range(42), 'b': [n * 0.5 for n in range(42)]})",
-            PLAYS.format("int(frame.loc[obs.step, 'a'] + frame['b'][obs.step])"),
-        ]
+        r"""
+import pandas as pd
+frame = pd.DataFrame({'a': range(42), 'b': [n * 0.5 for n in range(42)]})
+# %%
+def my_agent(obs, config):
+    columns = free(obs, config)
+    return columns[int(frame.loc[obs.step, 'a'] + frame['b'][obs.step]) % len(columns)]
+""",
     ),
     "a frame of mixed types": Situation(
-        [
-            LEGAL,
-            "import pandas as pd\nframe = pd.DataFrame({'a': [1, 'x', None, 2.5], 'b': list('abcd')}, index=list('pqrs'))",
-            PLAYS.format("(len(frame.loc['q', 'a']) + int(2 * frame['a'].iloc[3]) + obs.step)"),
-        ]
+        r"""
+import pandas as pd
+frame = pd.DataFrame({'a': [1, 'x', None, 2.5], 'b': list('abcd')}, index=list('pqrs'))
+# %%
+def my_agent(obs, config):
+    columns = free(obs, config)
+    return columns[(len(frame.loc['q', 'a']) + int(2 * frame['a'].iloc[3]) + obs.step) % len(columns)]
+""",
     ),
     "a partial": Situation(
-        [
-            LEGAL,
-            "from functools import partial\ndef play(shift, obs, config):\n    columns = free(obs, config)\n    return columns[(shift + obs.step) % len(columns)]",
-            "my_agent = partial(play, 4)",
-        ]
+        r"""
+from functools import partial
+def play(shift, obs, config):
+    columns = free(obs, config)
+    return columns[(shift + obs.step) % len(columns)]
+# %%
+my_agent = partial(play, 4)
+""",
     ),
     "a method": Situation(
-        [
-            LEGAL,
-            "class Bot:\n    def __init__(self):\n        self.shift = 3\n    def act(self, obs, config):\n        columns = free(obs, config)\n        return columns[(self.shift + obs.step) % len(columns)]",
-            "bot = Bot()\nbot.shift = 5\nmy_agent = bot.act",
-        ]
+        r"""
+class Bot:
+    def __init__(self):
+        self.shift = 3
+    def act(self, obs, config):
+        columns = free(obs, config)
+        return columns[(self.shift + obs.step) % len(columns)]
+# %%
+bot = Bot()
+bot.shift = 5
+my_agent = bot.act
+""",
     ),
     "an instance that is called": Situation(
-        [
-            LEGAL,
-            "class Bot:\n    def __init__(self, shift):\n        self.shift = shift\n    def __call__(self, obs, config):\n        columns = free(obs, config)\n        return columns[(self.shift + obs.step) % len(columns)]",
-            "my_agent = Bot(2)",
-        ]
+        r"""
+class Bot:
+    def __init__(self, shift):
+        self.shift = shift
+    def __call__(self, obs, config):
+        columns = free(obs, config)
+        return columns[(self.shift + obs.step) % len(columns)]
+# %%
+my_agent = Bot(2)
+""",
     ),
     "a lambda": Situation(
-        [LEGAL, "other, my_agent = (lambda obs, config: 0), lambda obs, config: free(obs, config)[0]"]
+        r"""
+other, my_agent = (lambda obs, config: 0), lambda obs, config: free(obs, config)[0]
+""",
     ),
     "attributes set later": Situation(
-        [
-            LEGAL,
-            "class Cfg:\n    x = 1",
-            PLAYS.format("(Cfg.x + my_agent.book[obs.step])"),
-            "Cfg.x = 5\nmy_agent.book = list(range(42))",
-        ]
+        r"""
+class Cfg:
+    x = 1
+# %%
+def my_agent(obs, config):
+    columns = free(obs, config)
+    return columns[(Cfg.x + my_agent.book[obs.step]) % len(columns)]
+# %%
+Cfg.x = 5
+my_agent.book = list(range(42))
+""",
     ),
     "a counter changed in play": Situation(
-        [
-            LEGAL,
-            "turns = 0\nseen = {}",
-            "def my_agent(obs, config):\n    global turns\n    turns += 1\n    seen[turns] = obs.step\n    columns = free(obs, config)\n    return columns[(turns + len(seen)) % len(columns)]",
-            "from connectx_toolkit.kaggle.agent_file import Struct\nfor _ in range(5):\n    my_agent(Struct(board=[0] * 42, step=0, mark=1), Struct(columns=7))",
-        ],
+        r"""
+turns = 0
+seen = {}
+# %%
+def my_agent(obs, config):
+    global turns
+    turns += 1
+    seen[turns] = obs.step
+    columns = free(obs, config)
+    return columns[(turns + len(seen)) % len(columns)]
+# %%
+from connectx_toolkit.kaggle.agent_file import Struct
+for _ in range(5):
+    my_agent(Struct(board=[0] * 42, step=0, mark=1), Struct(columns=7))
+""",
         first="turns = 0\nseen.clear()",
         says="turns changes",
     ),
     "draws": Situation(
-        [LEGAL, "import random\nimport numpy as np", PLAYS.format("(random.randrange(100) + np.random.randint(50))")]
+        r"""
+import random
+import numpy as np
+# %%
+def my_agent(obs, config):
+    columns = free(obs, config)
+    return columns[(random.randrange(100) + np.random.randint(50)) % len(columns)]
+""",
     ),
     "a dataclass and an enumeration": Situation(
-        [
-            LEGAL,
-            "from dataclasses import dataclass, field\nfrom enum import Enum\nclass Side(Enum):\n    LEFT = 1\n    RIGHT = 2\n@dataclass\nclass Plan:\n    side: Side\n    steps: list = field(default_factory=list)",
-            "plan = Plan(Side.RIGHT, [1, 2])\nplan.steps.append(9)",
-            PLAYS.format("(plan.steps[-1] if plan.side is Side.RIGHT else 0)"),
-        ]
+        r"""
+from dataclasses import dataclass, field
+from enum import Enum
+class Side(Enum):
+    LEFT = 1
+    RIGHT = 2
+@dataclass
+class Plan:
+    side: Side
+    steps: list = field(default_factory=list)
+# %%
+plan = Plan(Side.RIGHT, [1, 2])
+plan.steps.append(9)
+# %%
+def my_agent(obs, config):
+    columns = free(obs, config)
+    return columns[(plan.steps[-1] if plan.side is Side.RIGHT else 0) % len(columns)]
+""",
     ),
     "a tree of objects that lead back": Situation(
-        [
-            LEGAL,
-            "class Node:\n    __slots__ = ('value', 'parent', 'children')\n    def __init__(self, value, parent=None):\n        self.value, self.parent, self.children = value, parent, []",
-            "root = Node(1)\nlast = root\nfor n in range(3000):\n    child = Node(n, last)\n    last.children.append(child)\n    last = child",
-            PLAYS.format("(last.parent.parent.value + root.children[0].parent.value)"),
-        ]
+        r"""
+class Node:
+    __slots__ = ('value', 'parent', 'children')
+    def __init__(self, value, parent=None):
+        self.value, self.parent, self.children = value, parent, []
+# %%
+root = Node(1)
+last = root
+for n in range(3000):
+    child = Node(n, last)
+    last.children.append(child)
+    last = child
+# %%
+def my_agent(obs, config):
+    columns = free(obs, config)
+    return columns[(last.parent.parent.value + root.children[0].parent.value) % len(columns)]
+""",
     ),
     "defaults and two that share a list": Situation(
-        [
-            LEGAL,
-            "shared = [1, 2, 3]\nholder = {'list': shared}\nDEPTH = 3\ndef deep(n, d=DEPTH, table=holder):\n    return n + d + len(table['list'])\nDEPTH = 8",
-            "shared.append(4)",
-            PLAYS.format("(deep(obs.step) + DEPTH + len(shared))"),
-        ]
+        r"""
+shared = [1, 2, 3]
+holder = {'list': shared}
+DEPTH = 3
+def deep(n, d=DEPTH, table=holder):
+    return n + d + len(table['list'])
+DEPTH = 8
+# %%
+shared.append(4)
+# %%
+def my_agent(obs, config):
+    columns = free(obs, config)
+    return columns[(deep(obs.step) + DEPTH + len(shared)) % len(columns)]
+""",
     ),
     "a method put into a class later": Situation(
-        [
-            LEGAL,
-            "class Bot:\n    def value(self):\n        return 1\nbot = Bot()",
-            "def better(self):\n    return 5\nBot.value = better",
-            PLAYS.format("(bot.value() + obs.step)"),
-        ]
+        r"""
+class Bot:
+    def value(self):
+        return 1
+bot = Bot()
+# %%
+def better(self):
+    return 5
+Bot.value = better
+# %%
+def my_agent(obs, config):
+    columns = free(obs, config)
+    return columns[(bot.value() + obs.step) % len(columns)]
+""",
     ),
     "an annotation of nobody's": Situation(
-        [
-            LEGAL,
-            "from __future__ import annotations\ndef my_agent(obs: Observation, config: Config) -> int:\n    return free(obs, config)[0]",
-        ]
+        r"""
+from __future__ import annotations
+def my_agent(obs: Observation, config: Config) -> int:
+    return free(obs, config)[0]
+""",
     ),
-    "only obs": Situation(["def my_agent(obs):\n    return [c for c in range(7) if obs['board'][c] == 0][-1]"]),
+    "only obs": Situation(
+        r"""
+def my_agent(obs):
+    return [c for c in range(7) if obs['board'][c] == 0][-1]
+""",
+    ),
     "training in cells": Situation(
-        [
-            LEGAL,
-            "import numpy as np\nw = np.zeros(7)",
-            "def step(w):\n    w += np.arange(7)[::-1] * 0.25",
-            "for _ in range(10):\n    step(w)",
-            "def my_agent(obs, config):\n    w[0] += 0\n    return max(free(obs, config), key=lambda c: w[c])",
-        ],
+        r"""
+import numpy as np
+w = np.zeros(7)
+# %%
+def step(w):
+    w += np.arange(7)[::-1] * 0.25
+# %%
+for _ in range(10):
+    step(w)
+# %%
+def my_agent(obs, config):
+    w[0] += 0
+    return max(free(obs, config), key=lambda c: w[c])
+""",
         says="every game starts with what it holds now",
     ),
     "numba": Situation(
-        [
-            LEGAL,
-            "from numba import njit\n@njit\ndef hashed(n):\n    return (n * 2654435761) % 7",
-            PLAYS.format("hashed(obs.step)"),
-        ]
+        r"""
+from numba import njit
+@njit
+def hashed(n):
+    return (n * 2654435761) % 7
+# %%
+def my_agent(obs, config):
+    columns = free(obs, config)
+    return columns[hashed(obs.step) % len(columns)]
+""",
+    ),
+    "a module that a cell writes, and a constant of it that was changed": Situation(
+        r"""
+%%writefile shifts_of_mine.py
+STEP = 1
+def shift(n):
+    return n + 2
+# %%
+import shifts_of_mine
+from shifts_of_mine import *
+STEP = 4
+# %%
+def my_agent(obs, config):
+    columns = free(obs, config)
+    return columns[(shifts_of_mine.shift(obs.step) + shift(STEP)) % len(columns)]
+""",
+    ),
+    "modules of a folder elsewhere": Situation(
+        r"""
+import os, sys
+os.makedirs("elsewhere/parts_of_mine", exist_ok=True)
+open("elsewhere/parts_of_mine/__init__.py", "w").close()
+with open("elsewhere/parts_of_mine/shifts.py", "w") as file:
+    file.write("def shift(n):\n    return n + 2\n")
+with open("elsewhere/alone_of_mine.py", "w") as file:
+    file.write("from parts_of_mine import shifts\ndef shift(n):\n    return shifts.shift(n) + 1\n")
+sys.path.append("elsewhere")
+# %%
+import alone_of_mine as alone
+from parts_of_mine.shifts import shift
+# %%
+def my_agent(obs, config):
+    columns = free(obs, config)
+    return columns[(alone.shift(obs.step) + shift(1)) % len(columns)]
+""",
+    ),
+    "written by getsource, too": Situation(
+        r"""
+import inspect
+def write_agent_to_file(function, file):
+    with open(file, "w") as f:
+        f.write(inspect.getsource(function))
+# %%
+def my_agent(obs, config):
+    import random
+    columns = free(obs, config)
+    return columns[random.randrange(7) % len(columns)]
+# %%
+write_agent_to_file(my_agent, "submission.py")
+def agent(obs, config):
+    return 0
+""",
+    ),
+    "classes of all kinds": Situation(
+        r"""
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import NamedTuple
+class Base(ABC):
+    @abstractmethod
+    def value(self, x): ...
+    @property
+    def size(self):
+        return self._size
+    @staticmethod
+    def twice(x):
+        return 2 * x
+    @classmethod
+    def make(cls):
+        return cls()
+    def train(self):
+        return gym.make(getattr(self, "name"))
+class Sum(Base):
+    weights = [w * 2 for w in range(7)]
+    _size = 3
+    def value(self, x):
+        return self.twice(x) + self.size + sum(self.weights)
+class Point(NamedTuple):
+    a: int
+    b: float = 0.5
+@dataclass(frozen=True)
+class Pair:
+    base: Base
+    point: Point
+    scale: int = 1
+pair = Pair(Sum.make(), Point(3))
+later = {k: (lambda x, k=k: x + k) for k in range(3)}
+Sum.weights = [1, 2, 4]
+Pair.shift = 5
+# %%
+class Agent:
+    def __init__(self, pair):
+        self.pair = pair
+    def __call__(self, obs, config):
+        return self.pair.base.value(obs.step) + self.pair.point.a + later[1](2) + self.pair.shift
+bot = Agent(pair)
+def my_agent(obs, config=None, *, depth=lambda: math.floor(2.5)):
+    columns = free(obs, config)
+    return columns[(bot(obs, config) + depth()) % len(columns)]
+""",
+    ),
+    "a memory of its own": Situation(
+        r"""
+from collections import deque
+class Memory:
+    def __init__(self, size):
+        self.moves = deque(maxlen=size)
+# %%
+memory = Memory(5)
+def my_agent(obs, config):
+    memory.moves.append(obs.step)
+    my_agent.calls = getattr(my_agent, "calls", 0) + 1
+    columns = free(obs, config)
+    return columns[sum(memory.moves) % len(columns)]
+# %%
+from connectx_toolkit.kaggle.agent_file import Struct
+my_agent(Struct(board=[0] * 42, step=17, mark=1), Struct(columns=7));
+""",
+        first="memory = Memory(5)",
+        says="memory changes",
+    ),
+    "a memory that a cell fills, too": Situation(
+        r"""
+from collections import deque
+class Memory:
+    def __init__(self, size):
+        self.moves = deque(maxlen=size)
+# %%
+memory = Memory(5)
+def my_agent(obs, config):
+    memory.moves.append(obs.step)
+    my_agent.calls = getattr(my_agent, "calls", 0) + 1
+    columns = free(obs, config)
+    return columns[sum(memory.moves) % len(columns)]
+# %%
+memory.moves.append(17)
+""",
+        says="every game starts with what it holds now",
+    ),
+    "a function that calls itself, within another": Situation(
+        r"""
+def make(depth):
+    def search(n, d=depth):
+        return n if d == 0 else search(n + 1, d - 1)
+    best = {"function": search, "other": lambda n: n * 2}
+    def inner(obs, config):
+        columns = free(obs, config)
+        return columns[best["other"](best["function"](obs.step)) % len(columns)]
+    return inner
+my_agent = make(3)
+""",
     ),
 }
 
 REFUSED = {
     "a name that no cell defines": Situation(
-        [LEGAL, "DEPTH = 3", PLAYS.format("DEPHT")],
-        expected=r"In\[3\], line 2: my_agent reads DEPHT, .*did you mean DEPTH\?",
+        r"""
+DEPTH = 3
+# %%
+def my_agent(obs, config):
+    columns = free(obs, config)
+    return columns[DEPHT % len(columns)]
+""",
+        expected="In\\[3\\], line 3: my_agent reads DEPHT, .*did you mean DEPTH\\?",
     ),
     "a helper that was deleted": Situation(
-        [LEGAL, COUNT, PLAYS.format("stones(obs, config)"), "del stones"],
-        expected=r"In\[3\], line 2: my_agent reads stones.*no cell defines now",
+        r"""
+def stones(obs, config):
+    return sum(1 for cell in obs.board if cell)
+# %%
+def my_agent(obs, config):
+    columns = free(obs, config)
+    return columns[stones(obs, config) % len(columns)]
+# %%
+del stones
+""",
+        expected="In\\[3\\], line 3: my_agent reads stones.*no cell defines now",
     ),
     "an instance of a class that was defined anew": Situation(
-        [
-            LEGAL,
-            "class P:\n    def v(self):\n        return 1\np = P()",
-            "class P:\n    def v(self):\n        return 2",
-            PLAYS.format("p.v()"),
-        ],
-        expected=r"my_agent holds a P made by In\[2\], and P means In\[3\]'s class now: run the cell that makes it again",
+        r"""
+class P:
+    def v(self):
+        return 1
+p = P()
+# %%
+class P:
+    def v(self):
+        return 2
+# %%
+def my_agent(obs, config):
+    columns = free(obs, config)
+    return columns[p.v() % len(columns)]
+""",
+        expected="my_agent holds a P made by In\\[2\\], and P means In\\[3\\]'s class now: run the cell that makes",
     ),
     "a function of exec": Situation(
-        ["exec('def my_agent(obs, config):\\n    return 0')"], expected="made by exec, or typed"
+        r"""
+exec('def my_agent(obs, config):\n    return 0')
+""",
+        expected="made by exec, or typed",
     ),
-    "async": Situation(["async def my_agent(obs, config):\n    return 0"], expected="my_agent is async"),
-    "a generator": Situation(["def my_agent(obs, config):\n    yield 0"], expected="my_agent is a generator"),
+    "async": Situation(
+        r"""
+async def my_agent(obs, config):
+    return 0
+""",
+        expected="my_agent is async",
+    ),
+    "a generator": Situation(
+        r"""
+def my_agent(obs, config):
+    yield 0
+""",
+        expected="my_agent is a generator",
+    ),
     "an open file": Situation(
-        ["import os\nbook = open(os.devnull)", "def my_agent(obs, config):\n    return len(book.read())"],
+        r"""
+import os
+book = open(os.devnull)
+# %%
+def my_agent(obs, config):
+    return len(book.read())
+""",
         expected="my_agent holds book is a .*TextIOWrapper",
     ),
     "a socket": Situation(
-        ["import socket\nline = {'a': socket.socket()}", "def my_agent(obs, config):\n    return len(line)"],
-        expected=r"line\['a'\] is a socket",
+        r"""
+import socket
+line = {'a': socket.socket()}
+# %%
+def my_agent(obs, config):
+    return len(line)
+""",
+        expected="line\\['a'\\] is a socket",
     ),
     "a generator that is held": Situation(
-        ["moves = (n for n in range(42))", "def my_agent(obs, config):\n    return next(moves)"],
+        r"""
+moves = (n for n in range(42))
+# %%
+def my_agent(obs, config):
+    return next(moves)
+""",
         expected="moves is a generator",
     ),
     "a frame with two columns of a name": Situation(
-        [
-            "import pandas as pd\nframe = pd.DataFrame([[1, 2]], columns=['a', 'a'])",
-            "def my_agent(obs, config):\n    return len(frame)",
-        ],
+        r"""
+import pandas as pd
+frame = pd.DataFrame([[1, 2]], columns=['a', 'a'])
+# %%
+def my_agent(obs, config):
+    return len(frame)
+""",
         expected="my_agent holds frame is a DataFrame .*as a dict or an array",
     ),
-    "a class, not an instance": Situation(["class my_agent:\n    pass"], expected="my_agent is no function"),
-    "three arguments": Situation(["def my_agent(obs, config, extra):\n    return 0"], expected="cannot be called with"),
-    "of IPython": Situation(["def my_agent(obs, config):\n    display(obs)\n    return 0"], expected="without IPython"),
+    "a class, not an instance": Situation(
+        r"""
+class my_agent:
+    pass
+""",
+        expected="my_agent is no function",
+    ),
+    "three arguments": Situation(
+        r"""
+def my_agent(obs, config, extra):
+    return 0
+""",
+        expected="cannot be called with",
+    ),
+    "of IPython": Situation(
+        r"""
+def my_agent(obs, config):
+    display(obs)
+    return 0
+""",
+        expected="without IPython",
+    ),
+    "more than Kaggle takes": Situation(
+        r"""
+import numpy as np
+from connectx_toolkit.builder.notebook import live
+live.MOST = 10_000
+big = np.random.default_rng(0).random((10, 1000))
+# %%
+def my_agent(obs, config):
+    return int(big[0, 0])
+""",
+        expected=r"my_agent holds [\d,]+ bytes of values, .* takes 10,000: .*; largest is big, 80,000 bytes",
+    ),
 }

@@ -2,6 +2,8 @@
 
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -18,15 +20,15 @@ from connectx_toolkit.system.files import ROOT
 from tests.builder.notebook.kernel import POSITIONS
 from tests.builder.notebook.live_situations import PLAIN, REFUSED, Situation
 
-KERNEL = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from tests.builder.notebook import kernel"
-ANEW = "get_ipython().reset(new_session=True)"
+KERNEL = f"import sys; sys.path.insert(0, {str(ROOT)!r})\nfrom tests.builder.notebook import kernel"
+ANEW = f"get_ipython().reset(new_session=True)\n{KERNEL}"
 
 
 def run(situations: dict[str, Situation], folder: Path) -> dict[str, list[str]]:
     """Captures situations, and asks what no refusal is due of; the errors of cells, by situation."""
     calls = {}
     for name, each in situations.items():
-        asking = "" if each.expected else f"\n{each.first}\nkernel.ask({each.agent}, {{place!r}})"
+        asking = "" if each.expected else f"\nexec({each.first!r})\nkernel.ask({each.agent}, {{place!r}})"
         calls[name] = f"kernel.capture({each.agent}, {{place!r}}){asking}"
     return run_calls({name: each.cells for name, each in situations.items()}, calls, folder)
 
@@ -107,3 +109,43 @@ def test_what_no_file_can_hold_is_refused(name, kernel):
     refused = facts_of(folder / str([*PLAIN, *REFUSED].index(name)))["refused"]
     assert re.search(REFUSED[name].expected, refused), refused
     assert len(refused.splitlines()) == 1
+
+
+SCRIPT = """
+import sys
+sys.path.insert(0, {root!r})
+from tests.builder.notebook import kernel
+WEIGHTS = [n * n for n in range(7)]
+WEIGHTS[3] = 100
+
+def my_agent(obs, config):
+    return max((c for c in range(7) if obs.board[c] == 0), key=lambda c: WEIGHTS[c])
+
+kernel.capture(my_agent, {place!r})
+kernel.ask(my_agent, {place!r})
+"""
+
+
+@pytest.mark.parametrize("how", ["a script", "standard input", "-c"])
+def test_without_ipython(how, tmp_path, runner):
+    """A script has its source; what is typed has none."""
+    place, script = tmp_path / "0", tmp_path / "mine.py"
+    script.write_text(SCRIPT.format(root=str(ROOT), place=str(place)))
+    options = {"a script": [str(script)], "standard input": ["-"], "-c": ["-c", script.read_text()]}[how]
+    given = script.read_text() if how == "standard input" else ""
+    subprocess.run([sys.executable, *options], input=given, text=True, check=True, cwd=tmp_path)
+    if how == "a script":
+        assert moves_of(built(place), runner) == json.loads((place / "moves.json").read_text())
+        assert "mine.py, line 8" in written_in(place).places.values()
+    else:
+        assert "made by exec, or typed at Python's prompt" in facts_of(place)["refused"]
+
+
+def test_a_script_that_was_edited_since(tmp_path):
+    place, script = tmp_path / "0", tmp_path / "mine.py"
+    text = SCRIPT.format(root=str(ROOT), place=str(place)).replace(
+        "kernel.capture", "open(__file__, 'w').close(); kernel.capture"
+    )
+    script.write_text(text)
+    subprocess.run([sys.executable, str(script)], check=True)
+    assert "my_agent is not in its file any more" in facts_of(place)["refused"]

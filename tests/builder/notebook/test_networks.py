@@ -7,7 +7,7 @@ import pytest
 
 from connectx_toolkit.builder.notebook.proof import excess_of
 from connectx_toolkit.builder.preflight.stage import Runner
-from tests.builder.notebook.live_situations import LEGAL, Situation
+from tests.builder.notebook.live_situations import Situation
 from tests.builder.notebook.test_live import built, moves_of, run, run_calls, written_in
 
 WORLD = """
@@ -22,15 +22,48 @@ class World(gymnasium.Env):
         return self.observation_space.sample(), float(action == 3), True, False, {}
     def action_masks(self):
         return np.ones(7, bool)
+# %%
+def look(obs):
+    return np.array(obs.board, np.float32).reshape(1, 6, 7)
+# %%
 """
-LOOK = "def look(obs):\n    return np.array(obs.board, np.float32).reshape(1, 6, 7)"
+PPO = f"""{WORLD}
+from stable_baselines3 import PPO
+model = PPO('MlpPolicy', World(), n_steps=64, batch_size=32, seed=1)
+model.learn(512)
+# %%
+"""
 CHOICE = """
 def my_agent(obs, config):
-    column = int(model.predict(look(obs), {})[0])
+    column = int(model.predict(look(obs), deterministic=True)[0])
     columns = free(obs, config)
     return column if column in columns else columns[0]
 """
-PPO = "from stable_baselines3 import PPO\nmodel = PPO('MlpPolicy', World(), n_steps=64, batch_size=32, seed=1)\nmodel.learn(512)"
+MASKED = f"""{WORLD}
+from sb3_contrib import MaskablePPO
+model = MaskablePPO('MlpPolicy', World(), n_steps=64, batch_size=32, seed=1)
+model.learn(128)
+# %%
+def my_agent(obs, config):
+    mask = np.array([obs.board[c] == 0 for c in range(7)])
+    return model.predict(look(obs), deterministic=True, action_masks=mask)[0].item()
+"""
+DQN = f"""{WORLD}
+from torch import nn
+from stable_baselines3 import DQN
+from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
+class CNN(BaseFeaturesExtractor):
+    def __init__(self, space, features_dim=32):
+        super().__init__(space, features_dim)
+        layers = [nn.Conv2d(1, 4, 3), nn.ReLU(), nn.Flatten(), nn.Linear(80, features_dim), nn.ReLU()]
+        self.cnn = nn.Sequential(*layers)
+    def forward(self, x):
+        return self.cnn(x)
+options = dict(features_extractor_class=CNN, normalize_images=False)
+model = DQN('CnnPolicy', World(), policy_kwargs=options, learning_starts=10, seed=2)
+model.learn(60)
+# %%{CHOICE}
+"""
 NET = """
 import torch
 from torch import nn
@@ -46,15 +79,15 @@ class Net(nn.Module):
 torch.manual_seed(0)
 device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 net = Net(8).to(device)
+# %%
 """
-TRAIN = """
+SEES = f"""{NET}
 optimizer = torch.optim.SGD(net.parameters(), 0.5)
 for _ in range(5):
     loss = net(torch.randn(16, 2, 6, 7)).square().sum()
     optimizer.zero_grad(); loss.backward(); optimizer.step()
 net.eval();
-"""
-SEES = """
+# %%
 @torch.no_grad()
 def my_agent(obs, config):
     board = torch.tensor(obs.board).reshape(6, 7)
@@ -62,47 +95,49 @@ def my_agent(obs, config):
     order = net(planes)[0].argsort(descending=True).tolist()
     return next(c for c in order if c in free(obs, config))
 """
+WEIGHTS = f"""{NET}
+weights = {{name: value.numpy() for name, value in net.state_dict().items()}}
+# %%
+import numpy as np
+def my_agent(obs, config):
+    x = np.array(obs.board, np.float32)
+    scores = weights['head.weight'][:, :42] @ x + weights['head.bias']
+    return max(free(obs, config), key=lambda c: scores[c])
+"""
+DRAWN = "PPO, drawn"
 SITUATIONS = {
-    "PPO, the likeliest move": Situation([LEGAL, WORLD, LOOK, PPO, CHOICE.format("deterministic=True")]),
-    "PPO, masked": Situation(
-        [
-            LEGAL,
-            WORLD,
-            LOOK,
-            "from sb3_contrib import MaskablePPO\nmodel = MaskablePPO('MlpPolicy', World(), n_steps=64, batch_size=32, seed=1)\nmodel.learn(128)",
-            "def my_agent(obs, config):\n    mask = np.array([obs.board[c] == 0 for c in range(7)])\n"
-            "    return model.predict(look(obs), deterministic=True, action_masks=mask)[0].item()",
-        ]
-    ),
-    "DQN with an extractor of its own": Situation(
-        [
-            LEGAL,
-            WORLD,
-            LOOK,
-            "from torch import nn\nfrom stable_baselines3 import DQN\nfrom stable_baselines3.common.torch_layers import BaseFeaturesExtractor\n"
-            "class CNN(BaseFeaturesExtractor):\n    def __init__(self, space, features_dim=32):\n        super().__init__(space, features_dim)\n"
-            "        self.cnn = nn.Sequential(nn.Conv2d(1, 4, 3), nn.ReLU(), nn.Flatten(), nn.Linear(80, features_dim), nn.ReLU())\n"
-            "    def forward(self, x):\n        return self.cnn(x)\n"
-            "model = DQN('CnnPolicy', World(), policy_kwargs=dict(features_extractor_class=CNN, normalize_images=False), learning_starts=10, seed=2)\nmodel.learn(60)",
-            CHOICE.format("deterministic=True"),
-        ]
-    ),
-    "a module of torch": Situation([LEGAL, NET, TRAIN, SEES]),
-    "weights in a dict": Situation(
-        [
-            LEGAL,
-            NET,
-            "weights = {name: value.numpy() for name, value in net.state_dict().items()}",
-            "import numpy as np\ndef my_agent(obs, config):\n    x = np.array(obs.board, np.float32)\n"
-            "    scores = weights['head.weight'][:, :42] @ x + weights['head.bias']\n    return max(free(obs, config), key=lambda c: scores[c])",
-        ]
-    ),
-    "PPO, drawn": Situation([LEGAL, WORLD, LOOK, PPO, CHOICE.format("deterministic=False")]),
+    "PPO, the likeliest move": Situation(PPO + CHOICE),
+    "PPO, masked": Situation(MASKED),
+    "DQN with an extractor of its own": Situation(DQN),
+    "a module of torch": Situation(SEES),
+    "weights in a dict": Situation(WEIGHTS),
+    DRAWN: Situation(PPO + CHOICE.replace("deterministic=True", "deterministic=False")),
 }
-
-
+SHIFTED = """
+import os
+os.environ['SHIFT'] = '3'
+# %%
+def my_agent(obs, config):
+    columns = free(obs, config)
+    return columns[int(os.environ.get('SHIFT', 0)) % len(columns)]
+"""
+TABLE = """
+table = list(range(7))
+# %%
+def my_agent(obs, config):
+    return max(free(obs, config), key=lambda c: table[c])
+"""
+CHANCES = """
+import random
+limit = 3
+# %%
+def my_agent(obs, config):
+    return (free(obs, config) * 7)[random.randrange(limit)]
+"""
 COUNTING = """
-turns, seen = 0, {}
+turns = 0
+seen = {}
+# %%
 def my_agent(obs, config):
     global turns
     turns += 1
@@ -110,50 +145,12 @@ def my_agent(obs, config):
     columns = free(obs, config)
     return columns[(turns + len(seen)) % len(columns)]
 """
-PROOFS = {  # cells, what is changed after the files are written, level and words of what the proof finds
-    "draws of a model": (
-        SITUATIONS["PPO, drawn"].cells,
-        "",
-        "pass",
-        "draws its moves: here and in its file each column comes",
-    ),
-    "another variable": (
-        [
-            LEGAL,
-            "import os\nos.environ['SHIFT'] = '3'",
-            "def my_agent(obs, config):\n    columns = free(obs, config)\n"
-            "    return columns[int(os.environ.get('SHIFT', 0)) % len(columns)]",
-        ],
-        "",
-        "reject",
-        "It reads os.environ, and Kaggle has none of this notebook's variables",
-    ),
-    "another table": (
-        [
-            LEGAL,
-            "table = list(range(7))",
-            "def my_agent(obs, config):\n    return max(free(obs, config), key=lambda c: table[c])",
-        ],
-        "table.reverse()",
-        "reject",
-        "here and its file play otherwise in ",
-    ),
-    "other chances": (
-        [
-            LEGAL,
-            "import random\nlimit = 3",
-            "def my_agent(obs, config):\n    return (free(obs, config) * 7)[random.randrange(limit)]",
-        ],
-        "limit = 4",
-        "reject",
-        "here and its file play otherwise in ",
-    ),
-    "a counter": (
-        [LEGAL, "turns = 0\nseen = {}", COUNTING.partition("{}\n")[2]],
-        "turns = 7",
-        "pass",
-        "agree on 60 positions",
-    ),
+PROOFS = {  # notebook, what is changed after the files are written, level and words of what the proof finds
+    "draws of a model": (SITUATIONS[DRAWN].text, "", "pass", "draws its moves: here and in its file each column comes"),
+    "a variable": (SHIFTED, "", "reject", "It reads os.environ, and Kaggle has none of this notebook's variables"),
+    "another table": (TABLE, "table.reverse()", "reject", "here and its file play otherwise in "),
+    "other chances": (CHANCES, "limit = 4", "reject", "here and its file play otherwise in "),
+    "a counter": (COUNTING, "turns = 7", "pass", "agree on 60 positions"),
 }
 
 
@@ -177,7 +174,7 @@ def test_the_file_plays_as_the_network_does(name, kernel, runner):
     written = written_in(place)
     moves = moves_of(built(place), runner)
     own = json.loads((place / "moves.json").read_text())
-    if name != "PPO, drawn":
+    if name != DRAWN:
         assert moves == own, written.agent.read_text()
     assert "stable_baselines3" not in written.agent.read_text()
 
@@ -185,7 +182,9 @@ def test_the_file_plays_as_the_network_does(name, kernel, runner):
 def test_proofs(tmp_path):
     """In the kernel, as a build makes them; and at last a build."""
     calls = {name: f"kernel.prove(my_agent, {{place!r}}, {between!r})" for name, (_, between, *_) in PROOFS.items()}
-    cells = {name: each[0] for name, each in PROOFS.items()} | {"a build": SITUATIONS["PPO, the likeliest move"].cells}
+    cells = {name: Situation(each[0]).cells for name, each in PROOFS.items()} | {
+        "a build": SITUATIONS["PPO, the likeliest move"].cells
+    }
     errors = run_calls(cells, calls | {"a build": "kernel.make(my_agent, {place!r})"}, tmp_path)
     assert not any(errors.values()), errors
     for number, (_, _, level, words) in enumerate(PROOFS.values()):

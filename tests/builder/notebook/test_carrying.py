@@ -1,0 +1,170 @@
+"""What a notebook's values become in a file, and what reading it gives; no kernel is needed."""
+
+import io
+import json
+import random
+import re
+import threading
+from collections import Counter, OrderedDict, defaultdict, deque, namedtuple
+from datetime import date
+from fractions import Fraction
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+
+from connectx.carried import VALUES, Carried
+from connectx_toolkit.builder.notebook.carrying import Uncarried, Values, literal
+
+Move = namedtuple("Move", "column score")
+
+
+class Node:
+    def __init__(self, value: Any, parent: "Node | None" = None):
+        self.value, self.parent, self.children = value, parent, []
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Node) and self.value == other.value
+
+    def __hash__(self) -> int:
+        return hash(self.value)
+
+
+class Slotted:
+    __slots__ = ("a", "b")
+
+
+def again(value: Any, left_out: frozenset[str] = frozenset()) -> Any:
+    """A value that was written and read."""
+    names: dict[str, Any] = {}
+
+    def name_of(held: Any) -> str:
+        names[f"name{len(names)}"] = held
+        return f"name{len(names) - 1}"
+
+    values = Values(name_of, lambda held, name: name not in left_out, lambda name: None, lambda text: None)
+    values.add("value", value, "value")
+    return Carried(values.content(), names)["value"]
+
+
+TREE = Node(1)
+TREE.children = [Node(2, TREE), Node(3, TREE)]
+VALUES_OF_USERS = {
+    "plain": [None, True, 3, -(2**70), 0.1, float("inf"), 'é\n"', b"\x00\xff", 1 + 2j, (), (1, (2,)), [1, [2]], {1, 2}],
+    "keys": {(1, 2): "a", 3: "b", None: "c", "d": {frozenset({1}): 4}},
+    "containers": [deque([1, 2], 5), defaultdict(list, {1: [2]}), Counter("aab"), OrderedDict(a=1), bytearray(b"x")],
+    "of the library": [date(2026, 11, 26), Fraction(1, 3), re.compile("a+"), Move(3, 0.5), range(3), slice(1, 2), ...],
+    "numbers of numpy": [np.float32(0.1), np.int8(-3), np.bool_(True), np.dtype("int8")],
+}
+
+
+@pytest.mark.parametrize("name", VALUES_OF_USERS)
+def test_values_are_as_they_were(name):
+    value = VALUES_OF_USERS[name]
+    found = again(value)
+    assert found == value and repr(found) == repr(value)
+
+
+@pytest.mark.parametrize(
+    "dtype", ["bool", "int8", "uint64", "float16", "float64", "complex64", "<U3", "datetime64[D]", "i4,f8"]
+)
+def test_arrays(dtype):
+    array = np.zeros((2, 3), dtype)
+    found = again({"a": array, "b": [array, array.T]})
+    assert found["a"].dtype == array.dtype and found["a"].shape == (2, 3) and found["b"][1].shape == (3, 2)
+    assert found["a"] is found["b"][0]
+
+
+def test_arrays_of_objects():
+    array = np.array([[1, "a"], [None, TREE]], object)
+    assert again(array).tolist() == array.tolist()
+
+
+def test_objects_that_lead_back():
+    tree = again(TREE)
+    assert [child.value for child in tree.children] == [2, 3] and tree.children[0].parent is tree
+    assert again({TREE: 1, Node(7): [TREE]})[Node(7)][0].children[1].parent.value == 1
+    loop: list[Any] = []
+    loop.append(loop)
+    assert (found := again(loop))[0] is found
+
+
+def test_a_long_chain():
+    """Longer than Python's stack."""
+    last = first = Node(0)
+    for number in range(50_000):
+        last.parent = Node(number)
+        last = last.parent
+    found, count = again(first), 0
+    while found is not None:
+        found, count = found.parent, count + 1
+    assert count == 50_001
+
+
+def test_slots_and_what_is_left_out():
+    value = Slotted()
+    value.a, value.b = 1, [2]
+    found = again(value, frozenset({"b"}))
+    assert found.a == 1 and not hasattr(found, "b")
+
+
+def test_what_is_called():
+    assert again(partial(max, 3, key=abs))(-7) == -7
+    assert again([1, 2].index)(2) == 1
+    generator = random.Random(3)
+    generator.random()
+    assert again(generator).random() == generator.random()
+
+
+def test_what_starts_anew():
+    notes = list[str]()
+    values = Values(lambda held: held.__name__, lambda held, name: True, lambda name: None, notes.append)
+    values.add("value", [np.random.default_rng(1), threading.Lock()], "mine")
+    assert notes == ["mine[1] starts anew: its state is not carried", "mine[0] starts anew: its state is not carried"]
+
+
+@pytest.mark.parametrize("value", [open, lambda: 0, Node])
+def test_functions_and_classes_are_names(value):
+    """And nothing but: not a byte of code is in the file."""
+    values = Values(lambda held: "chosen", lambda held, name: True, lambda name: None, lambda text: None)
+    values.add("value", [value], "value")
+    assert json.loads(np.load(io.BytesIO(values.content()))[VALUES].tobytes())["nodes"] == [["list", ["n", "chosen"]]]
+    assert Carried(values.content(), {"chosen": 7})["value"] == [7]
+
+
+def test_what_cannot_be_carried():
+    with pytest.raises(Uncarried, match=r"^mine\['a'\] is a generator, which cannot be carried"):
+        Values(str, lambda held, name: True, lambda name: None, lambda text: None).add(
+            "v", {"a": (n for n in ())}, "mine"
+        )
+
+
+def test_literals():
+    for value in (1, "a", [1.5, (2,)], {"a": {1}}, set(), frozenset(), frozenset({1}), (), -0.0, [], {}):
+        assert repr(eval(literal(value))) == repr(value)
+    assert eval(literal([float("nan"), float("-inf")]))[1] == -np.inf
+    for value in (np.float64(1), list(range(1000)), "a" * 1000, Move(1, 2), [Node(1)], object()):
+        assert literal(value) == ""
+    shared = [1]
+    assert literal({"a": shared}, lambda held: held is shared) == ""
+
+
+@pytest.mark.parametrize("content", [b"", b"PK", b"no zip"])
+def test_what_is_no_file_of_values(content):
+    with pytest.raises((ValueError, EOFError, OSError)):
+        Carried(content, {})
+
+
+def test_a_file_without_values():
+    file = io.BytesIO()
+    np.savez(file, a=np.zeros(3))
+    with pytest.raises(ValueError, match="no array 'values'"):
+        Carried(file.getvalue(), {})
+
+
+def test_pickled_arrays_are_not_read():
+    file = io.BytesIO()
+    np.savez(file, a=np.array([object()], object))
+    with pytest.raises(ValueError, match="allow_pickle"):
+        Carried(file.getvalue(), {})
