@@ -15,13 +15,15 @@ import linecache
 import mmap
 import os
 import select
+import signal
 import struct
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from types import CodeType, FunctionType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -31,7 +33,7 @@ EMBEDDED = "machine_code.bin"  # a submission's data beside this module
 # What the code for a processor needs, the best first; as numpy names it, which asks the processor itself.
 TARGETS = {"x86-64-v4": ("AVX512_SKX",), "x86-64-v3": ("AVX2", "FMA3"), "x86-64-v2": ("SSE42", "POPCNT")}
 DONE, RETURNED_NONE = 0, -2  # a kernel's status; any other is an exception
-PROBE_SECONDS = 2  # for the process that tries embedded code; it takes some 10 ms
+PROBE_SECONDS, PROBE_WAIT = 2, 8.0  # of a processor, by the clock: for trying embedded code, which takes some 10 ms
 
 
 class Wanted(NamedTuple):
@@ -127,8 +129,10 @@ class Call:
         return self._words[0] & 0xFF != 0
 
     def _put(self, index: int, arg: Any) -> None:
-        if type(arg) is not int and (kind := kind_of(arg)) != self._kinds[index]:
+        kind = "int" if type(arg) is int else kind_of(arg)
+        if kind != self._kinds[index]:
             raise TypeError(f"argument {index} of a kernel should be {self._kinds[index]}, not {kind}")
+        self._args[index] = self  # none, if the guard interrupts what follows
         for place, word in enumerate(words_of(arg), self._places[index]):
             self._words[place] = word
         self._args[index] = arg  # so that it lives as long as its address is in the buffer
@@ -155,8 +159,7 @@ def processor() -> str | None:
     """The best of ``TARGETS`` that can run here; None if none can, or no file in memory can be run (but on Linux)."""
     if not hasattr(os, "memfd_create"):
         return None
-    from numpy._core._multiarray_umath import __cpu_features__ as features
-
+    features = (getattr(np, "_core", None) or np.core)._multiarray_umath.__cpu_features__  # numpy 2, or 1
     return next((target for target, needs in TARGETS.items() if all(map(features.get, needs))), None)
 
 
@@ -223,22 +226,35 @@ def _embedded(wanted: Wanted, key: str) -> Code | None:
 
 def _probe(works: Callable[[], bool]) -> bool:
     """Whether ``works`` returns True in a forked process, which may crash or never end."""
+    told, tell = os.pipe()
+    with os.fdopen(told, "rb") as answers:
+        try:
+            child = os.fork()
+            if not child:
+                _answer(works, tell)
+        finally:
+            os.close(tell)
+        poll = select.poll()  # select takes no file above 1023
+        poll.register(answers)
+        has_answered = bool(poll.poll(1000 * PROBE_WAIT))
+        works_here = has_answered and answers.read(1) == b"1"
+    with suppress(OSError):  # the judge may collect ended processes itself
+        if not has_answered:  # it waits for what only another thread would do
+            os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+    return works_here
+
+
+def _answer(works: Callable[[], bool], tell: int) -> NoReturn:
+    """In the forked process: writes whether ``works`` returns True, and ends."""
     import resource  # only where there is fork
 
-    told, tell = os.pipe()
-    child = os.fork()
-    if not child:
-        try:
-            resource.setrlimit(resource.RLIMIT_CPU, (PROBE_SECONDS, PROBE_SECONDS))
-            os.write(tell, b"1" if works() else b"0")
-        finally:
-            os._exit(0)
-    os.close(tell)
-    with os.fdopen(told, "rb") as answers:
-        answered = bool(select.select([answers], [], [], 4 * PROBE_SECONDS)[0])
-        works_here = answered and answers.read(1) == b"1"
-    os.waitpid(child, 0 if answered else os.WNOHANG)
-    return works_here
+    try:
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # of a crash, no file stays
+        resource.setrlimit(resource.RLIMIT_CPU, (PROBE_SECONDS, PROBE_SECONDS))
+        os.write(tell, b"1" if works() else b"0")
+    finally:
+        os._exit(0)
 
 
 def _kept(wanted: Wanted) -> Code | None:
