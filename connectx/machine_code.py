@@ -27,7 +27,7 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from connectx.jit import plain
+from connectx.jit import plain, tell
 
 EMBEDDED = "machine_code.bin"  # a submission's data beside this module
 # What the code for a processor needs, the best first; as numpy names it, which asks the processor itself.
@@ -47,15 +47,33 @@ class Wanted(NamedTuple):
     @property
     def key(self) -> str:
         """What tells it from any other code: the text of all that is compiled, its constants, the arguments' types."""
-        parts = [*_compiled_from(self.function, set()), *map(kind_of, self.examples)]
+        parts = [*_compiled_from(self.function, {}), *map(kind_of, self.examples)]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
 
+    @property
+    def bytecode(self) -> str:
+        """All that is compiled, as it was loaded: the text, in the key, may be that of a file changed since then."""
+        functions: dict[int, Callable] = {}
+        for _ in _compiled_from(self.function, functions):
+            pass
+        return "".join(text for function in functions.values() for text in _loaded(function.__code__))
 
-def _compiled_from(function: Callable, seen: set[int]) -> Iterator[str]:
+
+def _loaded(code: CodeType) -> Iterator[str]:
+    """The bytecode of a function and of those inside it, with their names and constants."""
+    inner = [constant for constant in code.co_consts if isinstance(constant, CodeType)]
+    yield repr((code.co_code, code.co_names, [constant for constant in code.co_consts if constant not in inner]))
+    for each in inner:
+        yield from _loaded(each)
+
+
+def _compiled_from(function: Callable, seen: dict[int, Callable]) -> Iterator[str]:
     """The text of a function, and its globals and closure: values, and functions in the same way."""
-    seen.add(id(function))
-    code = function.__code__
-    yield "".join(inspect.getblock(linecache.getlines(code.co_filename)[code.co_firstlineno - 1 :]))
+    seen[id(function)], code = function, function.__code__
+    lines = inspect.getblock(linecache.getlines(code.co_filename)[code.co_firstlineno - 1 :])
+    if not lines:
+        raise ValueError(f"the text of {function.__qualname__} is not known")
+    yield "".join(lines)
     closure = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
     for name in sorted({*_names(code), *closure}):
         value = closure[name].cell_contents if name in closure else function.__globals__.get(name)
@@ -189,13 +207,14 @@ _codes: dict[str, Code | None] = {}  # by key, of this process
 
 def code_for(wanted: Wanted) -> Code | None:
     """The machine code of a kernel that can be used here, if there is any."""
-    key = wanted.key
-    if key not in _codes:
-        try:
+    key = ""
+    try:
+        key = wanted.key
+        if key not in _codes:
             _codes[key] = (_embedded(wanted, key) or _kept(wanted)) if processor() else None
-        except Exception as fault:  # whatever it is, the kernel can still be compiled
-            print(f"connectx: machine code is not usable, numba compiles instead: {fault!r:.200}", file=sys.stderr)
-            _codes[key] = None
+    except Exception as fault:  # whatever it is, the kernel can still be compiled
+        tell(f"connectx: machine code is not usable, numba compiles instead: {fault!r:.200}")
+        _codes[key] = None
     return _codes[key]
 
 

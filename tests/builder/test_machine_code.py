@@ -179,8 +179,10 @@ def test_a_place_that_lacks_something(place, built, tmp_path):
 
 
 def test_without_stderr_it_plays(built, tmp_path):
-    column, used, _ = play(with_code(built, halved), tmp_path, f"{NO_NUMBA}\nos.close(0)\nos.close(2)")
-    assert (column, used) == (2, False)
+    """Where it has to say that its code cannot be used, and where the guard plays."""
+    closed = f"{NO_NUMBA}\nos.close(0)\nos.close(2)"
+    assert play(with_code(built, halved), tmp_path, closed)[:2] == (2, False)
+    assert play(built.replace("return int(column[0])", "return None"), tmp_path, closed)[:2] == (3, True)
 
 
 @pytest.mark.parametrize("before", ["", "sys.modules['llvmlite'] = None"])
