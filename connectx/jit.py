@@ -16,10 +16,8 @@ give the same for a compiled int64 and for Python's unbounded int. Sums, which o
 use.
 """
 
-import sys
 import threading
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from functools import cache, cached_property, update_wrapper
 from typing import Any
 
@@ -99,14 +97,10 @@ def load_numba() -> Any:
         _overload_popcount(numba)
         return numba
     except Exception as fault:  # a broken llvmlite may raise any exception
+        from connectx.machine_code import tell
+
         tell(f"connectx: numba is not usable, searching in plain Python: {fault!r:.200}")
         return None
-
-
-def tell(line: str) -> None:
-    """Prints to stderr, which a judge may have closed."""
-    with suppress(OSError, ValueError):
-        print(line, file=sys.stderr)
 
 
 def compiles() -> bool:
