@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -140,7 +141,7 @@ def test_an_interrupted_call_leaves_no_old_address(monkeypatch):
     """The guard may raise an exception anywhere: what it has interrupted is not taken for the argument before."""
 
     class Interrupted(list):
-        def __setitem__(self, place: int, word: int) -> None:
+        def __setitem__(self, place: Any, word: Any) -> None:
             super().__setitem__(place, word)
             if place == 5:  # the address
                 raise TimeoutError
