@@ -205,9 +205,18 @@ def test_a_trial_that_waits_for_ever_is_ended(monkeypatch):
     """As one does where another thread of the judge held a lock. It leaves no process, and no open file."""
     monkeypatch.setattr(machine_code, "PROBE_WAIT", 0.05)
     fork, children = os.fork, list[int]()
-    monkeypatch.setattr(os, "fork", lambda: children.append(fork()) or children[-1])
+
+    def noted() -> int:
+        children.append(fork())
+        return children[-1]
+
+    def waits() -> bool:
+        time.sleep(60)
+        return True
+
+    monkeypatch.setattr(os, "fork", noted)
     files, started = os.listdir("/proc/self/fd"), time.perf_counter()
-    assert not machine_code._probe(lambda: time.sleep(60) is None) and time.perf_counter() - started < 10
+    assert not machine_code._probe(waits) and time.perf_counter() - started < 10
     with pytest.raises(ChildProcessError):
         os.waitpid(children[0], os.WNOHANG)
     monkeypatch.setattr(os, "fork", lambda: 1 / 0)
