@@ -15,23 +15,29 @@ import linecache
 import mmap
 import os
 import select
+import signal
 import struct
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from types import CodeType, FunctionType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
-
-from connectx.jit import plain
 
 EMBEDDED = "machine_code.bin"  # a submission's data beside this module
 # What the code for a processor needs, the best first; as numpy names it, which asks the processor itself.
 TARGETS = {"x86-64-v4": ("AVX512_SKX",), "x86-64-v3": ("AVX2", "FMA3"), "x86-64-v2": ("SSE42", "POPCNT")}
 DONE, RETURNED_NONE = 0, -2  # a kernel's status; any other is an exception
-PROBE_SECONDS = 2  # for the process that tries embedded code; it takes some 10 ms
+PROBE_SECONDS, PROBE_WAIT = 2, 8.0  # of a processor, by the clock: for trying embedded code, which takes some 10 ms
+
+
+def tell(line: str) -> None:
+    """Prints to stderr, which a judge may have closed."""
+    with suppress(OSError, ValueError):
+        print(line, file=sys.stderr)
 
 
 class Wanted(NamedTuple):
@@ -45,19 +51,37 @@ class Wanted(NamedTuple):
     @property
     def key(self) -> str:
         """What tells it from any other code: the text of all that is compiled, its constants, the arguments' types."""
-        parts = [*_compiled_from(self.function, set()), *map(kind_of, self.examples)]
+        parts = [*_compiled_from(self.function, {}), *map(kind_of, self.examples)]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
 
+    @property
+    def bytecode(self) -> str:
+        """All that is compiled, as it was loaded: the text, in the key, may be that of a file changed since then."""
+        functions: dict[int, Callable] = {}
+        for _ in _compiled_from(self.function, functions):
+            pass
+        return "".join(text for function in functions.values() for text in _loaded(function.__code__))
 
-def _compiled_from(function: Callable, seen: set[int]) -> Iterator[str]:
+
+def _loaded(code: CodeType) -> Iterator[str]:
+    """The bytecode of a function and of those inside it, with their names and constants."""
+    inner = [constant for constant in code.co_consts if isinstance(constant, CodeType)]
+    yield repr((code.co_code, code.co_names, [constant for constant in code.co_consts if constant not in inner]))
+    for each in inner:
+        yield from _loaded(each)
+
+
+def _compiled_from(function: Callable, seen: dict[int, Callable]) -> Iterator[str]:
     """The text of a function, and its globals and closure: values, and functions in the same way."""
-    seen.add(id(function))
-    code = function.__code__
-    yield "".join(inspect.getblock(linecache.getlines(code.co_filename)[code.co_firstlineno - 1 :]))
+    seen[id(function)], code = function, function.__code__
+    lines = inspect.getblock(linecache.getlines(code.co_filename)[code.co_firstlineno - 1 :])
+    if not lines:
+        raise ValueError(f"the text of {function.__qualname__} is not known")
+    yield "".join(lines)
     closure = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
     for name in sorted({*_names(code), *closure}):
         value = closure[name].cell_contents if name in closure else function.__globals__.get(name)
-        value = plain(value)
+        value = getattr(value, "py_func", value)
         if isinstance(value, FunctionType):
             yield from _compiled_from(value, seen) if id(value) not in seen else ()
         elif isinstance(value, np.ndarray):
@@ -127,8 +151,10 @@ class Call:
         return self._words[0] & 0xFF != 0
 
     def _put(self, index: int, arg: Any) -> None:
-        if type(arg) is not int and (kind := kind_of(arg)) != self._kinds[index]:
+        kind = "int" if type(arg) is int else kind_of(arg)
+        if kind != self._kinds[index]:
             raise TypeError(f"argument {index} of a kernel should be {self._kinds[index]}, not {kind}")
+        self._args[index] = self  # none, if the guard interrupts what follows
         for place, word in enumerate(words_of(arg), self._places[index]):
             self._words[place] = word
         self._args[index] = arg  # so that it lives as long as its address is in the buffer
@@ -155,8 +181,7 @@ def processor() -> str | None:
     """The best of ``TARGETS`` that can run here; None if none can, or no file in memory can be run (but on Linux)."""
     if not hasattr(os, "memfd_create"):
         return None
-    from numpy._core._multiarray_umath import __cpu_features__ as features
-
+    features = (getattr(np, "_core", None) or np.core)._multiarray_umath.__cpu_features__  # numpy 2, or 1
     return next((target for target, needs in TARGETS.items() if all(map(features.get, needs))), None)
 
 
@@ -186,13 +211,14 @@ _codes: dict[str, Code | None] = {}  # by key, of this process
 
 def code_for(wanted: Wanted) -> Code | None:
     """The machine code of a kernel that can be used here, if there is any."""
-    key = wanted.key
-    if key not in _codes:
-        try:
+    key = ""
+    try:
+        key = wanted.key
+        if key not in _codes:
             _codes[key] = (_embedded(wanted, key) or _kept(wanted)) if processor() else None
-        except Exception as fault:  # whatever it is, the kernel can still be compiled
-            print(f"connectx: machine code is not usable, numba compiles instead: {fault!r:.200}", file=sys.stderr)
-            _codes[key] = None
+    except Exception as fault:  # whatever it is, the kernel can still be compiled
+        tell(f"connectx: machine code is not usable, numba compiles instead: {fault!r:.200}")
+        _codes[key] = None
     return _codes[key]
 
 
@@ -223,22 +249,35 @@ def _embedded(wanted: Wanted, key: str) -> Code | None:
 
 def _probe(works: Callable[[], bool]) -> bool:
     """Whether ``works`` returns True in a forked process, which may crash or never end."""
+    told, tell = os.pipe()
+    with os.fdopen(told, "rb") as answers:
+        try:
+            child = os.fork()
+            if not child:
+                _answer(works, tell)
+        finally:
+            os.close(tell)
+        poll = select.poll()  # select takes no file above 1023
+        poll.register(answers)
+        has_answered = bool(poll.poll(1000 * PROBE_WAIT))
+        works_here = has_answered and answers.read(1) == b"1"
+    with suppress(OSError):  # the judge may collect ended processes itself
+        if not has_answered:  # it waits for what only another thread would do
+            os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+    return works_here
+
+
+def _answer(works: Callable[[], bool], tell: int) -> NoReturn:
+    """In the forked process: writes whether ``works`` returns True, and ends."""
     import resource  # only where there is fork
 
-    told, tell = os.pipe()
-    child = os.fork()
-    if not child:
-        try:
-            resource.setrlimit(resource.RLIMIT_CPU, (PROBE_SECONDS, PROBE_SECONDS))
-            os.write(tell, b"1" if works() else b"0")
-        finally:
-            os._exit(0)
-    os.close(tell)
-    with os.fdopen(told, "rb") as answers:
-        answered = bool(select.select([answers], [], [], 4 * PROBE_SECONDS)[0])
-        works_here = answered and answers.read(1) == b"1"
-    os.waitpid(child, 0 if answered else os.WNOHANG)
-    return works_here
+    try:
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # of a crash, no file stays
+        resource.setrlimit(resource.RLIMIT_CPU, (PROBE_SECONDS, PROBE_SECONDS))
+        os.write(tell, b"1" if works() else b"0")
+    finally:
+        os._exit(0)
 
 
 def _kept(wanted: Wanted) -> Code | None:

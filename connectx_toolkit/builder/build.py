@@ -109,7 +109,7 @@ def submission_text(
     for path, content in sorted(contents.items()):
         digest, is_reduced, text = packed(reduced.get(path, content), path in reduced)
         wrapped = "\n".join(text[start : start + LINE] for start in range(0, len(text), LINE))
-        parts.append(f"DATA[{path!r}] = ({digest!r}, {is_reduced}, '''\n{wrapped}\n''')\n")
+        parts.append(f"DATA[{path!r}] = ({digest!r}, {is_reduced}, r'''\n{wrapped}\n''')\n")
     for name, source in (("IMPORTER", IMPORTER), ("GUARD", GUARD)):
         parts.append(f"\n{name} = {quoted(source.read_text(encoding='utf-8'))}\n")
     return "".join([*parts, _TAIL.format(entry=inlined.entry)])

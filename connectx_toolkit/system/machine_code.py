@@ -196,7 +196,8 @@ def kept(wanted: Wanted) -> bytes | None:
 
     None where numba does not work, or makes code that needs it.
     """
-    path = user_cache_path("connectx-toolkit") / f"{wanted.key}-{_here()}.code"
+    loaded = hashlib.sha256(wanted.bytecode.encode()).hexdigest()[:16]
+    path = user_cache_path("connectx-toolkit") / f"{wanted.key}-{loaded}-{_here()}.code"
     with suppress(OSError, ValueError, KeyError):
         return unpacked(path.read_bytes())["code"]
     if not jit.compiles():

@@ -8,7 +8,9 @@ import random
 import struct
 import subprocess
 import sys
+import time
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,6 +22,7 @@ from connectx.machine_code import Call, Code, Wanted, code_for, packed, processo
 from connectx.position import STANDARD, Position, geometry_of
 from connectx.search import Searcher
 from connectx.solver import Solver
+from connectx_toolkit.system import machine_code as kept_code
 from connectx_toolkit.system.files import ROOT
 from connectx_toolkit.system.machine_code import linked
 from tests.conftest import needs
@@ -129,9 +132,51 @@ def test_parts_are_whole_or_refused():
 
 def test_arguments_of_another_type_are_refused():
     call = Call(lambda numbers: True, Code(0, None), [NUMBERS])
-    for wrong in (np.zeros(1, np.int32), np.zeros((1, 1), np.int64), np.zeros(4, np.int64)[::2], (1,), None):
+    for wrong in (np.zeros(1, np.int32), np.zeros((1, 1), np.int64), np.zeros(4, np.int64)[::2], (1,), 5, None):
         with pytest.raises(TypeError, match="argument 0 of a kernel"):
             call._put(0, wrong) if wrong is not None else call(None)
+
+
+def test_an_interrupted_call_leaves_no_old_address(monkeypatch):
+    """The guard may raise an exception anywhere: what it has interrupted is not taken for the argument before."""
+
+    class Interrupted(list):
+        def __setitem__(self, place: Any, word: Any) -> None:
+            super().__setitem__(place, word)
+            if place == 5:  # the address
+                raise TimeoutError
+
+    call, first = Call(lambda numbers: True, Code(0, None), [NUMBERS]), np.zeros(1, np.int64)
+    call._put(0, first)
+    words, call._words = call._words, Interrupted(call._words)  # type: ignore[assignment]
+    with pytest.raises(TimeoutError):
+        call._put(0, np.zeros(1, np.int64))
+    call._words = words
+    assert call._args[0] is not first
+
+
+def test_a_kernel_whose_text_is_not_known_has_no_code(capsys):
+    scope: dict = {}
+    exec("def kernel(numbers):\n    return True", scope)
+    scope["kernel"].__module__ = "unknown"
+    assert code_for(Wanted(scope["kernel"], (NUMBERS,), no_probe, False)) is None
+    assert "the text of kernel is not known" in capsys.readouterr().err
+
+
+@COMPILES
+def test_code_of_a_file_that_has_changed_since_it_was_loaded_is_another(tmp_path, monkeypatch):
+    """What is kept for the text of now was made from it, and not from what an older process has loaded."""
+    monkeypatch.setattr(kept_code, "user_cache_path", lambda name: tmp_path)
+    monkeypatch.setattr(kept_code, "made", lambda wanted, targets: {"here": wanted.function(0)})
+    text = "def kernel(numbers):\n    return b'{}'\n"
+    monkeypatch.setitem(linecache.cache, "kernel.py", (0, None, text.format("new").splitlines(keepends=True), ""))
+
+    def wanted(version: str) -> Wanted:
+        scope: dict = {}
+        exec(compile(text.format(version), "kernel.py", "exec"), scope)
+        return Wanted(scope["kernel"], (NUMBERS,), no_probe, False)
+
+    assert [kept_code.kept(wanted(version)) for version in ("old", "new", "old")] == [b"old", b"new", b"old"]
 
 
 X86 = needs("x86-64", processor() is not None)
@@ -153,6 +198,31 @@ def test_embedded_code_that_does_not_work_is_not_used(end, monkeypatch, capsys):
     assert code_for(wanted) is None
     faulthandler.enable(2)
     assert capsys.readouterr().err.startswith("connectx: machine code is not usable, numba compiles instead")
+
+
+@X86
+def test_a_trial_that_waits_for_ever_is_ended(monkeypatch):
+    """As one does where another thread of the judge held a lock. It leaves no process, and no open file."""
+    monkeypatch.setattr(machine_code, "PROBE_WAIT", 0.05)
+    fork, children = os.fork, list[int]()
+
+    def noted() -> int:
+        children.append(fork())
+        return children[-1]
+
+    def waits() -> bool:
+        time.sleep(60)
+        return True
+
+    monkeypatch.setattr(os, "fork", noted)
+    files, started = os.listdir("/proc/self/fd"), time.perf_counter()
+    assert not machine_code._probe(waits) and time.perf_counter() - started < 10
+    with pytest.raises(ChildProcessError):
+        os.waitpid(children[0], os.WNOHANG)
+    monkeypatch.setattr(os, "fork", lambda: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        machine_code._probe(lambda: True)
+    assert os.listdir("/proc/self/fd") == files
 
 
 @X86
