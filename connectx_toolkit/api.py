@@ -127,6 +127,7 @@ def match(
     seed: int = 1,
     games: str | PathLike = GAMES,
     scheduler: str | None = None,
+    isolate: bool = True,
 ) -> "Match":
     """Plays pairs of games from balanced openings, each from both seats, and says who is stronger.
 
@@ -153,6 +154,7 @@ def match(
         seed: of the openings and the agents; another seed plays new games.
         games: the file that keeps them.
         scheduler: address of a dask cluster to play on, where functions cannot play.
+        isolate: as for ``get_win_percentages``.
 
     Raises:
         ValueError: an unknown agent or one that cannot be loaded, a bad configuration or file, or too many workers.
@@ -164,7 +166,7 @@ def match(
     with _errors_as_typed():
         test, (first, second) = sprt_of(sprt), told_apart((resolve(agent1), resolve(agent2)))
         pairs = pairs or (SPRT_PAIRS if test else PAIRS)
-        setup = Setup(Rules(config or {}, overage))
+        setup = Setup(Rules(config or {}, overage), isolate=isolate)
         plan = Plan(setup, pairs, Path(games), seed, _path(openings), workers, scheduler, test)
         (played,) = play_matches([(first, second)], plan)
         return played
@@ -183,6 +185,7 @@ def tournament(
     seed: int = 1,
     games: str | PathLike = GAMES,
     scheduler: str | None = None,
+    isolate: bool = True,
 ) -> "Tournament":
     """Plays every two agents against each other and rates all of them. Games are stored as those of ``match``.
 
@@ -199,7 +202,7 @@ def tournament(
         gauntlet: let only the first agent play, against each of the others.
         anchor: the agent whose rating is fixed at 0; None: the last one.
         ladder: also write the ladder to this path with the endings .md, .svg and .json.
-        workers, config, overage, openings, seed, games, scheduler: as for ``match``.
+        workers, config, overage, openings, seed, games, scheduler, isolate: as for ``match``.
 
     Raises:
         ValueError: as ``match``; an agent is given twice, there are fewer than two, or the anchor is none of them.
@@ -213,7 +216,8 @@ def tournament(
         specs = participants(agents)
         name = specs[-1].label if anchor is None else _label(anchor, specs)
         check_folder(stem := _path(ladder))
-        plan = Plan(Setup(Rules(config or {}, overage)), pairs, Path(games), seed, _path(openings), workers, scheduler)
+        setup = Setup(Rules(config or {}, overage), isolate=isolate)
+        plan = Plan(setup, pairs, Path(games), seed, _path(openings), workers, scheduler)
         played = play_tournament(play_matches(pairings(specs, gauntlet), plan), name)
         if stem is not None and not played.is_interrupted:
             write_ladder(stem, played.standings(), name)

@@ -5,6 +5,7 @@ import importlib
 import importlib.util
 import json
 import re
+import runpy
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
@@ -183,7 +184,8 @@ def test_cells_to_copy_run(source, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for pattern, replacement in LESS_PLAY:
         source = re.sub(pattern, replacement, source)
-    exec(compile(source, "cell", "exec"), {"__name__": "__main__"})
+    Path("cell.py").write_text(source)
+    runpy.run_path("cell.py", run_name="__main__")
 
 
 AGENTS = [

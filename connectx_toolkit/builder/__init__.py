@@ -1,0 +1,1 @@
+"""From an agent to the one file that Kaggle accepts."""

@@ -1,0 +1,1 @@
+"""Will Kaggle accept a file, and why not."""

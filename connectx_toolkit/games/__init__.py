@@ -1,0 +1,1 @@
+"""A game, wherever it was played: its record, the file of games, replays, analysis."""

@@ -1,0 +1,1 @@
+"""Agents of models that others have trained."""
