@@ -13,7 +13,7 @@ from connectx_toolkit.board.thinking import Analyst
 from connectx_toolkit.games.game import Game
 from connectx_toolkit.kaggle.rules import OVERAGE, Rules
 from connectx_toolkit.page import script, style
-from connectx_toolkit.players.spec import resolve
+from connectx_toolkit.players.spec import resolve, told_apart
 
 __all__ = ["Board"]
 
@@ -64,7 +64,8 @@ class Board(anywidget.AnyWidget):
         if len(agents) > 2:
             raise ValueError(f"a board has two sides, not {len(agents)}")
         rules = Rules(config or {}, overage)
-        specs = [None if agent is None else resolve(agent) for agent in agents]
+        named = iter(told_apart(resolve(agent) for agent in agents if agent is not None))
+        specs = [None if agent is None else next(named) for agent in agents]
         seats = [None, *specs] if len(specs) == 1 else [*specs, None, None]
         known = check_games(Path(games)) if games else None
         opening = Opening(rules, (seats[0], seats[1]), _record(game, rules), known)

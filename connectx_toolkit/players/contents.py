@@ -4,12 +4,16 @@ Two functions with the same code and other weights are two agents, and so is one
 count as they are now: arrays and tensors by their numbers, instances by their attributes, functions by their code.
 """
 
+import array
 import functools
 import io
 import logging
+import mmap
 import random
 import sys
 import types
+import weakref
+from _ctypes import CFuncPtr  # compiled code, whose source is elsewhere
 from collections import deque
 from collections.abc import Callable, Iterable
 from hashlib import sha256
@@ -22,11 +26,12 @@ PLAIN = (  # whose repr tells all
 )  # fmt: skip
 BY_NAME = (  # what has no content that a move depends on, or none of its own: seeds are set before every game
     types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType, types.GetSetDescriptorType,
-    types.MemberDescriptorType, io.IOBase, logging.Logger, logging.Handler, random.Random,
+    types.MemberDescriptorType, io.IOBase, logging.Logger, logging.Handler, random.Random, weakref.ref, CFuncPtr,
 )  # fmt: skip
-LOCKS = ("_thread", "threading", "weakref")  # nor has what these define
+LOCKS = ("_thread", "threading")  # nor has what these define
 UNSEEN = (  # attributes of a class
     "__dict__", "__weakref__", "__doc__", "__module__", "__annotations__", "__firstlineno__", "__static_attributes__",
+    "__slotnames__",  # by which copyreg remembers
 )  # fmt: skip
 MOST_VALUES = 1_000_000
 Sources = Callable[[str | None], Iterable[Path] | None]
@@ -71,7 +76,7 @@ class _Contents:
         kind = type(value)
         self._write(kind.__module__, kind.__qualname__)
         if isinstance(value, PLAIN):
-            self._write(repr(value))
+            self._write(value if isinstance(value, bytes) else repr(value))
         elif (number := self.numbers.get(id(value))) is not None:
             self._write("again", number)
         else:
@@ -102,6 +107,10 @@ class _Contents:
                 self._add_all(_held(value))
             case functools.partial():
                 self._add_all((value.func, value.args, value.keywords))
+            case types.MappingProxyType():
+                self.add(dict(value))
+            case mmap.mmap() | memoryview() | array.array():
+                self._write(bytes(value))
             case property():
                 self._add_all((value.fget, value.fset))
             case set() | frozenset():  # in an order that does not depend on the hashes of strings
@@ -150,8 +159,6 @@ def _state_of(value: Any) -> list[Any]:
     for name in ("py_func", "__wrapped__", "__func__"):  # of numba's, of functools' caches, of static methods
         if (wrapped := getattr(value, name, None)) is not None:
             return [wrapped]
-    if hasattr(value, "__dict__") and type(value).__reduce_ex__ is object.__reduce_ex__:
-        return [type(value), vars(value)]
     try:
         found = value.__reduce_ex__(4)
     except Exception:  # their code may raise anything

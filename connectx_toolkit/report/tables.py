@@ -270,12 +270,18 @@ LONG_BEFORE = 8  # plies: one position of fewer stones can take the solver longe
 
 
 class Judged(NamedTuple):
-    """A game with its judged moves."""
+    """A game with its judged moves.
+
+    Attributes:
+        moves: those that could be solved in time, and of a game alone what short searches prove.
+        from_ply: the first ply that was judged.
+        is_alone: then every move is shown, else where the game turned.
+    """
 
     game: Game
-    moves: list[JudgedMove]  # those that could be solved in time, and of a game alone what short searches prove
-    from_ply: int  # the first ply that was judged
-    is_alone: bool  # then every move is shown, else where the game turned
+    moves: list[JudgedMove]
+    from_ply: int
+    is_alone: bool
 
     @property
     def mistakes(self) -> list[JudgedMove]:
@@ -291,7 +297,11 @@ class Judged(NamedTuple):
 
 
 class Analysis(Shown):
-    """Judged games, in the order in which they were given: where each turned, and how good the moves were."""
+    """Judged games: where each turned, and how good the moves were.
+
+    Attributes:
+        games: in the order in which they were given.
+    """
 
     def __init__(self, games: list[Judged]):
         self.games = games

@@ -1,5 +1,6 @@
 """What a live function is made of: its code, and every value that it reaches, as it is now."""
 
+import array
 import collections
 import enum
 import functools
@@ -7,9 +8,11 @@ import random
 import subprocess
 import sys
 import threading
+import types
 from collections.abc import Callable
 
 import numpy as np
+import pandas
 import pytest
 import torch
 
@@ -26,6 +29,16 @@ class Net:
 
     def best(self, obs):
         return int(self.weights.sum())
+
+
+class Slots:
+    __slots__ = ("moves",)
+
+    def __init__(self):
+        self.moves = 2
+
+
+MOVES = {"": 3}
 
 
 def of(agent: Callable) -> str:
@@ -54,6 +67,10 @@ VALUES = {
     "instance": Held(Net(np.ones(2)), lambda net: net.weights.fill(2)),
     "torch module": Held(torch.nn.Linear(2, 2, bias=False), _fill),
     "bfloat16 tensor": Held(torch.zeros(2, dtype=torch.bfloat16), lambda t: t.fill_(1)),
+    "DataFrame": Held(pandas.DataFrame({"moves": [1, 2]}), lambda frame: frame.__setitem__("moves", [1, 3])),
+    "slots": Held(Slots(), lambda slots: setattr(slots, "moves", 3)),
+    "array of bytes": Held(array.array("b", [1, 2]), lambda a: a.append(3)),
+    "proxy": Held(types.MappingProxyType(MOVES), lambda _: MOVES.update(more=1)),
     "generator of numpy": Held(np.random.default_rng(1), lambda rng: rng.random()),
     "partial": Held(functools.partial(max, [1]), lambda p: p.args[0].append(2)),
     "cached function": Held(functools.lru_cache(lambda x: x), lambda f: f.__wrapped__.__dict__.update(more=1)),
