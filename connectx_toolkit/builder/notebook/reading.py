@@ -53,6 +53,12 @@ def names_in(code: CodeType) -> Names:
     return Names(frozenset(reads), frozenset(stores), frozenset(attributes), lines)
 
 
+def rebound_by(code: CodeType) -> set[str]:
+    """The variables of functions around it that a function binds anew."""
+    steps = [step for each in within(code) for step in dis.get_instructions(each)]
+    return {step.argval for step in steps if step.opname == "STORE_DEREF"} & set(code.co_freevars)
+
+
 def is_opaque(node: ast.AST) -> bool:
     """Whether code may read any attribute, by a name that is made as it runs."""
     named = {id(each.func) for each in ast.walk(node) if isinstance(each, ast.Call) and _names_attribute(each)}

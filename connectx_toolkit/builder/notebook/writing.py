@@ -75,6 +75,7 @@ class Writer:
         self.carried = Values(self.name_of, self._keeps, self.attributes.add, self.note)
         self._queue: list[tuple[str, dict[str, Any], str]] = []
         self.ready: set[str] = set()  # names whose own names are written before what comes next
+        self.unfinished: set[int] = set()  # ids of functions that are being written, with what they hold
         self._aliases: dict[str, str] = {}
         self._imports = imports_in(self.cells)
 
@@ -240,6 +241,9 @@ class Writer:
         """The name in the file of a function, class or module that a value holds."""
         if is_builtin(value) and value.__name__ not in self.main:
             return value.__name__
+        if id(value) in self.unfinished:
+            name = self.names_by_id[id(value)]
+            raise self.refuse(name, f"{name} holds something that holds {name}: define it at the top of a cell")
         if id(value) in self.names_by_id:
             name = self.names_by_id[id(value)]
             self._hoist(name)
