@@ -9,7 +9,7 @@ import ast
 import builtins
 import symtable
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -130,7 +130,7 @@ def reads_of(node: ast.stmt, has_lazy: bool = False) -> Reads:
         names = {each.id for each in ast.walk(node) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
         return Reads(frozenset(names), frozenset(), frozenset(), frozenset(), frozenset())
     found: dict[str, set[str]] = defaultdict(set)
-    found["binds"] |= {"*"} if isinstance(node, ast.ImportFrom) and node.names[0].name == "*" else set()
+    found["binds"] |= {"*"} if _binds_anything(node) else set()
     pending = [(top, False)]
     while pending:
         table, is_late = pending.pop()
@@ -140,6 +140,21 @@ def reads_of(node: ast.stmt, has_lazy: bool = False) -> Reads:
             is_call = child.get_type() == "function" and child.get_name() not in COMPREHENSIONS
             pending.append((child, is_late or is_call))
     return Reads(*(frozenset(found[name]) for name in Reads._fields))
+
+
+def _binds_anything(node: ast.stmt) -> bool:
+    """Whether a statement is a star import, or binds names by exec or globals()."""
+    if isinstance(node, ast.ImportFrom):
+        return node.names[0].name == "*"
+    return any(
+        (isinstance(each, ast.Call) and root(each.func) == "exec")
+        or (
+            isinstance(each, ast.Subscript | ast.Attribute)
+            and ast.unparse(each).startswith("globals()")
+            and (isinstance(each, ast.Attribute) or isinstance(each.ctx, ast.Store))
+        )
+        for each in outside_functions(node)
+    )
 
 
 def _file(symbol: symtable.Symbol, table: symtable.SymbolTable, is_late: bool, found: dict[str, set[str]]) -> None:
@@ -197,12 +212,14 @@ class Names:
     imported: name -> "numpy.random".
     functions, classes: the last of each name.
     values: all other names.
+    modules: own modules -> what their names stand for.
     """
 
     imported: dict[str, str] = field(default_factory=dict)
     functions: dict[str, ast.FunctionDef] = field(default_factory=dict)
     classes: dict[str, ast.ClassDef] = field(default_factory=dict)
     values: set[str] = field(default_factory=set)
+    modules: Mapping[str, "Names"] = field(default_factory=dict)
 
     def qualified(self, node: ast.AST) -> str:
         """The dotted name of an expression, by imports: "numpy.random.rand"."""
@@ -213,6 +230,11 @@ class Names:
         """Those of that name in classes of the page."""
         bodies = (each for kind in self.classes.values() for each in kind.body)
         return [each for each in bodies if isinstance(each, ast.FunctionDef) and each.name == name]
+
+    def of_one_module(self, name: str) -> set[str]:
+        """All names that are imported from the module that a name is, or comes from."""
+        top = self.imported[name].split(".")[0]
+        return {other for other, source in self.imported.items() if source.split(".")[0] == top}
 
 
 def names_of(nodes: Sequence[ast.stmt]) -> Names:
@@ -244,6 +266,9 @@ def changed_by(statement: ast.AST, names: Names, but: Collection[str] = ()) -> s
         but: functions whose calls change nothing that matters: they change the same in a game.
     """
     found, calls, alone = set[str](), list[ast.Call](), set[int]()
+    for decorator in getattr(statement, "decorator_list", ()):
+        calls.append(ast.Call(decorator, [], []))  # what it does with the function itself
+        calls += [node for node in ast.walk(decorator) if isinstance(node, ast.Call)]
     for node in outside_functions(statement):
         if isinstance(node, ast.Subscript | ast.Attribute) and isinstance(node.ctx, ast.Store | ast.Del):
             found.add(root(node))
@@ -253,22 +278,57 @@ def changed_by(statement: ast.AST, names: Names, but: Collection[str] = ()) -> s
             calls.append(node)
     for call in calls:
         found |= _changed_by_call(call, names, but, id(call) in alone)
-    return found - {""} - names.imported.keys()
+    for name in found & names.imported.keys():
+        found |= names.of_one_module(name)
+    return found - {""}
 
 
 def _changed_by_call(call: ast.Call, names: Names, but: Collection[str], is_alone: bool) -> set[str]:
     name = call.func.attr if isinstance(call.func, ast.Attribute) else root(call.func)
+    given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    found = set[str]().union(*(_changed_by_given(each, names, but) for each in given))
     if name in CHANGERS and call.args:
-        return {root(call.args[0])}
+        return found | {root(call.args[0])} - names.imported.keys()
+    if (function := _of_own_module(call, names)) and _changed_by_function(call, *function, but):
+        return found | {root(call.func)}
+    if (name in TRAINERS or trains_by_name(name)) and name not in names.functions and not names.methods(name):
+        found |= {root(each) for each in given} - names.imported.keys()
+    return found | _changed_by_callee(call, name, names, but, is_alone)
+
+
+def _changed_by_callee(call: ast.Call, name: str, names: Names, but: Collection[str], is_alone: bool) -> set[str]:
+    """The names whose values a call changes by what it calls: a method, or a function of the page."""
     if isinstance(call.func, ast.Attribute) and root(call.func) not in names.imported:
         if is_alone or name in TAKERS | TRAINERS or any(_changes_self(each) for each in names.methods(name)):
             made = call.func.value if isinstance(call.func.value, ast.Call) else None  # Trainer(model).train()
             return {root(call.func), *(root(each) for each in (made.args if made else ()))}
     elif isinstance(call.func, ast.Name) and name in names.functions and name not in but:
         return _changed_by_function(call, names.functions[name], names, {*but, name})
-    elif trains_by_name(name) and name not in names.functions:
-        return {root(each) for each in (*call.args, *(keyword.value for keyword in call.keywords))}
     return set()
+
+
+def _changed_by_given(value: ast.expr, names: Names, but: Collection[str]) -> set[str]:
+    """The names whose values change if a call runs what it is given: a function, a method, what can be called."""
+    found = set[str]()
+    for each in ast.walk(value):
+        if isinstance(each, ast.Name) and each.id in names.functions and each.id not in but:
+            found |= _changed_by_function(ast.Call(each, [], []), names.functions[each.id], names, {*but, each.id})
+        elif isinstance(each, ast.Attribute) and any(map(_changes_self, names.methods(each.attr))):
+            found.add(root(each))
+        elif (
+            isinstance(each, ast.Name)
+            and each.id in names.values
+            and any(map(_changes_self, names.methods("__call__")))
+        ):
+            found.add(each.id)
+    return found
+
+
+def _of_own_module(call: ast.Call, names: Names) -> tuple[ast.FunctionDef, Names] | None:
+    """The function of a module beside the notebook that a call is of, with what names stand for there."""
+    module, _, name = names.qualified(call.func).rpartition(".")
+    own = names.modules.get(module)
+    return (own.functions[name], own) if own and name in own.functions and root(call.func) in names.imported else None
 
 
 def trains_by_name(name: str) -> bool:
@@ -300,7 +360,8 @@ def _local_names(function: ast.FunctionDef) -> set[str]:
     shared = {name for node in ast.walk(function) if isinstance(node, ast.Global) for name in node.names}
     stored = (node for node in ast.walk(function) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
     arguments = (node.arg for node in ast.walk(function) if isinstance(node, ast.arg))
-    return {*arguments, *(node.id for node in stored)} - shared
+    inner = {node.name for node in ast.walk(function) if isinstance(node, FUNCTIONS | ast.ClassDef)}
+    return {*arguments, *(node.id for node in stored), *inner - {function.name}} - shared
 
 
 def shared_names(nodes: Sequence[ast.stmt], names: Names) -> dict[str, set[str]]:
@@ -370,10 +431,23 @@ class Slice(NamedTuple):
 class Program:
     """Statements in the order in which they run."""
 
-    def __init__(self, statements: Sequence[Statement], but: Collection[str] = ()):
+    def __init__(
+        self,
+        statements: Sequence[Statement],
+        but: Collection[str] = (),
+        modules: Callable[[str], ast.Module | None] = lambda name: None,
+    ):
+        """
+        Args:
+            but: functions whose calls change only what they change in a game, too.
+            modules: finds the source of an own module.
+        """
         self.statements = statements
         nodes = [each.node for each in statements]
         self.names = names_of(nodes)
+        wanted = {top for name in self.names.imported.values() for top in (name, name.rpartition(".")[0]) if top}
+        found = {name: tree for name in wanted if (tree := modules(name)) is not None}
+        self.names.modules = {name: names_of(tree.body) for name, tree in found.items()}
         shared, environments = shared_names(nodes, self.names), environments_in(nodes, self.names)
         for number, each in enumerate(statements):
             each.number = number
@@ -384,12 +458,13 @@ class Program:
         """The statements before a point that give a name the value that it has there."""
         found, is_imported = list[Statement](), False
         for each in reversed(self.statements[:point]):
-            if is_imported:  # import a.b stays although import a comes later
-                found += [each] * (isinstance(each.node, ast.Import) and name in each.reads.binds)
+            if is_imported:  # the module is the same as before: what changed it stays, and import a.b before import a
+                is_import = isinstance(each.node, ast.Import) and name in each.reads.binds
+                found += [each] * (is_import or name in each.changes)
             elif name in each.reads.binds or name in each.changes or "*" in each.reads.binds:
                 found.append(each)
                 if name in each.ends:
-                    is_imported = isinstance(each.node, ast.Import)
+                    is_imported = isinstance(each.node, IMPORTS)
                     if not is_imported:
                         break
         return found
@@ -411,8 +486,8 @@ class Program:
             for each in found:
                 pending += self._wants(each, wanted, late, needs)
         bound = set[str]().union(*(self.statements[number].reads.called for number in needs))
-        absent = [each for each in missing.values() if each[0] not in bound]
-        return Slice(dict(sorted(needs.items())), [e for e in absent if e[0] not in e[1].reads.perhaps])
+        absent = [each for each in missing.values() if each[0] not in bound and not _binds_itself(*each[:2])]
+        return Slice(dict(sorted(needs.items())), absent)
 
     def _wants(self, each: Statement, name: str, late: frozenset[int], needs: dict[int, Need]) -> list:
         """Notes that a statement is needed; what it reads in turn, as of which point."""
@@ -427,6 +502,12 @@ class Program:
         known = frozenset(need.late)
         wants = [(read, each.number, known | {each.number}, each) for read in each.reads.now | (each.changes & {name})]
         return wants + [(read, point, known, each) for point in more for read in each.reads.later]
+
+
+def _binds_itself(name: str, reader: Statement) -> bool:
+    """Whether a statement may bind a name before it reads it, as does ``with open(...) as file: file.read()``."""
+    is_simple = isinstance(reader.node, ast.Assign | ast.AnnAssign | ast.AugAssign)
+    return name in reader.reads.perhaps or (name in reader.reads.binds and not is_simple)
 
 
 def is_future(each: Statement) -> bool:
