@@ -9,16 +9,10 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
 from connectx_toolkit.builder.notebook.cells import Cell, cells_of
+from connectx_toolkit.builder.notebook.changes import changed_by, names_of
 from connectx_toolkit.builder.notebook.chosen import File, choose
 from connectx_toolkit.builder.notebook.old_numpy import modernised
-from connectx_toolkit.builder.notebook.slicer import (
-    Program,
-    Slice,
-    Statement,
-    changed_by,
-    names_of,
-    statements_of,
-)
+from connectx_toolkit.builder.notebook.slicer import Program, Slice, Statement, statements_of
 from connectx_toolkit.builder.notebook.values import Judge
 from connectx_toolkit.builder.notebook.written import Written
 from connectx_toolkit.builder.source.module import Project, read_source, star_names

@@ -8,19 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 from connectx_toolkit.builder.notebook.cells import SHELL
-from connectx_toolkit.builder.notebook.slicer import (
-    BUILTINS,
-    TRAINERS,
-    Program,
-    Slice,
-    Statement,
-    changed_by,
-    environments_in,
-    outside_functions,
-    root,
-    run_at_once,
-    trains_by_name,
-)
+from connectx_toolkit.builder.notebook.changes import TRAINERS, changed_by, environments_in, trains_by_name
+from connectx_toolkit.builder.notebook.reads import BUILTINS, outside_functions, root, run_at_once
+from connectx_toolkit.builder.notebook.slicer import Program, Slice, Statement
 
 SOURCES_OF_DRAWS = ("random", "numpy.random", "torch.random", "secrets")
 SEEDED = {"Random", "default_rng", "RandomState", "Generator", "SeedSequence", "PCG64", "manual_seed", "seed"}

@@ -117,7 +117,8 @@ def test_evaluate_plays_a_notebooks_agent(folder, capsys):
     spec = resolve("lesson.ipynb:my_agent")
     assert spec.kind == "notebook" and spec.target == f"{path}:my_agent" and spec.label == "lesson.ipynb:my_agent"
     assert build_submission.main(["lesson.ipynb:left", "-o", "submission.py", "--positions", "5"]) == 0
-    assert moves_of(load(resolve("lesson.ipynb:left"))) == moves_of_file(Path("submission.py").read_text(), folder / "submission.py")
+    built = moves_of_file(Path("submission.py").read_text(), folder / "submission.py")
+    assert moves_of(load(resolve("lesson.ipynb:left"))) == built
     for name, words in (("lesson.ipynb", "which of its functions"), ("lesson.ipynb~5", "not files")):
         with pytest.raises(UnknownAgent, match=words):
             resolve(name)
