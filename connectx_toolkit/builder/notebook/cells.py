@@ -22,6 +22,9 @@ COMMAND = re.compile(rf"\s*(?:[%!?]|(?:{_PROGRAMS})\b(?!\s*[=(.])|.*[\w)\]]\?{{1
 GIVEN = re.compile(r"(\s*[\w, ]+=\s*)[%!]")  # names = !ls
 MARK = re.compile(r"^# In ?\[[\d ]*\]:", re.MULTILINE)  # where nbconvert begins a cell
 LINE = re.compile(r"^(?:%%?[a-z]|![\w.])", re.MULTILINE)  # a command, where a script keeps them as they are
+TIMED = re.compile(r"(\s*)%(?:time|prun|memit)\s+(?=[\w(\[])")  # of a line that runs nevertheless
+SET = re.compile(r"(\s*)%(?:set_)?env\s+(\w+)[= ]\s*(.*)")
+MAIN = re.compile(r"^if __name__ == ([\"'])__main__\1:", re.MULTILINE)  # holds in a notebook
 SHELL = "__output_of_a_command__"  # what a name gets from !ls: no file of an agent has it
 
 
@@ -188,7 +191,7 @@ def _read(page: str, name: str, first: int, source: str) -> Iterator[Cell]:
         more, _, file = options.strip().rpartition(" ")
         yield Cell(page, name, begin, body, "", 1, source, file.strip("\"'"), "-a" in more, bool(called))
     else:
-        yield Cell(page, name, begin, "", f"is %%{magic}, not Python", 1, source)
+        yield Cell(page, name, begin, "", f"is a %%{magic} cell", 1, source)
 
 
 def _cell_magic_of_script(source: str) -> tuple[int, str, str, str] | None:
@@ -207,7 +210,7 @@ def _cell_magic_of_script(source: str) -> tuple[int, str, str, str] | None:
 def python_of(source: str) -> tuple[str, str, int]:
     """(Python, what is wrong with it or "", the line of that) of a cell: what does not parse and is a command is left
     out line by line, so that a string with % in it stays."""
-    lines = _dedented(source).splitlines()
+    lines = MAIN.sub("if True:", _dedented(source)).splitlines()
     for _ in range(len(lines) + 1):
         code = "\n".join(lines) + "\n"
         fault = _fault_of(code)
@@ -228,7 +231,7 @@ def _dedented(source: str) -> str:
 def _fault_of(code: str) -> SyntaxError | None:
     try:
         with warnings.catch_warnings(action="ignore"):
-            ast.parse(code)
+            compile(code, "<cell>", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
     except SyntaxError as fault:
         return fault
     except (ValueError, RecursionError, MemoryError) as fault:
@@ -242,6 +245,11 @@ def _strip(lines: list[str], number: int) -> bool:
     indent = line[: len(line) - len(line.lstrip())]
     if given := GIVEN.match(line):
         lines[number] = f"{given[1]}{SHELL}"
+    elif timed := TIMED.match(line):
+        lines[number] = timed[1] + line[timed.end() :]
+        return True
+    elif variable := SET.match(line):
+        lines[number] = f"{variable[1]}import os; os.environ[{variable[2]!r}] = {variable[3].strip()!r}"
     elif COMMAND.match(line):
         lines[number] = f"{indent}pass"
     else:

@@ -8,19 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 from connectx_toolkit.builder.notebook.cells import SHELL
-from connectx_toolkit.builder.notebook.slicer import (
-    BUILTINS,
-    TRAINERS,
-    Program,
-    Slice,
-    Statement,
-    changed_by,
-    environments_in,
-    outside_functions,
-    root,
-    run_at_once,
-    trains_by_name,
-)
+from connectx_toolkit.builder.notebook.changes import TRAINERS, changed_by, environments_in, trains_by_name
+from connectx_toolkit.builder.notebook.reads import BUILTINS, outside_functions, root, run_at_once
+from connectx_toolkit.builder.notebook.slicer import Program, Slice, Statement
 
 SOURCES_OF_DRAWS = ("random", "numpy.random", "torch.random", "secrets")
 SEEDED = {"Random", "default_rng", "RandomState", "Generator", "SeedSequence", "PCG64", "manual_seed", "seed"}
@@ -52,7 +42,7 @@ IMPURE_BUILTINS = {"open", "input", "exec", "eval", "__import__", "compile", "gl
 class Doubt(NamedTuple):
     """Why a value is another one if its statements run again."""
 
-    kind: str  # "trained", "drawn at random", "played", "given" or "changed"
+    kind: str  # "trained", "drawn at random", "made of games", "given" or "changed"
     call: str  # "model.learn(...)"
 
 
@@ -93,8 +83,11 @@ class Judge:
             is_drawn = self._is_network(call) and not self._loads_weights(found)
             if doubt := Doubt("drawn at random", _shown(call)) if is_drawn else self._of_call(call, local):
                 return doubt
-        if any(isinstance(node, ast.Name) and node.id == SHELL for node in run_at_once(each.node)):
-            return Doubt("given", "a command")
+        for node in run_at_once(each.node):
+            if isinstance(node, ast.Name) and node.id in (SHELL, "exec", "globals"):
+                return Doubt("given", "a command" if node.id == SHELL else f"{node.id}()")
+            if isinstance(node, ast.Await):
+                return Doubt("given", ast.unparse(node)[:60])
         return self._filling(each, set(names) - each.reads.binds)
 
     def _calls(self, node: ast.AST, done: set[str], local: frozenset[str] = frozenset()) -> Iterator:
@@ -149,7 +142,7 @@ class Judge:
         if root(call.func) in self.generators and root(call.func) not in local and "." in name:
             return Doubt("drawn at random", shown)
         if name in GAMES or (last == "run" and root(call.func) in self.environments):
-            return Doubt("played", shown)
+            return Doubt("made of games", shown)
         return Doubt("given", shown) if name in TYPED or name.startswith("get_ipython") else None
 
     def _loads_weights(self, found: Slice) -> bool:
