@@ -11,8 +11,7 @@ from types import CodeType, FunctionType
 from typing import Any
 
 from connectx_toolkit.builder.notebook.carrying import type_name
-from connectx_toolkit.builder.notebook.ran import Definition, bindings_of, class_named, definition_of
-from connectx_toolkit.builder.notebook.reading import (
+from connectx_toolkit.builder.notebook.code_objects import (
     changed_by,
     functions_of,
     is_opaque,
@@ -21,6 +20,7 @@ from connectx_toolkit.builder.notebook.reading import (
     read_by,
     rebound_by,
 )
+from connectx_toolkit.builder.notebook.ran import Definition, bindings_of, class_named, definition_of
 from connectx_toolkit.builder.notebook.writing import Part, Writer
 
 RUN_AGAIN = "run the cell that makes it again"

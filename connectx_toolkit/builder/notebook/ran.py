@@ -14,7 +14,7 @@ from functools import cached_property
 from types import CodeType
 from typing import Any, NamedTuple
 
-from connectx_toolkit.builder.notebook.reading import within
+from connectx_toolkit.builder.notebook.code_objects import within
 
 FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 MAGICS = ("run_cell_magic", "run_line_magic")  # as IPython calls what begins with %% or %

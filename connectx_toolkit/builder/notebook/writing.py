@@ -14,11 +14,11 @@ from types import FunctionType, ModuleType
 from typing import Any, NamedTuple
 
 from connectx_toolkit.builder.notebook.carrying import ANEW, NAMED, Uncarried, Values, literal, type_name
+from connectx_toolkit.builder.notebook.code_objects import Names, is_opaque, names_in, read_by, touches
 from connectx_toolkit.builder.notebook.imports import imports_in, is_builtin, own_file, place_of
 from connectx_toolkit.builder.notebook.page import ONLY_THERE
 from connectx_toolkit.builder.notebook.ran import Cell, Definition, bindings_of
-from connectx_toolkit.builder.notebook.reading import Names, is_opaque, names_in, read_by, touches
-from connectx_toolkit.builder.notebook.slicer import BUILTINS, DUNDERS
+from connectx_toolkit.builder.notebook.reads import BUILTINS, DUNDERS
 from connectx_toolkit.builder.source.refusals import Refusal, Refused
 
 # Of these, equal ones are as good as the same.

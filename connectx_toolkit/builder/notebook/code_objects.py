@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from types import CodeType, FunctionType
 from typing import NamedTuple
 
-from connectx_toolkit.builder.notebook.slicer import DUNDERS, root
+from connectx_toolkit.builder.notebook.reads import DUNDERS, root
 
 CHANGING = {"append", "appendleft", "add", "clear", "discard", "extend", "fill", "insert", "pop", "popitem", "popleft"}
 CHANGING |= {"remove", "reverse", "setdefault", "sort", "update"}  # methods that change what they are of
