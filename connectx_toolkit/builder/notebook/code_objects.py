@@ -30,10 +30,10 @@ class Names(NamedTuple):
 
 
 def within(code: CodeType) -> Iterator[CodeType]:
-    """A code object and those in it."""
+    """A code object and those in it, but for annotations, which nobody needs."""
     yield code
     for each in code.co_consts:
-        if isinstance(each, CodeType):
+        if isinstance(each, CodeType) and each.co_name != "__annotate__":
             yield from within(each)
 
 

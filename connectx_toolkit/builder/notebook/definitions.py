@@ -79,27 +79,27 @@ class CodeWriter(Writer):
         text, line = _function_text(found, self._defaults(found, function))
         free = self._closure(name, function)
         self.unfinished.discard(id(function))
-        if isinstance(found.node, ast.Lambda):
-            text = f"({text})" if "\n" in text else text
-            body, result = "", f"return {text}"
+        if free or text[:1] in " \t":
+            self._define_by_maker(name, found, text, free)
+        elif isinstance(found.node, ast.Lambda):
+            self.definitions.append(Part(f"{name} = {_bracketed(text)}\n", found.cell, line))
         else:
-            body, result = text, f"return {found.node.name}"
-        indent = re.match(r"[ \t]*", body)[0] if body else ""  # type: ignore[index]
-        if free or indent:
-            maker = self.fresh(f"make_{name}")
-            self.bound[maker] = None
-            body = f"{body}\n" if body else ""
-            if body and not indent:
-                raise self.refuse(found.place, f"{name} holds {', '.join(free)} of a function: define it in one")
-            text = f"def {maker}({', '.join(free)}):\n{body}{indent or '    '}{result}\n"
-            text += f"\n\n{name} = {maker}({', '.join(free.values())})\n"
-            self.definitions.append(Part(text, found.cell, line, 1))
-        elif body:
-            renamed = re.sub(r"(def\s+)\w+", rf"\g<1>{name}", body, count=1)
+            renamed = re.sub(r"(def\s+)\w+", rf"\g<1>{name}", text, count=1)
             self.definitions.append(Part(f"{renamed}\n", found.cell, line))
-        else:
-            self.definitions.append(Part(f"{name} = {text}\n", found.cell, line))
         self._set_attributes(name, function)
+
+    def _define_by_maker(self, name: str, found: Definition, text: str, free: dict[str, str]) -> None:
+        """Writes a function that stands in another, or in a block, as what a function gives that has it as it stood."""
+        maker = self.fresh(f"make_{name}")
+        self.bound[maker] = None
+        if isinstance(found.node, ast.Lambda):
+            body = f"    return {_bracketed(text)}\n"
+        else:
+            indent = re.match(r"[ \t]*", text)[0]  # type: ignore[index]
+            body = f"{text}\n{indent}return {found.node.name}\n"
+        made = f"\n\n{name} = {maker}({', '.join(free.values())})\n"
+        part = Part(f"def {maker}({', '.join(free)}):\n{body}{made}", found.cell, found.node.lineno, 1)
+        self.definitions.append(part)
 
     def _set_attributes(self, name: str, value: Any) -> None:
         """Attributes that a function was given."""
@@ -303,6 +303,10 @@ def _inner(value: Any) -> FunctionType | None:
         if isinstance(inner := getattr(value, name, None), FunctionType):
             return inner
     return None
+
+
+def _bracketed(text: str) -> str:
+    return f"({text})" if "\n" in text else text
 
 
 def _is_special(name: str) -> bool:

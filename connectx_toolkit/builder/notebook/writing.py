@@ -277,7 +277,7 @@ class Writer:
             self._hoist(text)
         else:
             owner = next((n for n, held in self.main.items() if held is value and not n.startswith("_")), "")
-            text = literal(value, self._is_shared)
+            text = self._literal(value)
             if not text and owner:
                 self.need(owner, self.main, path)
                 self._hoist(owner)
@@ -286,11 +286,17 @@ class Writer:
         self.is_early = was
         return text
 
-    def _is_shared(self, value: Any) -> bool:
-        if isinstance(value, tuple | frozenset):
-            return False
-        self.visits[id(value)] += 1
-        return id(value) in self.known.shared
+    def _literal(self, value: Any) -> str:
+        """Python's text for a short plain value, none of whose parts something else holds; "" for any other."""
+        seen = list[int]()
+
+        def is_shared(part: Any) -> bool:
+            seen.extend([] if isinstance(part, UNNAMED) else [id(part)])
+            return id(part) in self.known.shared and not isinstance(part, UNNAMED)
+
+        text = literal(value, is_shared)
+        self.visits.update(seen if text else ())
+        return text
 
     def _keeps(self, value: Any, name: str) -> bool:
         return self.is_opaque or not self.is_own(type(value)) or name in self.attributes
@@ -305,7 +311,7 @@ class Writer:
         return f"{CARRIED}[{key!r}]"
 
     def _value(self, name: str, value: Any, place: str) -> None:
-        text = literal(value, self._is_shared) or self._carry(name, value, place)
+        text = self._literal(value) or self._carry(name, value, place)
         found = bindings_of(name, self.cells)[:1]
         part = Part(f"{name} = {text}\n", *((found[0].cell, found[0].node.lineno) if found else ()))
         self.named(name, value)
@@ -324,7 +330,7 @@ class Writer:
         others += [
             each for cell in self.cells for each in cell.tree.body if _defines(each) and not self._is_reached(each)
         ]
-        is_filled = touches(name, others) and type_name(value) not in ANEW
+        is_filled = type_name(value) not in ANEW and (touches(name, others) or id(value) in self.known.shared)
         if node is None or is_filled or not all(self._is_code(each) for each in read_by(node)):
             if type_name(value) not in ANEW and name in self.main:
                 self.note(f"{name} changes as {self.who} plays: every game starts with what it holds now")

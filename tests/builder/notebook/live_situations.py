@@ -411,12 +411,12 @@ def deep(n, d=DEPTH, table=holder):
     return n + d + len(table['list'])
 DEPTH = 8
 # %%
-shared.append(4)
-# %%
 def my_agent(obs, config):
     columns = free(obs, config)
+    shared.append(obs.step)
     return columns[(deep(obs.step) + DEPTH + len(shared)) % len(columns)]
 """,
+        says="shared changes as my_agent plays: every game starts with what it holds now",
     ),
     "a method put into a class later": Situation(
         r"""
