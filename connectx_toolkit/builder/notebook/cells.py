@@ -111,7 +111,7 @@ def cells_of(path: Path) -> list[Cell]:
 
 def _unclear(text: str) -> int:
     """The line with a cell magic that makes its cell no Python, in a script without the marks of cells; 0 if none."""
-    lines = enumerate(text.splitlines(), 1)
+    lines = enumerate(text.split("\n"), 1)
     names = ((number, line[2:].split()[:1]) for number, line in lines if line.startswith("%%"))
     return next((number for number, name in names if not CODE_MAGICS.issuperset(name)), 0)
 
@@ -171,12 +171,18 @@ def _of_script(text: str) -> Iterator[tuple[int, str]]:
 
 def _read(page: str, name: str, first: int, source: str) -> Iterator[Cell]:
     """A cell as Python; none if it is in another language."""
-    lines = source.splitlines()
+    source = source.replace("\r\n", "\n").replace("\r", "\n").removesuffix("\n")
+    lines = source.split("\n")
     skipped = next((number for number, line in enumerate(lines) if line.strip()), 0)
     head = lines[skipped] if lines else ""
     if called := _cell_magic_of_script(source):  # get_ipython().run_cell_magic(...)
         line, magic, options, body = called
-        head, lines, first, skipped = f"%%{magic} {options}", ["", *body.splitlines()], first + line - 1, 0
+        head, lines, first, skipped = (
+            f"%%{magic} {options}",
+            ["", *body.removesuffix("\n").split("\n")],
+            first + line - 1,
+            0,
+        )
     magic, _, options = head[2:].partition(" ")
     if not head.startswith("%%") or (not name and magic in CODE_MAGICS and not called):
         code, fault, at = python_of(source)
@@ -210,7 +216,7 @@ def _cell_magic_of_script(source: str) -> tuple[int, str, str, str] | None:
 def python_of(source: str) -> tuple[str, str, int]:
     """(Python, what is wrong with it or "", the line of that) of a cell: what does not parse and is a command is left
     out line by line, so that a string with % in it stays."""
-    lines = MAIN.sub("if True:", _dedented(source)).splitlines()
+    lines = MAIN.sub("if True:", _dedented(source)).removesuffix("\n").split("\n")
     for _ in range(len(lines) + 1):
         code = "\n".join(lines) + "\n"
         fault = _fault_of(code)
@@ -224,7 +230,7 @@ def python_of(source: str) -> tuple[str, str, int]:
 
 def _dedented(source: str) -> str:
     """Without the indentation that a whole cell has, which IPython takes off as well."""
-    first = next((line for line in source.splitlines() if line.strip()), "")
+    first = next((line for line in source.split("\n") if line.strip()), "")
     return textwrap.dedent(source) if first[:1] in (" ", "\t") else source
 
 

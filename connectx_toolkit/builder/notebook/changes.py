@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from connectx_toolkit.builder.notebook.reads import (
     FUNCTIONS,
@@ -24,6 +25,16 @@ FRESH |= {"repr", "any", "all", "deepcopy", "copy", "item", "tolist", "array", "
 MAKERS = {"kaggle_environments.make", "kaggle_environments.core.make"}
 
 
+class Effects(NamedTuple):
+    """What a call of a function changes in place: other names of its module, and which of its parameters."""
+
+    others: frozenset[str] = frozenset()
+    parameters: frozenset[str] = frozenset()
+
+
+NO_EFFECTS = Effects()
+
+
 @dataclass
 class Names:
     """What the names of a page stand for.
@@ -32,6 +43,8 @@ class Names:
     functions, classes: the last of each name.
     values: all other names.
     modules: own modules -> what their names stand for.
+    effects: id of a function or method -> its effects.
+    but: functions whose calls have no effect that matters: they have the same in a game.
     """
 
     imported: dict[str, str] = field(default_factory=dict)
@@ -39,6 +52,8 @@ class Names:
     classes: dict[str, ast.ClassDef] = field(default_factory=dict)
     values: set[str] = field(default_factory=set)
     modules: Mapping[str, "Names"] = field(default_factory=dict)
+    effects: dict[int, Effects] = field(default_factory=dict)
+    but: Collection[str] = ()
 
     def qualified(self, node: ast.AST) -> str:
         """The dotted name of an expression, by imports: "numpy.random.rand"."""
@@ -76,13 +91,26 @@ def names_of(nodes: Sequence[ast.stmt]) -> Names:
     return found
 
 
-def changed_by(statement: ast.AST, names: Names, but: Collection[str] = ()) -> set[str]:
+def find_effects(names: Names) -> None:
+    """Fills ``names.effects``: repeats until no function has a further effect by what it calls."""
+    methods = (each for kind in names.classes.values() for each in kind.body if isinstance(each, ast.FunctionDef))
+    functions = [each for each in (*names.functions.values(), *methods) if each.name not in names.but]
+    own = {id(each): (_local_names(each), reads_of(each).called) for each in functions}
+    is_changed = True
+    while is_changed:
+        is_changed = False
+        for each in functions:
+            inside, called = own[id(each)]
+            changed = set[str]().union(*(changed_by(statement, names) for statement in each.body))
+            effects = Effects(frozenset(changed - inside | called), frozenset(changed & set(_parameters(each))))
+            is_changed |= effects != names.effects.get(id(each), NO_EFFECTS)
+            names.effects[id(each)] = effects
+
+
+def changed_by(statement: ast.AST, names: Names) -> set[str]:
     """The names whose values a statement changes in place.
 
     As do X[0] = 1, X.a = 1, X.fill(1), np.copyto(X, 1), and a call of a function of the page that does so to X.
-
-    Args:
-        but: functions whose calls change nothing that matters: they change the same in a game.
     """
     found, calls, alone = set[str](), list[ast.Call](), set[int]()
     for decorator in getattr(statement, "decorator_list", ()):
@@ -96,58 +124,63 @@ def changed_by(statement: ast.AST, names: Names, but: Collection[str] = ()) -> s
         if isinstance(node, ast.Call):
             calls.append(node)
     for call in calls:
-        found |= _changed_by_call(call, names, but, id(call) in alone)
+        found |= _changed_by_call(call, names, id(call) in alone)
     for name in found & names.imported.keys():
         found |= names.of_one_module(name)
     return found - {""}
 
 
-def _changed_by_call(call: ast.Call, names: Names, but: Collection[str], is_alone: bool) -> set[str]:
+def _changed_by_call(call: ast.Call, names: Names, is_alone: bool) -> set[str]:
     name = call.func.attr if isinstance(call.func, ast.Attribute) else root(call.func)
     given = [*call.args, *(keyword.value for keyword in call.keywords)]
-    found = set[str]().union(*(_changed_by_given(each, names, but) for each in given))
+    found = set[str]().union(*(_changed_by_given(each, names) for each in given))
     if name in CHANGERS and call.args:
         return found | {root(call.args[0])} - names.imported.keys()
-    if (function := _of_own_module(call, names)) and _changed_by_function(call, *function, but):
+    if _of_own_module(call, names) != NO_EFFECTS:
         return found | {root(call.func)}
     if (name in TRAINERS or trains_by_name(name)) and name not in names.functions and not names.methods(name):
         found |= {root(each) for each in given} - names.imported.keys()
-    return found | _changed_by_callee(call, name, names, but, is_alone)
+    return found | _changed_by_callee(call, name, names, is_alone)
 
 
-def _changed_by_callee(call: ast.Call, name: str, names: Names, but: Collection[str], is_alone: bool) -> set[str]:
-    """The names whose values a call changes by what it calls: a method, or a function of the page."""
+def _changed_by_callee(call: ast.Call, name: str, names: Names, is_alone: bool) -> set[str]:
+    """The names whose values a call changes by what it calls: a method, a class, or a function of the page."""
     if isinstance(call.func, ast.Attribute) and root(call.func) not in names.imported:
-        if is_alone or name in TAKERS | TRAINERS or any(_changes_self(each) for each in names.methods(name)):
-            made = call.func.value if isinstance(call.func.value, ast.Call) else None  # Trainer(model).train()
-            return {root(call.func), *(root(each) for each in (made.args if made else ()))}
-    elif isinstance(call.func, ast.Name) and name in names.functions and name not in but:
-        return _changed_by_function(call, names.functions[name], names, {*but, name})
+        made = call.func.value if isinstance(call.func.value, ast.Call) else None  # Trainer(model).train()
+        owners = {root(call.func), *(root(each) for each in (made.args if made else ()))}
+        if methods := names.methods(name):
+            changed = set[str]().union(*(_changed_by_function(call, each, names, 1) for each in methods))
+            return changed | (owners if any(_changes_self(each, names) for each in methods) else set())
+        return owners if is_alone or name in TAKERS | TRAINERS else set()
+    if isinstance(call.func, ast.Name) and name in names.functions:
+        return _changed_by_function(call, names.functions[name], names)
+    if isinstance(call.func, ast.Name) and name in names.classes:
+        makers = [each for each in names.methods("__init__") if each in names.classes[name].body]
+        return set[str]().union(*(_changed_by_function(call, each, names, 1) for each in makers))
     return set()
 
 
-def _changed_by_given(value: ast.expr, names: Names, but: Collection[str]) -> set[str]:
+def _changed_by_given(value: ast.expr, names: Names) -> set[str]:
     """The names whose values change if a call runs what it is given: a function, a method, what can be called."""
     found = set[str]()
     for each in ast.walk(value):
-        if isinstance(each, ast.Name) and each.id in names.functions and each.id not in but:
-            found |= _changed_by_function(ast.Call(each, [], []), names.functions[each.id], names, {*but, each.id})
-        elif isinstance(each, ast.Attribute) and any(map(_changes_self, names.methods(each.attr))):
-            found.add(root(each))
-        elif (
-            isinstance(each, ast.Name)
-            and each.id in names.values
-            and any(map(_changes_self, names.methods("__call__")))
-        ):
-            found.add(each.id)
+        if isinstance(each, ast.Name) and each.id in names.functions:
+            found |= names.effects.get(id(names.functions[each.id]), NO_EFFECTS).others
+        elif isinstance(each, ast.Attribute):
+            changes = any(_changes_self(method, names) for method in names.methods(each.attr))
+            found |= {root(each)} if changes else set()
+        elif isinstance(each, ast.Name) and each.id in names.values:
+            found |= {each.id} if any(_changes_self(method, names) for method in names.methods("__call__")) else set()
     return found
 
 
-def _of_own_module(call: ast.Call, names: Names) -> tuple[ast.FunctionDef, Names] | None:
-    """The function of a module beside the notebook that a call is of, with what names stand for there."""
+def _of_own_module(call: ast.Call, names: Names) -> Effects:
+    """The effects of a function of a module beside the notebook that is called."""
     module, _, name = names.qualified(call.func).rpartition(".")
     own = names.modules.get(module)
-    return (own.functions[name], own) if own and name in own.functions and root(call.func) in names.imported else None
+    if own is None or name not in own.functions or root(call.func) not in names.imported:
+        return NO_EFFECTS
+    return own.effects.get(id(own.functions[name]), NO_EFFECTS)._replace(parameters=frozenset())
 
 
 def trains_by_name(name: str) -> bool:
@@ -155,23 +188,24 @@ def trains_by_name(name: str) -> bool:
     return bool({"train", "fit", "learn", "optimize"} & set(name.lower().split("_")))
 
 
-def _changes_self(method: ast.FunctionDef) -> bool:
-    first = next((each.arg for each in method.args.args), "")
-    stores = (each for each in ast.walk(method) if isinstance(each, ast.Attribute | ast.Subscript))
-    return any(isinstance(each.ctx, ast.Store) and root(each) == first for each in stores)
+def _changes_self(method: ast.FunctionDef, names: Names) -> bool:
+    return bool(names.effects.get(id(method), NO_EFFECTS).parameters & set(_parameters(method)[:1]))
 
 
-def _changed_by_function(call: ast.Call, function: ast.FunctionDef, names: Names, but: Collection[str]) -> set[str]:
-    """The names whose values a call of a function changes: arguments, and others of the module."""
-    changed = set[str]().union(*(changed_by(each, names, but) for each in function.body))
-    reads = reads_of(function)
-    parameters = [each.arg for each in (*function.args.posonlyargs, *function.args.args)]
-    given = dict(zip(parameters, call.args, strict=False)) | {
-        each.arg: each.value for each in call.keywords if each.arg
-    }
-    arguments = {root(given[name]) for name in changed & given.keys()}
-    inside = _local_names(function)
-    return arguments | (changed - inside) | (reads.called)
+def _parameters(function: ast.FunctionDef) -> list[str]:
+    return [each.arg for each in (*function.args.posonlyargs, *function.args.args)]
+
+
+def _changed_by_function(call: ast.Call, function: ast.FunctionDef, names: Names, skipped: int = 0) -> set[str]:
+    """The names whose values a call of a function changes: arguments, and others of the module.
+
+    Args:
+        skipped: how many parameters the call does not give: 1 for a method.
+    """
+    effects = names.effects.get(id(function), NO_EFFECTS)
+    given = dict(zip(_parameters(function)[skipped:], call.args, strict=False))
+    given |= {each.arg: each.value for each in call.keywords if each.arg}
+    return {root(given[name]) for name in effects.parameters & given.keys()} | effects.others
 
 
 def _local_names(function: ast.FunctionDef) -> set[str]:

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
 from connectx_toolkit.builder.notebook.cells import Cell, cells_of
-from connectx_toolkit.builder.notebook.changes import changed_by, names_of
+from connectx_toolkit.builder.notebook.changes import changed_by, find_effects, names_of
 from connectx_toolkit.builder.notebook.chosen import File, choose
 from connectx_toolkit.builder.notebook.old_numpy import modernised
 from connectx_toolkit.builder.notebook.slicer import Program, Slice, Statement, statements_of
@@ -260,6 +260,8 @@ def _parsed(file: File, path: Path) -> ast.Module:
 
 def _notes(program: Program, found: Slice, name: str) -> list[str]:
     """What starts anew in each game."""
+    program.names.but = ()
+    find_effects(program.names)
     changed = changed_by(ast.parse(f"{name}(0, 0)").body[0], program.names)
     kept = {number: program.statements[number] for number in found.needs}
     return [

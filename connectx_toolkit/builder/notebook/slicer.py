@@ -6,11 +6,12 @@ statement can meet are taken, which is mostly the last. Nothing is run.
 """
 
 import ast
+from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from connectx_toolkit.builder.notebook.changes import changed_by, environments_in, names_of, shared_names
+from connectx_toolkit.builder.notebook.changes import changed_by, environments_in, find_effects, names_of, shared_names
 from connectx_toolkit.builder.notebook.reads import BUILTINS, FUNCTIONS, IMPORTS, Reads, reads_of, targets_of
 
 END = 10**9  # the point where games are played
@@ -75,21 +76,28 @@ class Program:
             modules: finds the source of an own module.
         """
         self.statements = statements
+        self._found: dict[str, list[int]] = defaultdict(list)  # name -> the statements that bind or change it
         nodes = [each.node for each in statements]
         self.names = names_of(nodes)
         wanted = {top for name in self.names.imported.values() for top in (name, name.rpartition(".")[0]) if top}
         found = {name: tree for name in wanted if (tree := modules(name)) is not None}
         self.names.modules = {name: names_of(tree.body) for name, tree in found.items()}
+        self.names.but = but
+        for names in (*self.names.modules.values(), self.names):
+            find_effects(names)
         shared, environments = shared_names(nodes, self.names), environments_in(nodes, self.names)
         for number, each in enumerate(statements):
             each.number = number
-            changed = changed_by(each.node, self.names, but) - environments
+            changed = changed_by(each.node, self.names) - environments
             each.changes = frozenset(changed.union(*(shared.get(name, set()) for name in changed)))
+            for name in each.reads.binds | each.changes:
+                self._found[name].append(number)
 
     def reach(self, name: str, point: int) -> list[Statement]:
         """The statements before a point that give a name the value that it has there."""
         found, is_imported = list[Statement](), False
-        for each in reversed(self.statements[:point]):
+        numbers = sorted({*self._found.get(name, ()), *self._found.get("*", ())})
+        for each in (self.statements[number] for number in reversed(numbers) if number < point):
             if is_imported:  # the module is the same as before: what changed it stays, and import a.b before import a
                 is_import = isinstance(each.node, ast.Import) and name in each.reads.binds
                 found += [each] * (is_import or name in each.changes)
@@ -160,7 +168,7 @@ def statements_of(
         SyntaxError: it is no Python.
     """
     body = ast.parse(code).body
-    lines, found = code.splitlines(), list[Statement]()
+    lines, found = code.split("\n"), list[Statement]()
     for number, node in enumerate(body):
         first = min([node.lineno, *(each.lineno for each in getattr(node, "decorator_list", ()))])
         text = _text_of(lines, first, node)
