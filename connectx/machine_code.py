@@ -27,8 +27,6 @@ import numpy as np
 
 from connectx.jit import plain
 
-__all__ = ["Call", "Wanted", "code_for", "packed", "processor", "unpacked"]
-
 EMBEDDED = "machine_code.bin"  # a submission's data beside this module
 # What the code for a processor needs, the best first; as numpy names it, which asks the processor itself.
 TARGETS = {"x86-64-v4": ("AVX512_SKX",), "x86-64-v3": ("AVX2", "FMA3"), "x86-64-v2": ("SSE42", "POPCNT")}

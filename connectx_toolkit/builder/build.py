@@ -338,7 +338,7 @@ def machine_code(
 
     Two processes compile: for any processor, which also finds out what the kernels' tests find, and for the widest.
     """
-    if "connectx/jit.py" not in inlined.sources or not options.machine_code:
+    if not options.machine_code or not any(".prepared(" in source for source in inlined.sources.values()):
         return b"", []
     tell("compiling its kernels for the processors that Kaggle may have")
     parts = dict[str, bytes]()

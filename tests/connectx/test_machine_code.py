@@ -151,7 +151,7 @@ def test_embedded_code_that_does_not_work_is_not_used(end, monkeypatch, capsys):
     monkeypatch.setattr(machine_code, "_kept", lambda wanted: None)
     faulthandler.disable()  # pytest's: the child's crash is meant
     assert code_for(wanted) is None
-    faulthandler.enable(sys.__stderr__)
+    faulthandler.enable(2)
     assert capsys.readouterr().err.startswith("connectx: machine code is not usable, numba compiles instead")
 
 
