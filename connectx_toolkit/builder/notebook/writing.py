@@ -339,7 +339,8 @@ class Writer:
         self.early(read_by(node), self.main, where)
         text = f"{name} = ({found[0].cell.segment(node)})\n" if node.end_lineno != node.lineno else ""
         text = text or f"{name} = {found[0].cell.segment(node)}\n"
-        self.note(f"{name} changes as {self.who} plays: every game starts with its first value ({where})")
+        if not type_name(value).startswith("_thread."):
+            self.note(f"{name} changes as {self.who} plays: every game starts with its first value ({where})")
         self.restarts[name] = text
         self.named(name, value)
         self.definitions.append(Part(text, found[0].cell, found[0].node.lineno))

@@ -138,11 +138,15 @@ def free(obs, config):
     return [c for c in range(config.columns) if obs.board[c] == 0]
 SHIFT = 2
 # %%
+%%capture
+def turned(n):
+    return n + 1
+# %%
 %%time
 
 def my_agent(obs, config):
     columns = free(obs, config)
-    return columns[SHIFT % len(columns)]
+    return columns[turned(SHIFT) % len(columns)]
 """,
     ),
     "the agent defined twice": Situation(
@@ -740,10 +744,12 @@ torch.manual_seed(3)
 bias = torch.linspace(0, 1, 7)
 net = torch.nn.Sequential(torch.nn.Linear(42, 7), torch.nn.Tanh()).eval()
 net[0].weight.data += 0.5
+memory = torch.nn.GRU(7, 7, batch_first=True)
 # %%
 def my_agent(obs, config):
     with torch.inference_mode():
         scores = net(torch.tensor(obs.board, dtype=torch.float32)) + bias
+        scores = memory(scores[None, None])[0][0, 0]
     return max(free(obs, config), key=lambda c: float(scores[c]))
 """,
     ),
@@ -948,5 +954,17 @@ def my_agent(obs, config):
     return int(big[0, 0])
 """,
         expected=r"my_agent holds [\d,]+ bytes of values, .* takes 10,000: .*; largest is big, 80,000 bytes",
+    ),
+}
+
+OF_THE_BUILDER = {
+    "a package that Kaggle lacks": Situation(
+        r"""
+
+def my_agent(obs, config):
+    import package_of_nobody
+    return package_of_nobody.choose(obs)
+""",
+        expected=r"^In\[2\], line 2: unknown package package_of_nobody",
     ),
 }
