@@ -273,6 +273,7 @@ def build(
     """
     proved = Report(output.name)
     if prove is not None:
+        tell("comparing the function with the file that was written of it")
         with stage(options.limits, runner, output.name) as place:
             prove(place, loading(place, inlined), proved)
         if not proved.accepted:

@@ -59,7 +59,6 @@ REJECTED: dict[str, tuple[bytes, str]] = {
     "empty.py": (b"", "is empty"),
     "blank.py": (b"\n  \n", "is empty"),
     "comments.py": (b"# later\n", "it defines no function"),
-    "notebook.ipynb": (json.dumps(NOTEBOOK).encode(), "it is a notebook"),
     "notebook.py": (json.dumps(NOTEBOOK).encode(), "it is a notebook"),
     "replay.json": (json.dumps(REPLAY).encode(), "it is the replay of a game"),
     "replay.py": (json.dumps(REPLAY).encode(), "it is the replay of a game"),

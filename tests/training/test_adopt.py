@@ -29,12 +29,12 @@ import connectx_toolkit.training.environments
 from connectx.network import Layers
 from connectx.position import STANDARD
 from connectx.weights import pack
+from connectx_toolkit.builder.notebook.torch_model import Unknown, script_of, steps_of
 from connectx_toolkit.cli import build as build_submission
 from connectx_toolkit.cli import train
 from connectx_toolkit.kaggle import sandbox
 from connectx_toolkit.training.adoption import adopt, models
 from connectx_toolkit.training.adoption.source import source_of
-from connectx_toolkit.builder.notebook.torch_model import Unknown, script_of, steps_of
 from connectx_toolkit.training.opponents import function_of_file
 from tests.conftest import random_game
 from tests.oracle import play as played

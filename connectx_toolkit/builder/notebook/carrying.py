@@ -28,6 +28,7 @@ ANEW = {  # type that starts anew -> the function that makes one
     "_thread.lock": "threading.Lock",
     "_thread.RLock": "threading.RLock",
 }
+RECURRENT = "_flat_weight_refs"  # weak references to weights, by which a GRU sees whether others came in their place
 MODULE_STATE = ("training", "_parameters", "_buffers", "_modules", "_non_persistent_buffers_set")
 NUMBERS = "biuf"  # kinds of numpy's dtypes
 
@@ -241,6 +242,8 @@ class Values:
 
         blank, state = vars(torch.nn.Module()), list[Any]()
         for name, held in vars(value).items():
+            if name == RECURRENT:
+                held = [None] * len(held)
             if name in blank and name not in MODULE_STATE:
                 if held and held != blank[name]:
                     raise Uncarried(f"{path} has hooks ({name}), which are not carried: remove them")

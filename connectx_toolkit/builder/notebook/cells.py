@@ -22,6 +22,9 @@ COMMAND = re.compile(rf"\s*(?:[%!?]|(?:{_PROGRAMS})\b(?!\s*[=(.])|.*[\w)\]]\?{{1
 GIVEN = re.compile(r"(\s*[\w, ]+=\s*)[%!]")  # names = !ls
 MARK = re.compile(r"^# In ?\[[\d ]*\]:", re.MULTILINE)  # where nbconvert begins a cell
 LINE = re.compile(r"^(?:%%?[a-z]|![\w.])", re.MULTILINE)  # a command, where a script keeps them as they are
+TIMED = re.compile(r"(\s*)%(?:time|prun|memit)\s+(?=[\w(\[])")  # of a line that runs nevertheless
+SET = re.compile(r"(\s*)%(?:set_)?env\s+(\w+)[= ]\s*(.*)")
+MAIN = re.compile(r"^if __name__ == ([\"'])__main__\1:", re.MULTILINE)  # holds in a notebook
 SHELL = "__output_of_a_command__"  # what a name gets from !ls: no file of an agent has it
 
 
@@ -108,7 +111,7 @@ def cells_of(path: Path) -> list[Cell]:
 
 def _unclear(text: str) -> int:
     """The line with a cell magic that makes its cell no Python, in a script without the marks of cells; 0 if none."""
-    lines = enumerate(text.splitlines(), 1)
+    lines = enumerate(text.split("\n"), 1)
     names = ((number, line[2:].split()[:1]) for number, line in lines if line.startswith("%%"))
     return next((number for number, name in names if not CODE_MAGICS.issuperset(name)), 0)
 
@@ -168,12 +171,18 @@ def _of_script(text: str) -> Iterator[tuple[int, str]]:
 
 def _read(page: str, name: str, first: int, source: str) -> Iterator[Cell]:
     """A cell as Python; none if it is in another language."""
-    lines = source.splitlines()
+    source = source.replace("\r\n", "\n").replace("\r", "\n").removesuffix("\n")
+    lines = source.split("\n")
     skipped = next((number for number, line in enumerate(lines) if line.strip()), 0)
     head = lines[skipped] if lines else ""
     if called := _cell_magic_of_script(source):  # get_ipython().run_cell_magic(...)
         line, magic, options, body = called
-        head, lines, first, skipped = f"%%{magic} {options}", ["", *body.splitlines()], first + line - 1, 0
+        head, lines, first, skipped = (
+            f"%%{magic} {options}",
+            ["", *body.removesuffix("\n").split("\n")],
+            first + line - 1,
+            0,
+        )
     magic, _, options = head[2:].partition(" ")
     if not head.startswith("%%") or (not name and magic in CODE_MAGICS and not called):
         code, fault, at = python_of(source)
@@ -188,7 +197,7 @@ def _read(page: str, name: str, first: int, source: str) -> Iterator[Cell]:
         more, _, file = options.strip().rpartition(" ")
         yield Cell(page, name, begin, body, "", 1, source, file.strip("\"'"), "-a" in more, bool(called))
     else:
-        yield Cell(page, name, begin, "", f"is %%{magic}, not Python", 1, source)
+        yield Cell(page, name, begin, "", f"is a %%{magic} cell", 1, source)
 
 
 def _cell_magic_of_script(source: str) -> tuple[int, str, str, str] | None:
@@ -207,7 +216,7 @@ def _cell_magic_of_script(source: str) -> tuple[int, str, str, str] | None:
 def python_of(source: str) -> tuple[str, str, int]:
     """(Python, what is wrong with it or "", the line of that) of a cell: what does not parse and is a command is left
     out line by line, so that a string with % in it stays."""
-    lines = _dedented(source).splitlines()
+    lines = MAIN.sub("if True:", _dedented(source)).removesuffix("\n").split("\n")
     for _ in range(len(lines) + 1):
         code = "\n".join(lines) + "\n"
         fault = _fault_of(code)
@@ -221,14 +230,14 @@ def python_of(source: str) -> tuple[str, str, int]:
 
 def _dedented(source: str) -> str:
     """Without the indentation that a whole cell has, which IPython takes off as well."""
-    first = next((line for line in source.splitlines() if line.strip()), "")
+    first = next((line for line in source.split("\n") if line.strip()), "")
     return textwrap.dedent(source) if first[:1] in (" ", "\t") else source
 
 
 def _fault_of(code: str) -> SyntaxError | None:
     try:
         with warnings.catch_warnings(action="ignore"):
-            ast.parse(code)
+            compile(code, "<cell>", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
     except SyntaxError as fault:
         return fault
     except (ValueError, RecursionError, MemoryError) as fault:
@@ -242,6 +251,11 @@ def _strip(lines: list[str], number: int) -> bool:
     indent = line[: len(line) - len(line.lstrip())]
     if given := GIVEN.match(line):
         lines[number] = f"{given[1]}{SHELL}"
+    elif timed := TIMED.match(line):
+        lines[number] = timed[1] + line[timed.end() :]
+        return True
+    elif variable := SET.match(line):
+        lines[number] = f"{variable[1]}import os; os.environ[{variable[2]!r}] = {variable[3].strip()!r}"
     elif COMMAND.match(line):
         lines[number] = f"{indent}pass"
     else:

@@ -10,7 +10,9 @@ from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from connectx_toolkit.builder.notebook.cells import Cell
-from connectx_toolkit.builder.notebook.slicer import FUNCTIONS, Names, Statement, names_of, run_at_once
+from connectx_toolkit.builder.notebook.changes import Names, names_of
+from connectx_toolkit.builder.notebook.reads import FUNCTIONS, run_at_once
+from connectx_toolkit.builder.notebook.slicer import Statement
 from connectx_toolkit.kaggle.sources import agent_in
 
 USUAL = ("submission.py", "main.py")  # names of the file that is submitted, the likeliest first

@@ -11,15 +11,16 @@ from types import CodeType, FunctionType
 from typing import Any
 
 from connectx_toolkit.builder.notebook.carrying import type_name
-from connectx_toolkit.builder.notebook.ran import Definition, bindings_of, class_named, definition_of
-from connectx_toolkit.builder.notebook.reading import (
+from connectx_toolkit.builder.notebook.code_objects import (
     changed_by,
     functions_of,
     is_opaque,
     names_in,
     read_at_once,
     read_by,
+    rebound_by,
 )
+from connectx_toolkit.builder.notebook.ran import Definition, bindings_of, class_named, definition_of
 from connectx_toolkit.builder.notebook.writing import Part, Writer
 
 RUN_AGAIN = "run the cell that makes it again"
@@ -35,6 +36,7 @@ class CodeWriter(Writer):
     def __post_init__(self) -> None:
         super().__post_init__()
         self._classes: list[tuple[type, str]] = []
+        self._cells: dict[int, tuple[str, bool]] = {}  # id of a variable -> the function that holds it, and rebinds it
         self._reached: set[tuple[type, str]] = set()
 
     def define(self, name: str, value: Any, place: str) -> bool:
@@ -73,30 +75,31 @@ class CodeWriter(Writer):
         if self.is_early:
             self.ready.add(name)
         self.read(names_in(function.__code__), function.__globals__, found)
-        edits = self._defaults(found, function)
-        text, line = _function_text(found, edits)
-        free = self._closure(name, function, found)
-        if isinstance(found.node, ast.Lambda):
-            text = f"({text})" if "\n" in text else text
-            body, result = "", f"return {text}"
+        self.unfinished.add(id(function))
+        text, line = _function_text(found, self._defaults(found, function))
+        free = self._closure(name, function)
+        self.unfinished.discard(id(function))
+        if free or text[:1] in " \t":
+            self._define_by_maker(name, found, text, free)
+        elif isinstance(found.node, ast.Lambda):
+            self.definitions.append(Part(f"{name} = {_bracketed(text)}\n", found.cell, line))
         else:
-            body, result = text, f"return {found.node.name}"
-        indent = re.match(r"[ \t]*", body)[0] if body else ""  # type: ignore[index]
-        if free or indent:
-            maker = self.fresh(f"make_{name}")
-            self.bound[maker] = None
-            body = f"{body}\n" if body else ""
-            if body and not indent:
-                raise self.refuse(found.place, f"{name} holds {', '.join(free)} of a function: define it in one")
-            text = f"def {maker}({', '.join(free)}):\n{body}{indent or '    '}{result}\n"
-            text += f"\n\n{name} = {maker}({', '.join(free.values())})\n"
-            self.definitions.append(Part(text, found.cell, line, 1))
-        elif body:
-            renamed = re.sub(r"(def\s+)\w+", rf"\g<1>{name}", body, count=1)
+            renamed = re.sub(r"(def\s+)\w+", rf"\g<1>{name}", text, count=1)
             self.definitions.append(Part(f"{renamed}\n", found.cell, line))
-        else:
-            self.definitions.append(Part(f"{name} = {text}\n", found.cell, line))
         self._set_attributes(name, function)
+
+    def _define_by_maker(self, name: str, found: Definition, text: str, free: dict[str, str]) -> None:
+        """Writes a function that stands in another, or in a block, as what a function gives that has it as it stood."""
+        maker = self.fresh(f"make_{name}")
+        self.bound[maker] = None
+        if isinstance(found.node, ast.Lambda):
+            body = f"    return {_bracketed(text)}\n"
+        else:
+            indent = re.match(r"[ \t]*", text)[0]  # type: ignore[index]
+            body = f"{text}\n{indent}return {found.node.name}\n"
+        made = f"\n\n{name} = {maker}({', '.join(free.values())})\n"
+        part = Part(f"def {maker}({', '.join(free)}):\n{body}{made}", found.cell, found.node.lineno, 1)
+        self.definitions.append(part)
 
     def _set_attributes(self, name: str, value: Any) -> None:
         """Attributes that a function was given."""
@@ -110,7 +113,7 @@ class CodeWriter(Writer):
         if name in self.known.changed and self.main.get(name) is value:
             self.note(f"attributes of {name} change as {self.who} plays: every game starts with what they are now")
 
-    def _closure(self, name: str, function: FunctionType, found: Definition) -> dict[str, str]:
+    def _closure(self, name: str, function: FunctionType) -> dict[str, str]:
         """Name -> expression of what a function holds of those around it."""
         free = dict[str, str]()
         for variable, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
@@ -120,10 +123,25 @@ class CodeWriter(Writer):
                 continue
             if value is function and variable == function.__name__:
                 continue
-            if value is function:
-                raise self.refuse(found.place, f"{name} holds itself as {variable}: call it by its own name")
-            free[variable] = self.expression(value, f"{name}.{variable}")
+            self._note_variable(name, function, variable, cell)
+            free[variable] = "None"
+            if id(value) in self.unfinished:  # it is put into the cell when both are there
+                number = function.__code__.co_freevars.index(variable)
+                text = f"{name}.__closure__[{number}].cell_contents = {self.names_by_id[id(value)]}\n"
+                self.settings.append(Part(text))
+            else:
+                free[variable] = self.expression(value, f"{name}.{variable}")
         return free
+
+    def _note_variable(self, name: str, function: FunctionType, variable: str, cell: Any) -> None:
+        """Says that a variable changes in play. Raises Refused if another function holds it, too."""
+        is_rebound = variable in rebound_by(function.__code__)
+        other, was_rebound = self._cells.setdefault(id(cell), (name, is_rebound))
+        if other != name and (is_rebound or was_rebound):
+            cure = "keep it in a list or an object that both hold"
+            raise self.refuse(name, f"{variable} changes as {self.who} plays, and {other} and {name} share it: {cure}")
+        if is_rebound:
+            self.note(f"{variable} of {name} changes as {self.who} plays: every game starts with what it is now")
 
     def _defaults(self, found: Definition, function: FunctionType) -> list[tuple[ast.expr, str]]:
         """The default values that are no literals, with an expression of what they are."""
@@ -285,6 +303,10 @@ def _inner(value: Any) -> FunctionType | None:
         if isinstance(inner := getattr(value, name, None), FunctionType):
             return inner
     return None
+
+
+def _bracketed(text: str) -> str:
+    return f"({text})" if "\n" in text else text
 
 
 def _is_special(name: str) -> bool:

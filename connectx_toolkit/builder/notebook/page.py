@@ -9,19 +9,13 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
 from connectx_toolkit.builder.notebook.cells import Cell, cells_of
+from connectx_toolkit.builder.notebook.changes import changed_by, find_effects, names_of
 from connectx_toolkit.builder.notebook.chosen import File, choose
 from connectx_toolkit.builder.notebook.old_numpy import modernised
-from connectx_toolkit.builder.notebook.slicer import (
-    Program,
-    Slice,
-    Statement,
-    changed_by,
-    names_of,
-    statements_of,
-)
+from connectx_toolkit.builder.notebook.slicer import Program, Slice, Statement, statements_of
 from connectx_toolkit.builder.notebook.values import Judge
 from connectx_toolkit.builder.notebook.written import Written
-from connectx_toolkit.builder.source.module import Project, star_names
+from connectx_toolkit.builder.source.module import Project, read_source, star_names
 from connectx_toolkit.builder.source.refusals import Refusal, Refused
 
 AGENT = "agent.py"
@@ -29,6 +23,7 @@ KAGGLE = "/kaggle/working/"
 COURSE = "learntools"  # checks a lesson's answers, and brings nothing that an agent may use
 # Calls that change how a module works for all that use it, such as sys.setrecursionlimit.
 SETTING = re.compile(r"set_(?!printoptions|style|theme|trace)\w+|setrecursionlimit|seterr|use_deterministic_\w+")
+RUN = re.compile(r"^\s*(?:%run|%load|get_ipython\(\)\.run_line_magic\('run')", re.MULTILINE)
 ONLY_THERE = {"display", "get_ipython", "In", "Out", "exit", "quit"}  # names that a notebook has without defining them
 
 
@@ -50,7 +45,9 @@ def from_page(path: Path, name: str | None, folder: Path) -> Written:
     choice = choose(path.name, statements, files, name)
     root = path.resolve().parent
     _write_files([file for file in files if file.end <= choice.end and file is not choice.file], folder)
-    program = Program(_counted(statements[: choice.end], root, folder), (choice.name,))
+    project = Project((folder, root), frozenset())
+    counted = _counted(statements[: choice.end], project)
+    program = Program(counted, (choice.name,), lambda name: _tree_of(name, project))
     if choice.file:
         text, places = choice.file.text, _places_of(choice.file)
         notes = list[str]()
@@ -105,9 +102,18 @@ def _write_files(files: Sequence[File], folder: Path) -> None:
             (folder / name).write_text(file.text, encoding="utf-8", newline="\n")
 
 
-def _counted(statements: Sequence[Statement], root: Path, folder: Path) -> list[Statement]:
+def _tree_of(module: str, project: Project) -> ast.Module | None:
+    """The source of a module beside the notebook; None if there is none that parses."""
+    path = project.find(module)
+    try:
+        return ast.parse(read_source(path)) if path and path.is_file() else None
+    except (SyntaxError, ValueError, Refused):
+        return None  # the builder says what is wrong
+
+
+def _counted(statements: Sequence[Statement], project: Project) -> list[Statement]:
     """The statements that count, with what a star import of one's own module binds in place of the star."""
-    project, found = Project((folder, root), frozenset()), list[Statement]()
+    found = list[Statement]()
     for each in statements:
         node = each.node
         if isinstance(node, ast.ImportFrom) and "*" in each.reads.binds and node.module:
@@ -173,6 +179,8 @@ def _absent(program: Program, name: str, reader: Statement, cells: Sequence[Cell
     for cell in cells:
         if cell.fault and pattern.search(cell.text):
             return place, f"{name} is not defined: {cell.place(cell.fault_line)}, which may do so, {_has(cell.fault)}"
+    if runs := next((cell for cell in cells if RUN.search(cell.text)), None):
+        return place, f"{name} is not defined: if what {runs.place(1)} runs by %run does it, import it from there"
     if name in ONLY_THERE:
         return place, f"{name} is the notebook's own, which Kaggle's judge does not have: leave it out"
     close = difflib.get_close_matches(name, _known(program), 1)
@@ -252,6 +260,8 @@ def _parsed(file: File, path: Path) -> ast.Module:
 
 def _notes(program: Program, found: Slice, name: str) -> list[str]:
     """What starts anew in each game."""
+    program.names.but = ()
+    find_effects(program.names)
     changed = changed_by(ast.parse(f"{name}(0, 0)").body[0], program.names)
     kept = {number: program.statements[number] for number in found.needs}
     return [

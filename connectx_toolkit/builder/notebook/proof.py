@@ -1,8 +1,8 @@
 """Does the file that was written of a running function play as the function does?
 
-The function is asked in a fork of this process, so that nothing of the notebook changes; the file in a process that has
-none of the notebook's values and environment variables. Where moves are drawn, by generators that the file may not
-share, their frequencies are compared instead.
+The function is asked in a fork of this process, so that nothing of the notebook changes (where there is no fork, it is
+asked here); the file in a process that has none of the notebook's values and environment variables. Where moves are
+drawn, by generators that the file may not share, their frequencies are compared instead.
 """
 
 import contextlib
@@ -29,7 +29,7 @@ from connectx_toolkit.kaggle.agent_file import Struct
 TOPIC = "notebook"
 POSITIONS = 60
 SECONDS = 40.0  # that the function may take for all questions; after it no further one is asked
-DRAWN, DRAWS = 8, 100  # positions in which moves are drawn again, and how often in each
+DRAWN, DRAWS, LEAST_DRAWS = 8, 100, 10  # positions in which moves are drawn again, and how often in each
 SIGMAS = 4.0  # at most one in 10,000 faithful files of an agent that draws is refused
 
 
@@ -88,20 +88,21 @@ class Proof:
     ) -> None:
         """Compares how often each column is chosen, each time with other seeds, in positions where moves differ."""
         slowest = max(max(a["seconds"], b["seconds"]) for a, b in pairs)
-        draws = int(min(DRAWS, max(10, SECONDS / DRAWN / max(slowest, 1e-6))))
-        chosen = [questions[number] for number in differ[:DRAWN]]
+        asks = SECONDS / max(slowest, 1e-6)
+        draws = int(min(DRAWS, max(LEAST_DRAWS, asks / DRAWN)))
+        chosen = [questions[number] for number in differ[: int(max(1, min(DRAWN, asks / draws)))]]
         asked = [_Seeded(*question, seed=draw) for question in chosen for draw in range(draws)]
         here, there = self._both(stage, source, asked)  # type: ignore[arg-type]
         theirs = there["result"]["replies"] if not _failure(there) else []
         counts = [
             [Counter(reply["text"] for reply in side[n * draws : (n + 1) * draws]) for side in (here, theirs)]
-            for n in range(len(chosen))
+            for n in range(min(len(here), len(theirs)) // draws)
         ]
-        excess, most = excess_of(counts), max(map(_difference, counts))
+        excess, most = excess_of(counts), max(map(_difference, counts), default=1.0)
         first, (a, b) = questions[differ[0]], pairs[differ[0]]
-        if len(here) == len(theirs) and excess <= SIGMAS:
+        if excess <= SIGMAS:
             text = f"{self._name} draws its moves: here and in its file each column comes as often, within {most:.0%}, "
-            return report.add(TOPIC, "pass", f"{text}in {len(chosen)} positions of {draws} draws")
+            return report.add(TOPIC, "pass", f"{text}in {len(counts)} positions of {draws} draws")
         text = f"{self._name} here and its file play otherwise in {len(differ)} of {len(pairs)} positions, first after "
         text += f"{first.obs['step']} plies: {_said(a)} here, {_said(b)} there"
         return report.add(TOPIC, "reject", f"{text}{self._hint(there)}")
@@ -132,7 +133,12 @@ def replies(function: Callable, restarts: tuple[str, ...], questions: list[dict[
         restarts: statements that are run before, in the function's module.
     """
     if not hasattr(os, "fork"):
-        return _asked(function, restarts, questions, lambda reply: None)
+        names = namespace_of(function)
+        before = dict(names)
+        try:
+            return _asked(function, restarts, questions, lambda reply: None)
+        finally:
+            names.update(before)  # what was bound anew; what was changed in place stays so
     ours, theirs = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -197,7 +203,7 @@ def excess_of(counts: list[list[Counter[str]]]) -> float:
     """By how many standard deviations two sides' choices differ more than those of one side would.
 
     The statistic is Pearson's chi-square for each position (columns by sides), summed; of so many degrees of freedom
-    it has that mean, and twice that variance.
+    it has that mean, and twice that variance. Without any position it is infinite.
     """
     total, freedom = 0.0, 0
     for sides in counts:
@@ -211,7 +217,7 @@ def excess_of(counts: list[list[Counter[str]]]) -> float:
                 expected = both * size / sum(sizes)
                 total += (side[column] - expected) ** 2 / expected
         freedom += max(1, len(columns) - 1)
-    return (total - freedom) / sqrt(2 * freedom)
+    return (total - freedom) / sqrt(2 * freedom) if freedom else float("inf")
 
 
 def _difference(sides: list[Counter[str]]) -> float:

@@ -14,7 +14,7 @@ from functools import cached_property
 from types import CodeType
 from typing import Any, NamedTuple
 
-from connectx_toolkit.builder.notebook.reading import within
+from connectx_toolkit.builder.notebook.code_objects import within
 
 FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 MAGICS = ("run_cell_magic", "run_line_magic")  # as IPython calls what begins with %% or %
@@ -95,7 +95,9 @@ def cells_here() -> list[Cell]:
     cells = list[Cell]()
     for number, (raw, text) in enumerate(zip(history.input_hist_raw, history.input_hist_parsed, strict=False)):
         cells.append(Cell(text, compiled.get(text.rstrip(), ""), number, _blank(raw) - _blank(text)))
-        cells += _within_magics(cells[-1], here.transform_cell)
+        for inner in _within_magics(cells[-1], here.transform_cell):
+            inner.file = compiled.get(inner.text.rstrip(), "")  # of %%capture, not of %%time
+            cells.append(inner)
     return cells
 
 
@@ -112,8 +114,11 @@ def _within_magics(cell: Cell, transformed: Callable[[str], str]) -> list[Cell]:
         if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in MAGICS:
             given = [each.value if isinstance(each, ast.Constant) else "" for each in value.args]
             if given and given[0] in TIMED:
+                text = str(given[-1])
+                with contextlib.suppress(SyntaxError):
+                    text = transformed(text)
                 shift = cell.shift + node.lineno - (len(given) == 2) + _blank(str(given[-1]))
-                found.append(Cell(transformed(str(given[-1])), "", cell.number, shift))
+                found.append(Cell(text, "", cell.number, shift))
     return found
 
 

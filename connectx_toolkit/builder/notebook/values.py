@@ -2,25 +2,15 @@
 
 import ast
 from collections import deque
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
 
 from connectx_toolkit.builder.notebook.cells import SHELL
-from connectx_toolkit.builder.notebook.slicer import (
-    BUILTINS,
-    TRAINERS,
-    Program,
-    Slice,
-    Statement,
-    changed_by,
-    environments_in,
-    outside_functions,
-    root,
-    run_at_once,
-    trains_by_name,
-)
+from connectx_toolkit.builder.notebook.changes import TRAINERS, changed_by, environments_in, trains_by_name
+from connectx_toolkit.builder.notebook.reads import BUILTINS, outside_functions, root, run_at_once
+from connectx_toolkit.builder.notebook.slicer import Program, Slice, Statement
 
 SOURCES_OF_DRAWS = ("random", "numpy.random", "torch.random", "secrets")
 SEEDED = {"Random", "default_rng", "RandomState", "Generator", "SeedSequence", "PCG64", "manual_seed", "seed"}
@@ -52,7 +42,7 @@ IMPURE_BUILTINS = {"open", "input", "exec", "eval", "__import__", "compile", "gl
 class Doubt(NamedTuple):
     """Why a value is another one if its statements run again."""
 
-    kind: str  # "trained", "drawn at random", "played", "given" or "changed"
+    kind: str  # "trained", "drawn at random", "made of games", "given" or "changed"
     call: str  # "model.learn(...)"
 
 
@@ -61,6 +51,7 @@ class Judge:
 
     def __init__(self, program: Program, entry: str):
         self.program, self.names, self.entry = program, program.names, entry
+        self._known_calls: dict[int, list[tuple[ast.Call, frozenset[str]]]] = {}
         self.environments = environments_in([each.node for each in program.statements], program.names)
         self.generators = {
             name
@@ -89,27 +80,35 @@ class Judge:
 
     def doubt(self, each: Statement, names: Collection[str], found: Slice) -> Doubt | None:
         """What does not repeat in a statement that is needed for some names."""
-        for call, local in self._calls(each.node, set()):
+        for call, local in self._calls(run_at_once(each.node)):
             is_drawn = self._is_network(call) and not self._loads_weights(found)
             if doubt := Doubt("drawn at random", _shown(call)) if is_drawn else self._of_call(call, local):
                 return doubt
-        if any(isinstance(node, ast.Name) and node.id == SHELL for node in run_at_once(each.node)):
-            return Doubt("given", "a command")
+        for node in run_at_once(each.node):
+            if isinstance(node, ast.Name) and node.id in (SHELL, "exec", "globals"):
+                return Doubt("given", "a command" if node.id == SHELL else f"{node.id}()")
+            if isinstance(node, ast.Await):
+                return Doubt("given", ast.unparse(node)[:60])
         return self._filling(each, set(names) - each.reads.binds)
 
-    def _calls(self, node: ast.AST, done: set[str], local: frozenset[str] = frozenset()) -> Iterator:
-        """(call, names of seeded generators of its own function) of a statement and of all functions that it calls."""
-        for part in run_at_once(node):
-            if not isinstance(part, ast.Call):
-                continue
-            yield part, local
-            for function in self._called(part):
-                if (key := f"{function.name}:{function.lineno}") in done or function.name == self.entry:
-                    continue
-                done.add(key)
-                own = frozenset(self._seeded_in(function))
-                for inner in function.body:
-                    yield from self._calls(inner, done, own)
+    def _calls(self, nodes: Iterable[ast.AST]) -> Iterator[tuple[ast.Call, Collection[str]]]:
+        """The calls among nodes and in all functions that they call, each with its function's seeded generators."""
+        pending = [(node, frozenset[str]()) for node in nodes if isinstance(node, ast.Call)][::-1]
+        done = set[int]()
+        while pending:
+            call, local = pending.pop()
+            yield call, local
+            for function in self._called(call):
+                if id(function) not in done and function.name != self.entry:
+                    done.add(id(function))
+                    pending += self._calls_in(function)
+
+    def _calls_in(self, function: ast.FunctionDef) -> list[tuple[ast.Call, frozenset[str]]]:
+        if id(function) not in self._known_calls:
+            own = frozenset(self._seeded_in(function))
+            nodes = (node for statement in function.body for node in run_at_once(statement))
+            self._known_calls[id(function)] = [(node, own) for node in nodes if isinstance(node, ast.Call)][::-1]
+        return self._known_calls[id(function)]
 
     def _called(self, call: ast.Call) -> list[ast.FunctionDef]:
         """The page's functions that a call may run: a function, a method of that name, or a class's __init__."""
@@ -149,7 +148,7 @@ class Judge:
         if root(call.func) in self.generators and root(call.func) not in local and "." in name:
             return Doubt("drawn at random", shown)
         if name in GAMES or (last == "run" and root(call.func) in self.environments):
-            return Doubt("played", shown)
+            return Doubt("made of games", shown)
         return Doubt("given", shown) if name in TYPED or name.startswith("get_ipython") else None
 
     def _loads_weights(self, found: Slice) -> bool:
@@ -166,20 +165,18 @@ class Judge:
     def _filling(self, each: Statement, names: Collection[str]) -> Doubt | None:
         """A call that changes a needed value, if it may do so otherwise the next time."""
         for node in outside_functions(each.node):
-            if isinstance(node, ast.Call) and not self._repeats(node, set()):
-                changed = changed_by(ast.Expr(node), self.names, (self.entry,))
+            if isinstance(node, ast.Call) and not self._repeats(node):
+                changed = changed_by(ast.Expr(node), self.names)
                 if changed & {*names, *each.changes}:
                     return Doubt("changed", _shown(node))
         return None
 
-    def _repeats(self, call: ast.Call, done: set[str]) -> bool:
+    def _repeats(self, call: ast.Call) -> bool:
         """Whether a call is known to do the same each time."""
+        return all(self._called(each) or self._is_known(each) for each, _ in self._calls([call]))
+
+    def _is_known(self, call: ast.Call) -> bool:
         name, first = self.names.qualified(call.func), root(call.func)
-        if functions := self._called(call):
-            inner = [each for each in functions if f"{each.name}:{each.lineno}" not in done]
-            done.update(f"{each.name}:{each.lineno}" for each in inner)
-            calls = [node for each in inner for node in ast.walk(each) if isinstance(node, ast.Call)]
-            return all(self._repeats(node, done) for node in calls)
         if first in self.names.imported:
             return name.split(".")[0] in PURE and ".random" not in name
         if isinstance(call.func, ast.Attribute):

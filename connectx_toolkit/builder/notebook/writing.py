@@ -14,11 +14,11 @@ from types import FunctionType, ModuleType
 from typing import Any, NamedTuple
 
 from connectx_toolkit.builder.notebook.carrying import ANEW, NAMED, Uncarried, Values, literal, type_name
+from connectx_toolkit.builder.notebook.code_objects import Names, is_opaque, names_in, read_by, touches
 from connectx_toolkit.builder.notebook.imports import imports_in, is_builtin, own_file, place_of
 from connectx_toolkit.builder.notebook.page import ONLY_THERE
 from connectx_toolkit.builder.notebook.ran import Cell, Definition, bindings_of
-from connectx_toolkit.builder.notebook.reading import Names, is_opaque, names_in, read_by, touches
-from connectx_toolkit.builder.notebook.slicer import BUILTINS, DUNDERS
+from connectx_toolkit.builder.notebook.reads import BUILTINS, DUNDERS
 from connectx_toolkit.builder.source.refusals import Refusal, Refused
 
 # Of these, equal ones are as good as the same.
@@ -75,6 +75,7 @@ class Writer:
         self.carried = Values(self.name_of, self._keeps, self.attributes.add, self.note)
         self._queue: list[tuple[str, dict[str, Any], str]] = []
         self.ready: set[str] = set()  # names whose own names are written before what comes next
+        self.unfinished: set[int] = set()  # ids of functions that are being written, with what they hold
         self._aliases: dict[str, str] = {}
         self._imports = imports_in(self.cells)
 
@@ -240,6 +241,9 @@ class Writer:
         """The name in the file of a function, class or module that a value holds."""
         if is_builtin(value) and value.__name__ not in self.main:
             return value.__name__
+        if id(value) in self.unfinished:
+            name = self.names_by_id[id(value)]
+            raise self.refuse(name, f"{name} holds something that holds {name}: define it at the top of a cell")
         if id(value) in self.names_by_id:
             name = self.names_by_id[id(value)]
             self._hoist(name)
@@ -273,7 +277,7 @@ class Writer:
             self._hoist(text)
         else:
             owner = next((n for n, held in self.main.items() if held is value and not n.startswith("_")), "")
-            text = literal(value, self._is_shared)
+            text = self._literal(value)
             if not text and owner:
                 self.need(owner, self.main, path)
                 self._hoist(owner)
@@ -282,11 +286,17 @@ class Writer:
         self.is_early = was
         return text
 
-    def _is_shared(self, value: Any) -> bool:
-        if isinstance(value, tuple | frozenset):
-            return False
-        self.visits[id(value)] += 1
-        return id(value) in self.known.shared
+    def _literal(self, value: Any) -> str:
+        """Python's text for a short plain value, none of whose parts something else holds; "" for any other."""
+        seen = list[int]()
+
+        def is_shared(part: Any) -> bool:
+            seen.extend([] if isinstance(part, UNNAMED) else [id(part)])
+            return id(part) in self.known.shared and not isinstance(part, UNNAMED)
+
+        text = literal(value, is_shared)
+        self.visits.update(seen if text else ())
+        return text
 
     def _keeps(self, value: Any, name: str) -> bool:
         return self.is_opaque or not self.is_own(type(value)) or name in self.attributes
@@ -301,7 +311,7 @@ class Writer:
         return f"{CARRIED}[{key!r}]"
 
     def _value(self, name: str, value: Any, place: str) -> None:
-        text = literal(value, self._is_shared) or self._carry(name, value, place)
+        text = self._literal(value) or self._carry(name, value, place)
         found = bindings_of(name, self.cells)[:1]
         part = Part(f"{name} = {text}\n", *((found[0].cell, found[0].node.lineno) if found else ()))
         self.named(name, value)
@@ -320,7 +330,7 @@ class Writer:
         others += [
             each for cell in self.cells for each in cell.tree.body if _defines(each) and not self._is_reached(each)
         ]
-        is_filled = touches(name, others) and type_name(value) not in ANEW
+        is_filled = type_name(value) not in ANEW and (touches(name, others) or id(value) in self.known.shared)
         if node is None or is_filled or not all(self._is_code(each) for each in read_by(node)):
             if type_name(value) not in ANEW and name in self.main:
                 self.note(f"{name} changes as {self.who} plays: every game starts with what it holds now")
@@ -329,7 +339,8 @@ class Writer:
         self.early(read_by(node), self.main, where)
         text = f"{name} = ({found[0].cell.segment(node)})\n" if node.end_lineno != node.lineno else ""
         text = text or f"{name} = {found[0].cell.segment(node)}\n"
-        self.note(f"{name} changes as {self.who} plays: every game starts with its first value ({where})")
+        if not type_name(value).startswith("_thread."):
+            self.note(f"{name} changes as {self.who} plays: every game starts with its first value ({where})")
         self.restarts[name] = text
         self.named(name, value)
         self.definitions.append(Part(text, found[0].cell, found[0].node.lineno))

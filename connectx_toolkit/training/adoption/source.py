@@ -13,14 +13,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from connectx_toolkit.builder.notebook.cells import cells_of
-from connectx_toolkit.builder.notebook.slicer import (
-    FUNCTIONS,
-    IMPORTS,
-    Program,
-    reads_of,
-    root,
-    statements_of,
-)
+from connectx_toolkit.builder.notebook.reads import FUNCTIONS, IMPORTS, reads_of, root
+from connectx_toolkit.builder.notebook.slicer import Program, statements_of
 
 
 class Source(NamedTuple):

@@ -138,11 +138,15 @@ def free(obs, config):
     return [c for c in range(config.columns) if obs.board[c] == 0]
 SHIFT = 2
 # %%
+%%capture
+def turned(n):
+    return n + 1
+# %%
 %%time
 
 def my_agent(obs, config):
     columns = free(obs, config)
-    return columns[SHIFT % len(columns)]
+    return columns[turned(SHIFT) % len(columns)]
 """,
     ),
     "the agent defined twice": Situation(
@@ -411,12 +415,12 @@ def deep(n, d=DEPTH, table=holder):
     return n + d + len(table['list'])
 DEPTH = 8
 # %%
-shared.append(4)
-# %%
 def my_agent(obs, config):
     columns = free(obs, config)
+    shared.append(obs.step)
     return columns[(deep(obs.step) + DEPTH + len(shared)) % len(columns)]
 """,
+        says="shared changes as my_agent plays: every game starts with what it holds now",
     ),
     "a method put into a class later": Situation(
         r"""
@@ -575,6 +579,178 @@ bot = Agent(pair)
 def my_agent(obs, config=None, *, depth=lambda: math.floor(2.5)):
     columns = free(obs, config)
     return columns[(bot(obs, config) + depth()) % len(columns)]
+""",
+    ),
+    "variables around a closure that change": Situation(
+        r"""
+def make(table):
+    count = 0
+    def play(obs, config):
+        nonlocal count
+        count += 1
+        columns = free(obs, config)
+        return columns[(table[count % 7] + count) % len(columns)]
+    return play
+my_agent = make([3, 1, 4, 1, 5, 9, 2])
+# %%
+from connectx_toolkit.kaggle.agent_file import Struct
+my_agent(Struct(board=[0] * 42, step=0, mark=1), Struct(columns=7));
+""",
+        says="count of my_agent changes as my_agent plays: every game starts with what it is now",
+    ),
+    "a generator of numpy": Situation(
+        r"""
+import numpy as np
+rng = np.random.default_rng(7)
+rng.random(5);
+# %%
+def my_agent(obs, config):
+    return int(rng.choice(free(obs, config)))
+""",
+        first="rng = np.random.default_rng(7)",
+        says="rng changes as my_agent plays: every game starts with its first value (In[2], line 2)",
+    ),
+    "all names of numpy, and a builtin's name": Situation(
+        r"""
+from numpy import *
+from operator import itemgetter
+first = itemgetter(0)
+def max(values, default=0):
+    return sorted(values)[0] if values else default
+# %%
+def my_agent(obs, config):
+    return int(first([max(free(obs, config))]) + array([0]).sum())
+""",
+    ),
+    "in a block, with tabs, é and lambdas over lines": Situation(
+        r"""
+é = "é" * 3
+if é:
+	def my_agent(obs, config):
+		columns = free(obs, config)
+		return columns[(policies["é"](obs) + len(é)) % len(columns)]
+policies = {"a": lambda obs: 0, "é": lambda obs: (
+    obs.step
+    + len('a "quoted" text' '\'')
+)}
+""",
+    ),
+    "a static method, and one of a class": Situation(
+        r"""
+class Bot:
+    step = 3
+    @classmethod
+    def shift(cls, n):
+        return n + cls.step
+    @staticmethod
+    def act(obs, config):
+        columns = free(obs, config)
+        return columns[turn(obs.step) % len(columns)]
+turn = Bot.shift
+Bot.step = 4
+my_agent = Bot.act
+""",
+    ),
+    "subclasses of what Python has": Situation(
+        r"""
+import heapq, itertools
+class Table(dict):
+    def __missing__(self, key):
+        return key * 2
+class Queue(list):
+    def best(self):
+        return heapq.nsmallest(1, self)[0]
+table, queue = Table(), Queue([5, 3, 4])
+table[3] = 1
+queue.kind = "mine"
+# %%
+def my_agent(obs, config):
+    columns = free(obs, config)
+    return columns[(table[obs.step] + queue.best() + len(queue.kind)) % len(columns)]
+""",
+    ),
+    "attributes that nothing reads and no file can hold": Situation(
+        r"""
+import os, socket
+class Player:
+    def __init__(self):
+        self.log = open(os.devnull, "w")
+        self.line, self.shift = socket.socket(), 5
+    def choose(self, columns):
+        return columns[self.shift % len(columns)]
+    def report(self):
+        self.log.write("x")
+player = Player()
+# %%
+def my_agent(obs, config):
+    return player.choose(free(obs, config))
+""",
+        says="Player: line, log left out",
+    ),
+    "methods that are cached, and super": Situation(
+        r"""
+from functools import cached_property, lru_cache
+class Base:
+    def __init__(self):
+        self.shift = 2
+    def value(self, n):
+        return n + self.shift
+class Mine(Base):
+    @lru_cache(maxsize=None)
+    def value(self, n):
+        return super().value(n) + self.extra
+    @cached_property
+    def extra(self):
+        return 3
+mine = Mine()
+mine.value(1)
+# %%
+def my_agent(obs, config):
+    columns = free(obs, config)
+    return columns[mine.value(obs.step) % len(columns)]
+""",
+    ),
+    "two closures of one maker that call each other": Situation(
+        r"""
+def make():
+    def even(n):
+        return True if n == 0 else odd(n - 1)
+    def odd(n):
+        return False if n == 0 else even(n - 1)
+    return even
+is_even = make()
+# %%
+def my_agent(obs, config):
+    return free(obs, config)[0 if is_even(obs.step % 9) else -1]
+""",
+    ),
+    "a default that is filled": Situation(
+        r"""
+def deep(n, memo={0: 3, 1: 4}):
+    if n not in memo:
+        memo[n] = deep(n - 1) + deep(n - 2)
+    return memo[n]
+deep(20)
+# %%
+def my_agent(obs, config):
+    columns = free(obs, config)
+    return columns[deep(obs.step) % len(columns)]
+""",
+    ),
+    "tensors and a sequence of layers": Situation(
+        r"""
+import torch
+torch.manual_seed(3)
+bias = torch.linspace(0, 1, 7)
+net = torch.nn.Sequential(torch.nn.Linear(42, 7), torch.nn.Tanh()).eval()
+net[0].weight.data += 0.5
+memory = torch.nn.GRU(7, 7, batch_first=True)
+# %%
+def my_agent(obs, config):
+    with torch.inference_mode():
+        scores = net(torch.tensor(obs.board, dtype=torch.float32)) + bias
+        scores = memory(scores[None, None])[0][0, 0]
+    return max(free(obs, config), key=lambda c: float(scores[c]))
 """,
     ),
     "a memory of its own": Situation(
@@ -752,6 +928,21 @@ def my_agent(obs, config):
 """,
         expected="without IPython",
     ),
+    "a variable that two closures share": Situation(
+        r"""
+def make():
+    count = 0
+    def turn():
+        nonlocal count
+        count += 1
+    def play(obs, config):
+        turn()
+        return count % 7
+    return play
+my_agent = make()
+""",
+        expected="count changes as my_agent plays, and my_agent and _turn share it: keep it in a list",
+    ),
     "more than Kaggle takes": Situation(
         r"""
 import numpy as np
@@ -763,5 +954,17 @@ def my_agent(obs, config):
     return int(big[0, 0])
 """,
         expected=r"my_agent holds [\d,]+ bytes of values, .* takes 10,000: .*; largest is big, 80,000 bytes",
+    ),
+}
+
+OF_THE_BUILDER = {
+    "a package that Kaggle lacks": Situation(
+        r"""
+
+def my_agent(obs, config):
+    import package_of_nobody
+    return package_of_nobody.choose(obs)
+""",
+        expected=r"^In\[2\], line 2: unknown package package_of_nobody",
     ),
 }

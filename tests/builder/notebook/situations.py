@@ -116,8 +116,11 @@ PLAYING: dict[str, Page] = {
     "helper": Page(["def near(c):\n    return abs(c - 4)", choosing("near(c)")]),
     "constant": Page(["BEST = 5", choosing("abs(c - BEST)")]),
     "class": Page(
-        ["class Order:\n    first = 2\n    def of(self, c):\n        return abs(c - self.first)", "order = Order()"]
-        + [choosing("order.of(c)")]
+        [
+            "class Order:\n    first = 2\n    def of(self, c):\n        return abs(c - self.first)",
+            "order = Order()",
+            choosing("order.of(c)"),
+        ]
     ),
     "decorator": Page(
         [
@@ -320,6 +323,48 @@ PLAYING: dict[str, Page] = {
             choosing("engine.near(c)"),
         ]
     ),
+    "a register of functions": Page(
+        [
+            "RULES = []",
+            "def rule(f):\n    RULES.append(f)\n    return f",
+            "@rule\ndef near(c):\n    return abs(c - 5)",
+            choosing("[f(c) for f in RULES]"),
+        ]
+    ),
+    "attribute of an own module": Page(
+        ["import tools\nfrom tools import near", "tools.FIRST = 5", choosing("near(c)")],
+        files=(("tools.py", "FIRST = 1\n\ndef near(c):\n    return abs(c - FIRST)\n"),),
+    ),
+    "an own module is tried": Page(
+        ["import tools", "tools.near(3)", choosing("tools.near(c)")],
+        files=(("tools.py", "FIRST = 1\n\ndef near(c):\n    return abs(c - FIRST)\n"),),
+    ),
+    "%env": Page(["%env FIRST=5", "import os\nFIRST = int(os.environ.get('FIRST', 1))", choosing("abs(c - FIRST)")]),
+    "%time": Page(["def make():\n    return 5", "%time FIRST = make()", choosing("abs(c - FIRST)")]),
+    "the main module": Page(
+        ["if __name__ == '__main__':\n    FIRST = 5\nelse:\n    FIRST = 1", choosing("abs(c - FIRST)")]
+    ),
+    "wrapped afterwards": Page(
+        [
+            "def counted(f):\n    def inner(obs, config):\n        inner.calls += 1\n        return f(obs, config)\n"
+            "    inner.calls = 0\n    return inner",
+            MIDDLE,
+            "my_agent = counted(my_agent)",
+        ]
+    ),
+    "attribute of the agent": Page([choosing("abs(c - my_agent.first)"), "my_agent.first = 5"]),
+    "two on a line": Page(["A = 2; B = 3", "import os; C = 'é'; D = len(C)", choosing("abs(c - A - B + D)")]),
+    "an instance of a class defined anew": Page(
+        [
+            "class P:\n    def near(self, c):\n        return abs(c - 5)",
+            "p = P()",
+            "class P:\n    def near(self, c):\n        return c",
+            choosing("(p.near(c), P().near(c))"),
+        ]
+    ),
+    "changed through a list": Page(
+        ["ORDER = [0, 1, 2, 3, 4, 5, 6]", "both = [ORDER, None]", "both[0].reverse()", choosing("ORDER.index(c)")]
+    ),
     "lesson 1": Page(LESSON_1),
     "lesson 2": Page(LESSON_2),
     "lesson 3": Page(LESSON_3),
@@ -404,7 +449,7 @@ REFUSED: dict[str, tuple[list, str]] = {
             "from kaggle_environments import evaluate\nBEST = evaluate('connectx', ['random', 'negamax'])",
             choosing("BEST[0]"),
         ],
-        "BEST is played in cell 1 by evaluate(...)",
+        "BEST is made of games in cell 1 by evaluate(...)",
     ),
     "filled by what is not known": (
         [
@@ -413,6 +458,49 @@ REFUSED: dict[str, tuple[list, str]] = {
             choosing("book.n"),
         ],
         "book (cell 1) is changed in cell 2 by book.add(...)",
+    ),
+    "learnt in games": (
+        [
+            "import random\nQ = {}",
+            "def learner(board, _):\n    Q[board.step % 7] = board.mark\n    return 3",
+            "from kaggle_environments import make\nenv = make('connectx')\nenv.run([learner, 'random'])",
+            choosing("Q.get(c, 0)"),
+        ],
+        "Q (cell 1) is made of games in cell 3 by env.run(...)",
+    ),
+    "learnt by a method that is passed on": (
+        [
+            "class Learner:\n    n = 0\n    def act(self, obs, config):\n        self.n += 1\n        return 3\nlearner = Learner()",
+            "from tools import fill\nfill(learner.act)",
+            choosing("abs(c - learner.n)"),
+        ],
+        "learner (cell 1) is changed in cell 2 by fill(...)",
+    ),
+    "given to a trainer": (
+        [
+            "from tools import Trainer\nmodel = dict()",
+            "trainer = Trainer()",
+            "trainer.fit(model, 3)",
+            choosing("model.get(c)"),
+        ],
+        "model (cell 1) is trained in cell 3 by trainer.fit(...)",
+    ),
+    "a module that trains": (
+        ["import tools", "tools.train_all(3)", choosing("tools.STATE.get(c)")],
+        "tools (cell 1) is trained in cell 2 by tools.train_all(...)",
+    ),
+    "bound by exec": (["NEAR = 3", "exec('NEAR = 5')", choosing("abs(c - NEAR)")], "is given in cell 2 by exec()"),
+    "bound by globals()": (
+        ["NEAR = 3", "globals()['NEAR'] = 5", choosing("abs(c - NEAR)")],
+        "is given in cell 2 by globals()",
+    ),
+    "run from a file": (
+        ["%run tools.py", choosing("near(c)")],
+        "if what lesson.ipynb, cell 1, line 1 runs by %run does it, import it",
+    ),
+    "awaited": (
+        ["import asyncio\nNEAR = await asyncio.sleep(0, 5)", choosing("abs(c - NEAR)")],
+        "NEAR is given in cell 1 by await",
     ),
     "typed": (["N = int(input())", choosing("abs(c - N)")], "N is given in cell 1 by input()"),
     "of the shell": (["FILES = !ls", choosing("len(FILES)")], "FILES is given in cell 1 by a command"),
@@ -430,7 +518,7 @@ REFUSED: dict[str, tuple[list, str]] = {
     ),
     "in another language": (
         ["%%cython\ndef near(c):\n    return c", choosing("near(c)")],
-        "near is not defined: lesson.ipynb, cell 1, line 2, which may do so, is %%cython, not Python",
+        "near is not defined: lesson.ipynb, cell 1, line 2, which may do so, is a %%cython cell",
     ),
     "the notebook's own": ([f"{HEAD}    display(obs.board)\n    return 0"], "display is the notebook's own"),
     "used before": (

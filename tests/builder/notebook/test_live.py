@@ -15,11 +15,13 @@ from connectx.position import STANDARD
 from connectx_toolkit.builder.build import Options, submission_bytes
 from connectx_toolkit.builder.notebook.written import Written
 from connectx_toolkit.builder.preflight.stage import Runner, sample, stage
+from connectx_toolkit.builder.source.refusals import Refused
 from connectx_toolkit.kaggle.rules import Limits
 from connectx_toolkit.system.files import ROOT
 from tests.builder.notebook.kernel import POSITIONS
-from tests.builder.notebook.live_situations import PLAIN, REFUSED, Situation
+from tests.builder.notebook.live_situations import OF_THE_BUILDER, PLAIN, REFUSED, Situation
 
+ALL = PLAIN | OF_THE_BUILDER | REFUSED
 KERNEL = f"import sys; sys.path.insert(0, {str(ROOT)!r})\nfrom tests.builder.notebook import kernel"
 ANEW = f"get_ipython().reset(new_session=True)\n{KERNEL}"
 
@@ -59,7 +61,7 @@ def runner():
 @pytest.fixture(scope="module")
 def kernel(tmp_path_factory) -> tuple[Path, dict[str, list[str]]]:
     folder = tmp_path_factory.mktemp("kernel")
-    return folder, run(PLAIN | REFUSED, folder)
+    return folder, run(ALL, folder)
 
 
 def facts_of(folder: Path) -> dict[str, Any]:
@@ -93,7 +95,7 @@ def moves_of(content: bytes, runner: Runner) -> list[Any]:
 @pytest.mark.parametrize("name", PLAIN)
 def test_the_file_plays_as_the_function_does(name, kernel, runner):
     folder, errors = kernel
-    situation, place = PLAIN[name], folder / str([*PLAIN, *REFUSED].index(name))
+    situation, place = PLAIN[name], folder / str([*ALL].index(name))
     assert not errors[name], "\n".join(errors[name])
     written = written_in(place)
     text = written.agent.read_text()
@@ -106,9 +108,17 @@ def test_the_file_plays_as_the_function_does(name, kernel, runner):
 def test_what_no_file_can_hold_is_refused(name, kernel):
     folder, errors = kernel
     assert not errors[name], "\n".join(errors[name])
-    refused = facts_of(folder / str([*PLAIN, *REFUSED].index(name)))["refused"]
+    refused = facts_of(folder / str([*ALL].index(name)))["refused"]
     assert re.search(REFUSED[name].expected, refused), refused
     assert len(refused.splitlines()) == 1
+
+
+@pytest.mark.parametrize("name", OF_THE_BUILDER)
+def test_what_the_builder_refuses_has_its_cell(name, kernel):
+    folder, errors = kernel
+    assert not errors[name], "\n".join(errors[name])
+    with pytest.raises(Refused, match=OF_THE_BUILDER[name].expected):
+        built(folder / str([*ALL].index(name)))
 
 
 SCRIPT = """

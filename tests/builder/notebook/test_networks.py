@@ -5,8 +5,9 @@ from collections import Counter
 
 import pytest
 
-from connectx_toolkit.builder.notebook.proof import excess_of
-from connectx_toolkit.builder.preflight.stage import Runner
+from connectx.position import STANDARD
+from connectx_toolkit.builder.notebook.proof import excess_of, replies
+from connectx_toolkit.builder.preflight.stage import Runner, sample
 from tests.builder.notebook.live_situations import Situation
 from tests.builder.notebook.test_live import built, moves_of, run, run_calls, written_in
 
@@ -198,4 +199,17 @@ def test_proofs(tmp_path):
 def test_how_much_two_sides_differ():
     same, other = Counter(a=50, b=50), Counter(a=80, b=20)
     assert excess_of([[same, Counter(a=52, b=48)]]) < 1 < 4 < excess_of([[same, other]])
-    assert excess_of([[same, same]]) < 0 and excess_of([[same, Counter()]]) == float("inf")
+    assert excess_of([[same, same]]) < 0 and excess_of([[same, Counter()]]) == excess_of([]) == float("inf")
+
+
+def test_where_there_is_no_fork(monkeypatch):
+    """It is asked in this process, in which no name changes."""
+    names: dict = {"__name__": "notebook"}
+    exec(f"def free(obs, config):\n    return [0, 1, 2]\n{COUNTING}", names)
+    questions = [question.as_json() for question in sample(5, geometries=(STANDARD,))]
+    forked = replies(names["my_agent"], ("turns = 0", "seen = {}"), questions)
+    names["turns"], seen = 7, names["seen"]
+    monkeypatch.delattr("os.fork")
+    here = replies(names["my_agent"], ("turns = 0", "seen = {}"), questions)
+    assert [reply["column"] for reply in here] == [reply["column"] for reply in forked] == [2, 1, 0, 2, 1]
+    assert names["turns"] == 7 and names["seen"] is seen == {}

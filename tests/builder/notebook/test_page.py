@@ -35,6 +35,8 @@ def test_what_would_play_otherwise_is_refused(situation, tmp_path):
     cells, words = REFUSED[situation]
     path = written(tmp_path / "lesson.ipynb", cells)
     (tmp_path / "tools.py").write_text("def fill(c):\n    return c\n\n\ndef train_model(n):\n    return [n] * 7\n")
+    with (tmp_path / "tools.py").open("a") as file:
+        file.write("\n\nSTATE = {}\n\n\ndef train_all(n):\n    STATE[n] = 1\n\n\nclass Trainer:\n    pass\n")
     with pytest.raises((Refused, ValueError)) as refused:
         text_of(path, tmp_path / "agent")
     assert words in str(refused.value)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from types import CodeType, FunctionType
 from typing import NamedTuple
 
-from connectx_toolkit.builder.notebook.slicer import DUNDERS, root
+from connectx_toolkit.builder.notebook.reads import DUNDERS, root
 
 CHANGING = {"append", "appendleft", "add", "clear", "discard", "extend", "fill", "insert", "pop", "popitem", "popleft"}
 CHANGING |= {"remove", "reverse", "setdefault", "sort", "update"}  # methods that change what they are of
@@ -30,10 +30,10 @@ class Names(NamedTuple):
 
 
 def within(code: CodeType) -> Iterator[CodeType]:
-    """A code object and those in it."""
+    """A code object and those in it, but for annotations, which nobody needs."""
     yield code
     for each in code.co_consts:
-        if isinstance(each, CodeType):
+        if isinstance(each, CodeType) and each.co_name != "__annotate__":
             yield from within(each)
 
 
@@ -51,6 +51,12 @@ def names_in(code: CodeType) -> Names:
             elif step.opname == "LOAD_CONST" and isinstance(step.argval, str) and len(step.argval) < LONGEST_NAME:
                 attributes |= {step.argval} if step.argval.isidentifier() else set()
     return Names(frozenset(reads), frozenset(stores), frozenset(attributes), lines)
+
+
+def rebound_by(code: CodeType) -> set[str]:
+    """The variables of functions around it that a function binds anew."""
+    steps = [step for each in within(code) for step in dis.get_instructions(each)]
+    return {step.argval for step in steps if step.opname == "STORE_DEREF"} & set(code.co_freevars)
 
 
 def is_opaque(node: ast.AST) -> bool:

@@ -1,0 +1,148 @@
+"""Pages in all forms that they come in: formats, scripts, languages, commands; and what is no page."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from connectx_toolkit.builder.notebook.cells import cells_of, is_page, page_named, python_of
+from connectx_toolkit.builder.notebook.page import from_page
+from tests.builder.notebook.pages import FREE, HEAD, written
+from tests.builder.notebook.situations import MIDDLE
+
+SCRIPT = f"""#!/usr/bin/env python
+# coding: utf-8
+
+# # A title
+
+# In[1]:
+
+
+get_ipython().system('pip install something')
+get_ipython().run_line_magic('matplotlib', 'inline')
+import math
+
+
+# In[ ]:
+
+
+get_ipython().run_cell_magic('time', '', 'FIRST = 5\\n')
+
+
+# In[3]:
+
+
+get_ipython().run_cell_magic('writefile', 'tools.py', 'def near(c):\\n    return abs(c - 5)\\n')
+
+
+# In[5]:
+
+
+from tools import near
+{HEAD}    return min({FREE}, key=lambda c: near(c) + math.floor(FIRST))
+"""
+RAW = f"%matplotlib inline\nimport math\n\n%%time\nFIRST = 5\n\n{MIDDLE.replace('3)', 'FIRST)')}\n"
+
+
+@pytest.mark.parametrize(
+    ("source", "code"),
+    [
+        ("x = '%d' % 3\n%matplotlib inline", "x = '%d' % 3\npass\n"),
+        ("if x:\n    !ls \\\n       -l\ny = 1", "if x:\n    pass\n\ny = 1\n"),
+        ("TEXT = '''\n%a\n!b\n'''\n!echo don't", "TEXT = '''\n%a\n!b\n'''\npass\n"),
+        ("pip install gym\nls = 3", "pass\nls = 3\n"),
+        ("f?\n??f\nf.g??", "pass\npass\npass\n"),
+        ("a, b = !ls", "a, b = __output_of_a_command__\n"),
+        ("%time x = f()", "x = f()\n"),
+        ("  x = 1\n  y = 2", "x = 1\ny = 2\n"),
+        ("x = await f()", "x = await f()\n"),
+    ],
+)
+def test_commands_are_left_out_line_by_line(source, code):
+    assert python_of(source) == (code, "", 1)
+
+
+def test_what_is_no_python_is_said_with_its_line():
+    assert python_of("x = 1\ndef f(:\n    pass")[1:] == ("syntax error: invalid syntax", 2)
+    assert python_of("x = 1\nreturn x")[1:] == ("syntax error: 'return' outside function", 2)
+
+
+def test_cells_are_numbered_as_run_all_does(tmp_path):
+    """Empty ones and text have no numbers; the counts in the file do not matter."""
+    path = written(tmp_path / "lesson.ipynb", [("markdown", "text"), "", "x = 1", ("raw", "y"), "%%time\n\nz = 2"])
+    assert [(cell.name, cell.code) for cell in cells_of(path)] == [("cell 1", "x = 1\n"), ("cell 2", "\nz = 2\n")]
+    assert cells_of(path)[1].place(2) == "lesson.ipynb, cell 2, line 3"
+
+
+def test_format_3_and_cells_of_other_languages(tmp_path):
+    """Format 3 has worksheets, and says each cell's language; an editor of today says it in the metadata."""
+    cells = [
+        {"cell_type": "code", "language": "python", "input": [MIDDLE], "outputs": [], "prompt_number": 7},
+        {"cell_type": "code", "language": "perl", "input": "print 1;", "outputs": []},
+        {"cell_type": "code", "input": "x", "metadata": {"vscode": {"languageId": "javascript"}}},
+    ]
+    path = tmp_path / "old.ipynb"
+    path.write_text(json.dumps({"nbformat": 3, "metadata": {}, "worksheets": [{"cells": cells}]}))
+    assert [cell.name for cell in cells_of(path)] == ["cell 1"]
+    (tmp_path / "agent").mkdir()
+    assert from_page(path, None, tmp_path / "agent").entry == "my_agent"
+
+
+@pytest.mark.parametrize(("name", "text"), [("lesson.py", SCRIPT), ("lesson.txt", RAW)])
+def test_scripts_of_nbconvert(name, text, tmp_path):
+    """With language_info, magics become calls; without it, cells stand one after the other as they are."""
+    path, folder = tmp_path / name, tmp_path / "agent"
+    path.write_text(text)
+    folder.mkdir()
+    assert is_page(path)
+    found = from_page(path, None, folder)
+    assert ("FIRST = 5" in found.agent.read_text() and "import math" in found.agent.read_text()) or name == "lesson.txt"
+    at = text.splitlines().index(HEAD.strip()) + 1
+    assert f"{name}, line {at}" in found.places.values()
+    assert (folder / "tools.py").is_file() == (name == "lesson.py")
+
+
+BAD = {
+    "no JSON": ("no.ipynb", b"{", "no.ipynb is no notebook: it should be JSON, but"),
+    "no text": ("no.ipynb", b"\xff\xfe\x00", "no.ipynb is no notebook: it is no text in UTF-8"),
+    "no cells": ("no.ipynb", b"[1]", "no.ipynb is no notebook: it is JSON without cells"),
+    "empty": ("no.ipynb", b"", "no.ipynb is no notebook: it should be JSON, but"),
+    "odd cells": ("no.ipynb", b'{"cells": [1, {"cell_type": "code", "source": 5}]}', "no.ipynb has no function"),
+    "in R": (
+        "no.ipynb",
+        b'{"cells": [], "metadata": {"language_info": {"name": "R"}}}',
+        "no.ipynb is a notebook in R: an agent should be Python",
+    ),
+    "by its kernel": (
+        "no.ipynb",
+        b'{"cells": [], "metadata": {"kernelspec": {"language": "julia"}}}',
+        "no.ipynb is a notebook in julia",
+    ),
+    "a plain file": ("no.py", b"x = 1\n", "no.py is no notebook, nor the script of one"),
+    "cells that do not end": (
+        "no.txt",
+        b"x = 1\n\n%%writefile a.py\ny = 2\n",
+        "no.txt, line 3: where this cell ends cannot be told: use the .ipynb itself",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", BAD)
+def test_what_is_no_page(kind, tmp_path):
+    name, content, words = BAD[kind]
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(ValueError) as fault:
+        from_page(path, None, tmp_path)
+    assert words in str(fault.value) and not (tmp_path / "agent.py").exists()
+
+
+def test_names_of_pages(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    written(tmp_path / "lesson.ipynb", [MIDDLE])
+    (tmp_path / "plain.py").write_text(f"{MIDDLE}\n")
+    (tmp_path / "converted.py").write_text(SCRIPT)
+    assert page_named("lesson.ipynb") == (Path("lesson.ipynb"), None)
+    assert page_named("lesson.ipynb:my_agent") == (Path("lesson.ipynb"), "my_agent")
+    assert page_named("converted.py") == (Path("converted.py"), None)
+    assert page_named("plain.py") is page_named("minimax") is page_named("no.ipynb:my_agent") is None
