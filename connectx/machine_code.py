@@ -95,7 +95,7 @@ def _compiled_from(function: Callable, seen: dict[int, Callable]) -> Iterator[st
     for title, module in [(n, v) for n, v in reached.items() if isinstance(v, ModuleType) and _is_own(v)]:
         reached |= {f"{title}.{name}": getattr(module, name) for name in names if hasattr(module, name)}
     for name, value in sorted(reached.items()):
-        value = getattr(value, "py_func", value)
+        value = getattr(value, "py_func", value)  # of a kernel
         if isinstance(value, FunctionType):
             yield from _compiled_from(value, seen) if id(value) not in seen else ()
         elif isinstance(value, np.ndarray):

@@ -120,7 +120,7 @@ class Function(Kernel):
 
     def wanted(self, args: tuple) -> Wanted:
         """The code for such arguments; it is tried with the example that came with it."""
-        options = f"{self._given} {sorted((self._options | {'cache': False}).items())}"
+        options = f"{self._given} {sorted((self._options | {'cache': False}).items())}"  # the builder sets it
         wanted = Wanted(self.py_func, args, lambda run: tried(run, machine_code.embedded(example_name)), False, options)
         example_name = f"{wanted.key}.example"
         return wanted

@@ -91,7 +91,7 @@ class Recorder:
 
     def _watched(self, function: Callable, given: Sequence, options: dict[str, Any]) -> Any:
         if os.path.realpath(function.__code__.co_filename) in self._modules:
-            return Watched(function, given, options, self)
+            return Watched(function, given, options | {"cache": False}, self)  # from a cache there is no module
         return self._numbas["jit"](*given, **options)(function)
 
     def record(self, function: Function, args: tuple) -> Recorded:

@@ -1,6 +1,7 @@
 """Machine code of an agent's own functions under numba's njit: the same results without numba; why there is none."""
 
 import json
+import os
 import random
 import re
 import subprocess
@@ -17,6 +18,7 @@ from connectx_toolkit.builder.build import Options, machine_code, render
 from connectx_toolkit.builder.preflight.stage import Runner
 from connectx_toolkit.builder.source.inline import inline
 from connectx_toolkit.system.files import ROOT
+from connectx_toolkit.system.recording import Recorder, Watched
 from tests.conftest import needs
 
 COMPILES = needs("numba", jit.compiles() and processor() is not None)
@@ -360,3 +362,10 @@ def test_code_is_for_the_values_of_global_arrays(monkeypatch):
     assert before != key()
     monkeypatch.setitem(globals(), "TABLE", np.arange(3))
     assert before == key()
+
+
+def test_numbas_cache_is_not_asked_for_what_is_recorded():
+    """What it has comes without the module that machine code is made of."""
+    function = test_code_is_for_the_values_of_global_arrays
+    watched = Recorder([os.path.realpath(__file__)])._watched(function, (), {"cache": True, "nogil": True})
+    assert type(watched) is Watched and watched._options == {"cache": False, "nogil": True}
