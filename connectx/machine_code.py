@@ -329,7 +329,7 @@ def is_embedded() -> bool:
     try:
         return processor() is not None and bool(_parts())
     except ValueError as fault:
-        print(f"connectx: machine code is not usable, numba compiles instead: {fault!r:.200}", file=sys.stderr)
+        tell(f"connectx: machine code is not usable, numba compiles instead: {fault!r:.200}")
         return False
 
 
@@ -345,7 +345,7 @@ def _embedded(wanted: Wanted, key: str) -> Code | None:
     content = next((parts[name] for name in names if name in parts), None)
     if content is None:
         return None
-    code, expected = in_memory(content), json.loads(parts.get(f"{key}.probe", b"null"))
+    code, expected = in_memory(content), json.loads(parts[f"{key}.probe"])  # null: no small example was met
     if expected is not None and not _probe(
         lambda: list(wanted.probe(Call(wanted.function, code, wanted.examples))) == expected
     ):

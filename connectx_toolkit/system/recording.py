@@ -133,10 +133,8 @@ class Recorder:
                 self.found[kinds] = each._replace(code=b"", obstacle="other")
             elif each.code:
                 yield f"{each.key}.{NARROW}", each.code
-                yield from [
-                    (f"{each.key}.example", text),
-                    (f"{each.key}.probe", json.dumps(expected).encode()),
-                ] * is_tried
+                yield f"{each.key}.probe", json.dumps(expected if is_tried else None).encode()
+                yield from [(f"{each.key}.example", text)] * is_tried
 
     def notes(self) -> list[str]:
         """Which functions need numba, and why."""
