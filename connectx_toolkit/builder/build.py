@@ -5,7 +5,6 @@ same bytes: there are no dates and no paths of this machine, and everything is s
 """
 
 import base64
-import contextlib
 import gzip
 import hashlib
 import io
@@ -127,28 +126,6 @@ def archive(main: bytes, files: Mapping[str, bytes]) -> bytes:
             info.size, info.mode = len(content), 0o644
             tar.addfile(info, io.BytesIO(content))
     return gzip.compress(plain.getvalue(), 9, mtime=0)
-
-
-def is_submission(path: Path) -> bool:
-    """Whether a file was built by this module: a text that begins with ``HEADER``, or an archive of one."""
-    with contextlib.suppress(OSError, EOFError, tarfile.TarError, zlib.error):
-        if path.name.endswith(".tar.gz"):
-            with tarfile.open(path) as tar:
-                first = tar.next()
-                main = tar.extractfile(first) if first is not None and first.isfile() else None
-                return main is not None and main.read(len(HEADER)) == HEADER.encode()
-        with path.open("rb") as file:
-            return file.read(len(HEADER)) == HEADER.encode()
-    return False
-
-
-def sources_of(submission: Path) -> list[bytes]:
-    """The Python files in a submission: itself, or those of an archive."""
-    if not tarfile.is_tarfile(submission):
-        return [submission.read_bytes()]
-    with tarfile.open(submission) as tar:
-        members = [tar.extractfile(member) for member in tar if member.isfile() and member.name.endswith(".py")]
-        return [member.read() for member in members if member is not None]
 
 
 # Where no move differs, fewer than 3 of N would: below 0.6% for 500 positions (the rule of three, at 95%), and 3% for

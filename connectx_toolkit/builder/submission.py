@@ -7,7 +7,9 @@ import contextlib
 import difflib
 import math
 import shutil
+import tarfile
 import tempfile
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from os import PathLike, fspath
 from pathlib import Path
@@ -15,7 +17,7 @@ from typing import Any
 
 from connectx.books import SparseBook
 from connectx.position import STANDARD
-from connectx_toolkit.builder.build import HEADER, POSITIONS, Options, build, is_submission, sources_of
+from connectx_toolkit.builder.build import HEADER, POSITIONS, Options, build
 from connectx_toolkit.builder.notebook.cells import page_named
 from connectx_toolkit.builder.notebook.page import as_page_writes_it, from_page
 from connectx_toolkit.builder.preflight.check import check
@@ -230,3 +232,25 @@ def output_of(output: Path | None, kind: str, name: str, inlined: Inlined) -> Pa
         found = f"{output} exists and was not built by this script (it does not begin with {HEADER!r})"
         raise ValueError(f"{found}: choose another file with --output, or move it away first")
     return output
+
+
+def is_submission(path: Path) -> bool:
+    """Whether a file was built by this toolkit: a text that begins with ``HEADER``, or an archive of one."""
+    with contextlib.suppress(OSError, EOFError, tarfile.TarError, zlib.error):
+        if path.name.endswith(".tar.gz"):
+            with tarfile.open(path) as tar:
+                first = tar.next()
+                main = tar.extractfile(first) if first is not None and first.isfile() else None
+                return main is not None and main.read(len(HEADER)) == HEADER.encode()
+        with path.open("rb") as file:
+            return file.read(len(HEADER)) == HEADER.encode()
+    return False
+
+
+def sources_of(submission: Path) -> list[bytes]:
+    """The Python files in a submission: itself, or those of an archive."""
+    if not tarfile.is_tarfile(submission):
+        return [submission.read_bytes()]
+    with tarfile.open(submission) as tar:
+        members = [tar.extractfile(member) for member in tar if member.isfile() and member.name.endswith(".py")]
+        return [member.read() for member in members if member is not None]

@@ -25,7 +25,6 @@ from connectx_toolkit.builder.build import (
     Options,
     Report,
     archive,
-    is_submission,
     render,
     submission_bytes,
 )
@@ -33,6 +32,7 @@ from connectx_toolkit.builder.embedded.guard import Submission, described, fallb
 from connectx_toolkit.builder.embedded.importer import Modules
 from connectx_toolkit.builder.preflight.stage import Runner, question, sample
 from connectx_toolkit.builder.source.inline import inline
+from connectx_toolkit.builder.submission import is_submission
 from connectx_toolkit.cli import build as build_submission
 from connectx_toolkit.kaggle.rules import Limits
 from connectx_toolkit.system import cores as restrict
