@@ -3,9 +3,12 @@
 import json
 from collections import Counter
 
+import numpy as np
 import pytest
 
 from connectx.position import STANDARD
+from connectx.predictor import Predictor
+from connectx_toolkit.builder.notebook.predictors import parts_of
 from connectx_toolkit.builder.notebook.proof import excess_of, replies
 from connectx_toolkit.builder.preflight.stage import Runner, sample
 from tests.builder.notebook.live_situations import Situation
@@ -213,3 +216,25 @@ def test_where_there_is_no_fork(monkeypatch):
     here = replies(names["my_agent"], ("turns = 0", "seen = {}"), questions)
     assert [reply["column"] for reply in here] == [reply["column"] for reply in forked] == [2, 1, 0, 2, 1]
     assert names["turns"] == 7 and names["seen"] is seen == {}
+
+
+def test_what_stands_for_a_model_takes_what_it_takes():
+    """One observation or several, with the model's shapes of answers; another shape is an error in both."""
+    from stable_baselines3 import PPO
+
+    names: dict = {"__name__": "notebook"}
+    exec(WORLD.partition("# %%")[0], names)
+    model = PPO("MlpPolicy", names["World"](), n_steps=8, batch_size=8, seed=3)
+    content, settings = parts_of(model)
+    stand_in = Predictor(np.frombuffer(content, np.uint8), settings)
+    several = np.random.default_rng(0).integers(0, 3, (50, 1, 6, 7)).astype(np.float32)
+    for given in (several, several[0]):
+        (ours, state), (theirs, _) = (each.predict(given, deterministic=True) for each in (stand_in, model))
+        assert np.array_equal(ours, theirs) and ours.shape == theirs.shape and ours.dtype == theirs.dtype
+        assert state is None
+    for each in (stand_in, model):
+        with pytest.raises(ValueError):
+            each.predict(np.zeros((6, 8), np.float32))
+    same = np.repeat(several[:1], 2000, axis=0)
+    drawn = [Counter(each.predict(same, deterministic=False)[0].tolist()) for each in (stand_in, model)]
+    assert excess_of([drawn]) < 4  # type: ignore[list-item]
