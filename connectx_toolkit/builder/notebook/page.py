@@ -40,7 +40,13 @@ def from_page(path: Path, name: str | None, folder: Path) -> Written:
         ValueError: it is no notebook, or has no such function, or several that may be meant.
         OSError: the page cannot be read, or the folder not be written.
     """
-    cells = cells_of(path)
+    try:
+        return _from_cells(cells_of(path), path, name, folder)
+    except RecursionError:
+        raise ValueError(f"{path}: its functions call each other too deeply to be followed") from None
+
+
+def _from_cells(cells: Sequence[Cell], path: Path, name: str | None, folder: Path) -> Written:
     statements, files = _parts(cells)
     choice = choose(path.name, statements, files, name)
     root = path.resolve().parent
