@@ -15,6 +15,7 @@ from typing import Any
 
 from benchmarks.machine import RESULTS
 from benchmarks.second_seat import Gain, over_players
+from benchmarks.start import KINDS, WAYS
 from connectx_toolkit.system.files import AGENTS, ROOT, write_whole
 from connectx_toolkit.system.table import Column, Table
 
@@ -208,6 +209,21 @@ def arena_tables() -> list[str]:
     return [table(("", "games a second, Kaggle's = 1"), rows)]
 
 
+def start_tables() -> list[str]:
+    loads = [
+        (f"`{name}`", f"{row['bytes']:,}", *(f"{row[way]:.2f} s" for way in WAYS))
+        for name, row in read("start")["loads"].items()
+    ]
+    kernels = [
+        (name, f"{row['the same']:,} of {row['positions']:,}", *(f"{row['rates'][kind]:.2f}" for kind in KINDS[:2]))
+        for name, row in read("kernels")["kernels"].items()
+    ]
+    return [
+        table(("built file", "bytes", *WAYS), loads),
+        table(("kernel", "same nodes and results", *(f"nodes a second, {kind}" for kind in KINDS[:2])), kernels),
+    ]
+
+
 def database_tables() -> list[str]:
     found = read("game_database")
     rows = [
@@ -284,6 +300,7 @@ TABLES: dict[str, tuple[Callable[[], list[str]], list[str]]] = {  # by mark, wit
     "database": (database_tables, ["game_database"]),
     "arena": (arena_tables, ["arena"]),
     "environments": (environment_tables, ["environments"]),
+    "start": (start_tables, ["start", "kernels"]),
     "learners": (learner_tables, ["learners"]),
 }
 

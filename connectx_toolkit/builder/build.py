@@ -109,7 +109,7 @@ def submission_text(
     for path, content in sorted(contents.items()):
         digest, is_reduced, text = packed(reduced.get(path, content), path in reduced)
         wrapped = "\n".join(text[start : start + LINE] for start in range(0, len(text), LINE))
-        parts.append(f"DATA[{path!r}] = ({digest!r}, {is_reduced}, '''\n{wrapped}\n''')\n")
+        parts.append(f"DATA[{path!r}] = ({digest!r}, {is_reduced}, r'''\n{wrapped}\n''')\n")
     for name, source in (("IMPORTER", IMPORTER), ("GUARD", GUARD)):
         parts.append(f"\n{name} = {quoted(source.read_text(encoding='utf-8'))}\n")
     return "".join([*parts, _TAIL.format(entry=inlined.entry)])
@@ -157,6 +157,7 @@ POSITIONS, ENOUGH = 500, 100
 USUAL_SECONDS = 10.0  # that usual moves on the positions may take, once ENOUGH are asked
 COMPARE_SECONDS = 40.0  # after this time no further position is asked
 WITHOUT_POSITIONS = 50  # on which the file is asked without its machine code
+MOVES = 8  # that the agent makes meanwhile, to see how it calls its own functions
 COMPILE_SECONDS = 300.0  # that the kernels may take; numba needs some 5
 MACHINE_CODE = f"connectx/{EMBEDDED}"
 ABOUT_CODE = f""": machine code of the modules' kernels for x86-64, by numba {version_of("numba")}
@@ -265,7 +266,8 @@ def build(
         NotAccepted: it was refused; with the report.
         OSError, ValueError: a file cannot be read, or data cannot be reduced.
     """
-    code, notes = machine_code(inlined, runner, options, tell)
+    code, has_own, notes = machine_code(inlined, runner, options, tell)
+    inlined = replace(inlined, sources=inlined.sources | inlined.with_code) if has_own else inlined
     content, lines = submission_bytes(inlined, output, options, code)
     if not any(line.partition(":")[0].endswith(f" as {options.dtype}") for line in lines):
         options = replace(options, dtype=None)  # no file is rounded, which would excuse other moves
@@ -313,25 +315,30 @@ def _source_job(inlined: Inlined) -> dict[str, Any]:
 
 def machine_code(
     inlined: Inlined, runner: Runner, options: Options, tell: Callable[[str], None]
-) -> tuple[bytes, list[str]]:
-    """Machine code of the kernels that the agent prepares, b"" if there is none; and why there is none where it should.
+) -> tuple[bytes, bool, list[str]]:
+    """Machine code of the kernels that the agent prepares and of its own functions under ``njit``, b"" if there is
+    none; whether it has some of the latter; and why there is none where it should.
 
     Two processes compile: for any processor, which also finds out what the kernels' tests find, and for the widest.
     """
-    if "connectx/jit.py" not in inlined.sources or not options.machine_code:
-        return b"", []
+    parts, has_own, notes = dict[str, bytes](), False, list[str]()
+    has_kernels = any(".prepared(" in source for source in inlined.sources.values())
+    if not (has_kernels or inlined.numba) or not options.machine_code:
+        return b"", has_own, notes
     tell("compiling its kernels for the processors that Kaggle may have")
-    parts = dict[str, bytes]()
-    for cpu in (NARROW, WIDE):
+    job = _source_job(inlined) | {"job": "kernels", "form": "source", "file": str(inlined.agent_path.resolve())}
+    job |= {"limit": COMPILE_SECONDS, "moves": [q[1:3] for q in sample(MOVES, geometries=(STANDARD,))]}
+    for cpu in (NARROW, WIDE) if has_kernels else (NARROW,):
         with stage(options.limits, runner, "main.py") as place:
-            job = {"job": "kernels", "form": "source", "file": str(inlined.agent_path.resolve()), "cpu": cpu}
-            answer = place.run(job | _source_job(inlined) | {"limit": COMPILE_SECONDS}, "compiling")
+            modules = [str(path) for path in inlined.numba] if cpu == NARROW else []
+            answer = place.run(job | {"cpu": cpu, "modules": modules}, "compiling")
         result = answer["result"] or {}
         if answer["ended"] != "ok" or "raised" in result:
             why = result.get("text", answer["ended"])
-            return b"", [f"there is none ({why}): numba compiles the kernels at every load"]
-        parts |= {name: base64.b64decode(text) for name, text in result.items()}
-    return packed_parts(dict(sorted(parts.items()))) if parts else b"", []
+            return b"", False, [f"there is none ({why}): numba compiles the kernels at every load"]
+        parts |= {name: base64.b64decode(text) for name, text in result["parts"].items()}
+        has_own, notes = has_own or result["has_own"], notes + result["notes"]
+    return packed_parts(dict(sorted(parts.items()))) if parts else b"", has_own, notes
 
 
 def report_machine_code(text: bytes, runner: Runner, options: Options, report: Report) -> None:
@@ -348,11 +355,12 @@ def report_machine_code(text: bytes, runner: Runner, options: Options, report: R
             report.add("machine code", "note", "what the start costs without it could not be measured")
             return
         results.append(result)
-    with_it, without = (f"{result['load_seconds']:.2f} s" for result in results)
-    is_used = "machine code is not usable" not in results[0]["load_stderr"]
+    with_it, without = (f"{result['load_seconds'] + result['replies'][0]['seconds']:.2f} s" for result in results)
+    said = results[0]["load_stderr"] + "".join(reply["stderr"] for reply in results[0]["replies"])
+    is_used = "machine code is not usable" not in said
     moves = [(a["column"], b["column"]) for a, b in zip(*(result["replies"] for result in results), strict=False)]
     same = sum(ours == other for ours, other in moves)
-    times = f"load {with_it}, without it {without}; the same move on {same} of {len(moves)} positions"
+    times = f"load with a move {with_it}, without it {without}; the same move on {same} of {len(moves)} positions"
     is_well = is_used and same == len(moves)
     report.add("machine code", "pass" if is_well else "note", f"{'used' if is_used else 'not usable'} here: {times}")
 

@@ -12,16 +12,17 @@ import platform
 import re
 import struct
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 from platformdirs import user_cache_path
 
 from connectx import jit, machine_code
-from connectx.machine_code import Wanted, packed, unpacked, words_of
+from connectx.machine_code import DATA, SHAPE, STRIDES, Wanted, leaves, packed, result_words, unpacked, word_of
 from connectx_toolkit.system.files import replacing, version_of
 
 NARROW, WIDE = "x86-64-v2", "x86-64-v4"  # processors for which numba compiles
@@ -31,94 +32,181 @@ FIRST_MOVE = (
     {"board": [0] * 42, "mark": 1, "step": 0, "remainingOverageTime": 60.0},
     {"rows": 6, "columns": 7, "inarow": 4, "actTimeout": 2, "nodeBudget": 1},
 )
+# Functions of C's library that code may call: what numba and LLVM make of **, math and copies.
+OUTSIDE = re.compile(
+    r"(a?(sin|cos|tan)h?|atan2|exp(2|m1)?|log(10|1p|2)?|pow|fmod|cbrt|hypot|erfc?)f?|mem(cmp|cpy|move|set)"
+)
+JUMP = b"\x48\xb8" + bytes(8) + b"\xff\xe0"  # movabs rax, address; jmp rax
 PC32, PLT32 = 2, 4  # relocations that need no address
+UNORDERED = re.compile(r"\b(fast|reassoc|contract|afn|arcp) ")  # of operations on floats
 PROGBITS, SYMBOLS, RELOCATIONS = 1, 2, 4  # kinds of a section
 WRITABLE, LOADED = 1, 2  # flags of a section
 ENTRY = """
 define i32 @entry(ptr %words) {{
   %exception = alloca ptr
-  {loads}
-  %status = call i32 @{native}(ptr %words, ptr %exception, {arguments})
+  {lines}
+  %status = call i32 @{native}(ptr %words, ptr %exception{given})
   ret i32 %status
 }}
 """
-NO_DESTRUCTOR = "define internal void @NRT_MemInfo_call_dtor(ptr %0) {\n  ret void\n}"
+# An array that is passed has no destructor; and what numba allocates for the values of an exception it gets not, which
+# is an exception, too: which one it is, Call finds out.
+INSTEAD = {
+    "void @NRT_MemInfo_call_dtor": "define internal void @NRT_MemInfo_call_dtor(ptr %0) {\n  ret void\n}",
+    "void @NRT_Free": "define internal void @NRT_Free(ptr %0) {\n  ret void\n}",
+    "noalias ptr @NRT_Allocate": "define internal ptr @NRT_Allocate(i64 %0) {\n  ret ptr null\n}",
+    "noalias ptr @NRT_MemInfo_alloc": "define internal ptr @NRT_MemInfo_alloc(i64 %0) {\n  ret ptr null\n}",
+}
 
 
-def native_module(kernel: Any, examples: tuple) -> tuple[str, str]:
-    """The LLVM module of a kernel for arguments like the examples, before code is made of it; its native function."""
-    from numba import typeof
-    from numba.core.codegen import CPUCodeLibrary
+class Texts(dict[str, str]):
+    """LLVM modules by the names of their libraries: those that numba makes inside its context, before it makes code."""
 
-    texts: dict[str, str] = {}
-    finalize = CPUCodeLibrary._finalize_final_module
+    def __enter__(self) -> "Texts":
+        from numba.core.codegen import CPUCodeLibrary
 
-    def keep(library: Any) -> None:
-        texts[library.name] = str(library._final_module)  # code generation changes it in place
-        finalize(library)
+        self._finalize = finalize = CPUCodeLibrary._finalize_final_module
 
-    dispatcher = kernel.dispatcher
-    signature = tuple(map(typeof, examples))
-    CPUCodeLibrary._finalize_final_module = keep  # type: ignore[method-assign]
-    try:
-        dispatcher.compile(signature)
-    finally:
-        CPUCodeLibrary._finalize_final_module = finalize  # type: ignore[method-assign]
+        def keep(library: Any) -> None:
+            self[library.name] = str(library._final_module)  # code generation changes it in place
+            finalize(library)
+
+        CPUCodeLibrary._finalize_final_module = keep  # type: ignore[method-assign]
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        from numba.core.codegen import CPUCodeLibrary
+
+        CPUCodeLibrary._finalize_final_module = self._finalize  # type: ignore[method-assign]
+
+
+class Native(NamedTuple):
+    """What numba makes of a kernel before there is code."""
+
+    text: str  # its LLVM module
+    texts: Texts  # those of all that is compiled
+    function: str  # the name of the function that other compiled code calls
+    result: str  # as ``connectx.machine_code.Code.result``
+
+
+def native_of(dispatcher: Any, signature: Any, texts: Texts) -> Native:
+    """What numba has made of a kernel for a signature. Raises ValueError if it returns what a ``Call`` can't."""
     compiled = dispatcher.overloads[signature]
-    return texts[compiled.library.name], compiled.fndesc.llvm_func_name
+    result = result_of(compiled.signature.return_type)
+    return Native(texts[compiled.library.name], texts, compiled.fndesc.llvm_func_name, result)
 
 
-def reduced(text: str, native: str, words: int) -> Any:
-    """The module with ``entry`` and what it needs.
+def result_of(kind: Any) -> str:
+    """What a kernel returns, as ``struct`` reads it: "q", "" for None, "(qd)" for a tuple.
 
     Raises:
-        ValueError: the native function does not take so many words.
+        ValueError: it is neither a number, None nor a tuple of numbers.
+    """
+    from numba.core import types as numba_types
+
+    types: Any = numba_types
+    kind = types.unliteral(kind.type if isinstance(kind, types.Optional) else kind)
+    if isinstance(kind, types.Boolean):
+        return "?"
+    if isinstance(kind, types.Integer) and kind.bitwidth <= 64:
+        letter = {8: "b", 16: "h", 32: "i", 64: "q"}[kind.bitwidth]
+        return letter if kind.signed else letter.upper()
+    if isinstance(kind, types.Float) and kind.bitwidth > 16:
+        return {32: "f", 64: "d"}[kind.bitwidth]
+    if isinstance(kind, types.NoneType):
+        return ""
+    parts = [result_of(part) for part in kind] if isinstance(kind, types.Tuple | types.UniTuple) else [""]
+    if any(len(part) != 1 for part in parts):
+        raise ValueError(f"it returns {kind}")
+    return f"({''.join(parts)})"
+
+
+def entry_of(native: Native, args: Sequence) -> str:
+    """The function that takes the arguments from a buffer.
+
+    Raises:
+        ValueError: numba passes arguments otherwise.
     """
     import llvmlite.binding as llvm
 
-    types = [str(argument.type) for argument in llvm.parse_assembly(text).get_function(native).arguments][2:]
-    if len(types) != words:
-        raise ValueError(f"{native} takes {len(types)} words, not {words}")
+    arguments = llvm.parse_assembly(native.text).get_function(native.function).arguments
+    types = [str(argument.type) for argument in arguments][2:]
+    lines, given = list[str](), list[str]()
 
-    def keep(match: re.Match) -> str:
-        head = match[0].partition("\n")[0]
-        return match[0] if f"@{native}(" in head or "@NRT_" in head else ""
+    def loaded(kind: str, base: str, offset: int) -> str:
+        name = f"%v{len(lines)}"
+        lines.append(f"{name}.at = getelementptr i8, ptr {base}, i64 {offset}\n  {name} = load {kind}, ptr {name}.at")
+        return name
 
-    text = re.sub(r"^define .*?^}\n", keep, text, flags=re.M | re.S)
-    text = re.sub(r"^declare void @NRT_MemInfo_call_dtor\(.*$", NO_DESTRUCTOR, text, flags=re.M)
-    text = re.sub(
-        r"^  store ptr @\.const\.picklebuf.*\n", "", text, flags=re.M
-    )  # which exception it is: Call finds out
-    loads = "\n  ".join(
-        f"%p{n} = getelementptr i64, ptr %words, i64 {n + 1}\n  %a{n} = load {kind}, ptr %p{n}"
-        for n, kind in enumerate(types)
-    )
-    arguments = ", ".join(f"{kind} %a{n}" for n, kind in enumerate(types))
-    module = llvm.parse_assembly(text + ENTRY.format(loads=loads, native=native, arguments=arguments))
+    for place, leaf in enumerate(leaves(args), result_words(native.result)):
+        word_of(leaf)
+        if not isinstance(leaf, np.ndarray):
+            given.append(loaded(types[len(given)], "%words", 8 * place))
+            continue
+        array, items = loaded("ptr", "%words", 8 * place), "1"
+        data, shape, strides = (loaded("ptr", array, offset) for offset in (DATA, SHAPE, STRIDES))
+        sizes = [loaded("i64", shape, 8 * axis) for axis in range(leaf.ndim)]
+        for size in sizes:
+            lines.append(f"%n{len(lines)} = mul i64 {items}, {size}")
+            items = f"%n{len(lines) - 1}"
+        given += ["null", "null", items, str(leaf.itemsize), data, *sizes]
+        given += [loaded("i64", strides, 8 * axis) for axis in range(leaf.ndim)]
+    if len(given) != len(types):
+        raise ValueError(f"{native.function} takes {len(types)} arguments, not {len(given)}")
+    texts = "".join(f", {kind} {value}" for kind, value in zip(types, given, strict=True))
+    return ENTRY.format(lines="\n  ".join(lines), native=native.function, given=texts)
+
+
+def reduced(native: Native, args: Sequence) -> Any:
+    """The module with ``entry`` and what it needs. Raises ValueError if numba passes arguments otherwise."""
+    text = re.sub(r"(?<= )@\.const\.picklebuf\.[\w.]+|(?<=store ptr )@__excinfo_unwrap_args\w+", "null", native.text)
+    for declared, defined in INSTEAD.items():
+        text = re.sub(rf"^declare {declared}\(.*$", defined, text, flags=re.M)
+    module = with_callees(text + entry_of(native, args), native.texts)
     for value in (*module.functions, *module.global_variables):
         if not value.is_declaration and value.name != "entry":
             value.linkage = "internal"
     return module
 
 
-def code_of(module: Any, cpu: str, features: str = "") -> bytes:
-    """Machine code of a module from ``reduced``, as ``connectx.machine_code.in_memory`` takes it.
+def with_callees(text: str, texts: Texts) -> Any:
+    """The module of a text, with the functions whose addresses numba sets at last: those that call each other."""
+    import llvmlite.binding as llvm
+
+    names = set(re.findall(r"@\"?\.numba\.unresolved\$([\w.]+)", text))
+    lacking = [name for name in names if not re.search(rf"^define .*@\"?{re.escape(name)}\"?\(", text, re.M)]
+    text = re.sub(r"load ptr, ptr @\"?\.numba\.unresolved\$([\w.]+)\"?.*", r'select i1 true, ptr @"\1", ptr null', text)
+    module = llvm.parse_assembly(text + "".join(f'declare void @"{name}"()\n' for name in lacking))
+    for name in lacking:
+        other = next(each for each in texts.values() if re.search(rf"^define .*@\"?{re.escape(name)}\"?\(", each, re.M))
+        module.link_in(with_callees(other, texts))
+    return module
+
+
+def code_of(native: Native, args: Sequence, cpu: str, features: str = "") -> bytes:
+    """Machine code of a kernel, as ``connectx.machine_code.in_memory`` takes it.
 
     Raises:
         ValueError: it needs something outside.
     """
     import llvmlite.binding as llvm
 
+    module = reduced(native, args)
     target = llvm.Target.from_triple("x86_64-unknown-linux-gnu")
     machine = target.create_target_machine(cpu=cpu, features=features, opt=3, reloc="pic", codemodel="small")
     passes = llvm.create_new_module_pass_manager()
     passes.add_global_dead_code_eliminate_pass()
     passes.run(module, llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(0)))
-    return linked(machine.emit_object(module))
+    if UNORDERED.search(str(module)):
+        raise ValueError("its results depend on the processor: fastmath")
+    entry, outside, code = linked(machine.emit_object(module))
+    about = {"entry": entry, "result": native.result, "outside": outside}
+    return json.dumps(about).encode() + b"\n" + code
 
 
-def linked(obj: bytes) -> bytes:
-    """One piece of a relocatable ELF file (x86-64), after the offset of its symbol ``entry``.
+def linked(obj: bytes) -> tuple[int, dict[str, int], bytes]:
+    """One piece of a relocatable ELF file (x86-64), after the offset of its symbol ``entry``, and of the places for the
+    addresses of functions in ``OUTSIDE``.
 
     Raises:
         ValueError: it has variables, or needs an absolute address or something outside.
@@ -138,18 +226,30 @@ def linked(obj: bytes) -> bytes:
             flat += bytes(-len(flat) % max(align, 64))
             places[number] = len(flat)
             flat += obj[offset : offset + length]
+    outside, lacking = dict[str, int](), set[str]()
+
+    def place_of(symbol: tuple, kind: int) -> int:
+        title = name(sections[table[6]], symbol[0])
+        if kind not in (PC32, PLT32) or not (symbol[3] in places or OUTSIDE.fullmatch(title)):
+            lacking.add(title or "an absolute address")
+        if symbol[3] in places or lacking:
+            return places.get(symbol[3], 0) + symbol[4]
+        if title not in outside:
+            flat.extend(bytes(-len(flat) % 16) + JUMP)
+            outside[title] = len(flat) - len(JUMP) + 2
+        return outside[title] - 2
+
     table = next(section for section in sections if section[1] == SYMBOLS)
     symbols = [struct.unpack_from("<IBBHQQ", obj, table[4] + at) for at in range(0, table[5], 24)]
     for _, kind, _, _, offset, length, _, section, *_ in sections:
         for at in range(offset, offset + length, 24) if kind == RELOCATIONS and section in places else ():
             where, info, addend = struct.unpack_from("<QQq", obj, at)
-            symbol = symbols[info >> 32]
-            if info & 0xFFFFFFFF not in (PC32, PLT32) or symbol[3] not in places:
-                raise ValueError(f"it needs {name(sections[table[6]], symbol[0]) or 'an absolute address'}")
             where += places[section]
-            struct.pack_into("<i", flat, where, places[symbol[3]] + symbol[4] + addend - where)
+            struct.pack_into("<i", flat, where, place_of(symbols[info >> 32], info & 0xFFFFFFFF) + addend - where)
+    if lacking:
+        raise ValueError(f"it needs {' '.join(sorted(lacking))}")
     entry = next(places[s[3]] + s[4] for s in symbols if name(sections[table[6]], s[0]) == "entry")
-    return struct.pack("<I", entry) + bytes(flat)
+    return entry, outside, bytes(flat)
 
 
 def made(wanted: Wanted, targets: Mapping[str, str]) -> dict[str, bytes]:
@@ -158,9 +258,18 @@ def made(wanted: Wanted, targets: Mapping[str, str]) -> dict[str, bytes]:
     Raises:
         ValueError: its code needs something outside, so that numba is needed.
     """
-    text, native = native_module(jit.Kernel(wanted.function), wanted.examples)
-    words = sum(len(words_of(example)) for example in wanted.examples)
-    return {cpu: code_of(reduced(text, native, words), cpu, features) for cpu, features in targets.items()}
+    from numba import typeof
+
+    dispatcher, signature = jit.Kernel(wanted.function).dispatcher, tuple(map(typeof, wanted.examples))
+    with Texts() as texts:
+        dispatcher.compile(signature)
+    native = native_of(dispatcher, signature, texts)
+    return {cpu: code_of(native, wanted.examples, cpu, features) for cpu, features in targets.items()}
+
+
+def compile_for(cpu: str) -> None:
+    """Lets numba, which must not be loaded yet, compile for a processor: NARROW, or WIDE."""
+    os.environ |= {"NUMBA_CPU_NAME": cpu, "NUMBA_CPU_FEATURES": WIDE_FEATURES if cpu == WIDE else ""}
 
 
 def for_submission(load: Callable[[], Callable], cpu: str) -> dict[str, bytes]:
@@ -179,7 +288,7 @@ def for_submission(load: Callable[[], Callable], cpu: str) -> dict[str, bytes]:
         load()(*FIRST_MOVE)
     finally:
         jit.load_numba = works  # type: ignore[assignment]
-    os.environ |= {"NUMBA_CPU_NAME": cpu, "NUMBA_CPU_FEATURES": WIDE_FEATURES if cpu == WIDE else ""}
+    compile_for(cpu)
     parts = dict[str, bytes]()
     for each in {one.key: one for one in wanted}.values():
         with suppress(ValueError):
@@ -196,7 +305,8 @@ def kept(wanted: Wanted) -> bytes | None:
 
     None where numba does not work, or makes code that needs it.
     """
-    path = user_cache_path("connectx-toolkit") / f"{wanted.key}-{_here()}.code"
+    loaded = hashlib.sha256(wanted.bytecode.encode()).hexdigest()[:16]
+    path = user_cache_path("connectx-toolkit") / f"{wanted.key}-{loaded}-{_here()}.code"
     with suppress(OSError, ValueError, KeyError):
         return unpacked(path.read_bytes())["code"]
     if not jit.compiles():

@@ -349,7 +349,8 @@ def outcome(command: str, capsys) -> tuple[int, str, str]:
 
 def without_progress(errors: str) -> list[str]:
     """The lines on standard error that are not the builder's stages."""
-    return [line for line in errors.splitlines() if line.split()[0] not in ("inlining", "checking", "comparing")]
+    stages = ("inlining", "compiling", "checking", "comparing")
+    return [line for line in errors.splitlines() if line.split()[0] not in stages]
 
 
 def content_of(folder: Path) -> dict[str, bytes]:

@@ -8,6 +8,7 @@ import pytest
 from agents import perfect
 from connectx.clock import GameMemory
 from connectx.position import STANDARD, Position, geometry_of
+from connectx.solver import Solver
 from connectx_toolkit.arena.start_positions import openings_for
 from connectx_toolkit.players.spec import load, resolve
 from tests.conftest import observe
@@ -80,7 +81,8 @@ def test_a_game_does_not_depend_on_those_before(name):
 
 def test_memory_stays_bounded(monkeypatch):
     """Over 40 games from openings, `perfect` knows no more than what one game has shown it."""
-    monkeypatch.setattr(perfect, "compiles", lambda: False)
+    solver = Solver(STANDARD, 16, compiled=False)
+    monkeypatch.setattr(perfect, "solver_for", lambda geometry: solver)
     openings = [opening for opening in openings_for(STANDARD, None, 1) if 2 <= len(opening) <= 5]
     sizes = []
     for number in range(40):

@@ -8,6 +8,7 @@ for Python code, and for compiled code that returns now and then or releases the
 work for compiled code that holds the lock for ever; only the build's checks find that.
 """
 
+import contextlib
 import ctypes
 import gc
 import importlib
@@ -263,7 +264,8 @@ class Submission:
 
     @staticmethod
     def _report(line):
-        print(f"submission guard: {line}", file=sys.stderr)
+        with contextlib.suppress(Exception):  # stderr may be closed
+            print(f"submission guard: {line}", file=sys.stderr)
 
 
 def load_agent(prefix, entry, started_at, has_clock):

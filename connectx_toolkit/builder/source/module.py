@@ -24,6 +24,7 @@ from connectx_toolkit.kaggle.sources import first_bindings, is_main_test
 from connectx_toolkit.system.files import ROOT
 
 NUMBA_DECORATORS = frozenset({"jit", "njit", "vectorize", "guvectorize", "cfunc", "stencil", "jit_module"})
+STAND_IN = "connectx.stand_in"  # for numba, where a submission has machine code of an agent's own functions
 CONDITIONAL = (ast.Try, ast.If, ast.IfExp)  # code inside these may not run, or may fail without harm
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 ON_YOUR_WORD = "package {}: taken on your word (--allow-package); if Kaggle lacks it, the load fails there"
@@ -84,6 +85,7 @@ class Module:
         self.data: dict[str, tuple[Path, Refusal]] = {}
         self.openings: list[tuple[ast.Call, ast.expr]] = []  # calls that open files, with the path's expression
         self.edits: list[tuple[int, int, str]] = []
+        self.numba_edits: list[tuple[int, int, str]] = []  # which lead its imports of numba to ``STAND_IN``
         self.names: dict[str, str] = {}  # what imports bind: "np" -> "numpy"
         self._line_starts = [0]
         for line in io.StringIO(self.text, newline="\n"):
@@ -105,9 +107,11 @@ class Module:
             found = self.refusals if verdict.is_refused else self.notes
             found.append(Refusal(self.path, getattr(node, "lineno", 1), verdict.reason))
 
-    def rewritten(self, opens_files: bool) -> str:
-        text = self.text
-        for start, end, new in sorted([*self.edits, *(self._path_edits() if opens_files else ())], reverse=True):
+    def rewritten(self, opens_files: bool, has_stand_in: bool = False) -> str:
+        text, numba_edits = self.text, self.numba_edits if has_stand_in else []
+        replaced = {(start, end) for start, end, _ in numba_edits}
+        edits = [edit for edit in self.edits if edit[:2] not in replaced] + numba_edits
+        for start, end, new in sorted([*edits, *(self._path_edits() if opens_files else ())], reverse=True):
             text = text[:start] + new + text[end:]
         return text
 
@@ -198,6 +202,7 @@ class Module:
 
     def _read_import(self, node: ast.Import, forgiving: bool) -> None:
         dots, statements, is_changed = "." * len(self.key.split("/")), [], False
+        package, _, stand_in = STAND_IN.rpartition(".")
         for alias in node.names:
             self.names[alias.asname or alias.name.split(".")[0]] = (
                 alias.name if alias.asname else alias.name.split(".")[0]
@@ -214,9 +219,13 @@ class Module:
                 statements += [f"from {dots}{parent} import {last} as {top}", f"from {dots} import {top}"]
             else:
                 statements.append(f"from {dots}{parent} import {last}{renamed}")
+        padding = " \\\n" * ((node.end_lineno or node.lineno) - node.lineno)
         if is_changed:
-            padding = " \\\n" * ((node.end_lineno or node.lineno) - node.lineno)
             self.edits.append((*self._span(node), "; ".join(statements) + padding))
+        names = {f"import numba{f' as {a.asname}' if a.asname else ''}": a.asname or a.name for a in node.names}
+        others = [f"from {dots}{package} import {stand_in} as {names[s]}" if s in names else s for s in statements]
+        if others != statements:
+            self.numba_edits.append((*self._span(node), "; ".join(others) + padding))
 
     def _read_import_from(self, node: ast.ImportFrom, forgiving: bool) -> None:
         base = self._base(node)
@@ -225,6 +234,8 @@ class Module:
         for alias in node.names:
             self.names[alias.asname or alias.name] = f"{base}.{alias.name}"
             self.judge(node, judged_import(f"{base}.{alias.name}"))
+        if base == "numba" and [alias.name for alias in node.names] != ["*"]:
+            self.numba_edits.append(self._relative(node, STAND_IN))
         if not base or self._is_project(node, base, forgiving):
             self._want_members(node, base)
         elif node.level:
@@ -254,15 +265,15 @@ class Module:
             if submodule is not None and submodule != self.path:
                 self.wanted[dotted] = submodule
         if not node.level:
-            self._make_relative(node, base)
+            self.edits.append(self._relative(node, base))
 
-    def _make_relative(self, node: ast.ImportFrom, base: str) -> None:
-        """Replaces the text between ``from`` and ``import``."""
+    def _relative(self, node: ast.ImportFrom, base: str) -> tuple[int, int, str]:
+        """The edit of the text between ``from`` and ``import``."""
         start, end = self._span(node)
         words = re.compile(r"from\b(.*?)\bimport\b", re.DOTALL).match(self.text, start, end)
         assert words is not None, ast.unparse(node)
         gap = "\\\n" * words.group(1).count("\n")
-        self.edits.append((*words.span(1), f" {'.' * len(self.key.split('/'))}{base} {gap}"))
+        return *words.span(1), f" {'.' * len(self.key.split('/'))}{base} {gap}"
 
     def qualified(self, node: ast.AST) -> str:
         """The dotted name of an expression, resolved by this module's imports; "" if it is not a dotted name."""
