@@ -53,7 +53,8 @@ def test_notes(tmp_path):
     cells = [
         "import os\nimport numpy as np\nCALLS, CACHE = 0, {}",
         "DEPTH = int(os.environ.get('DEPTH', 2))",
-        f"{HEAD}    global CALLS\n    CALLS += DEPTH\n    CACHE[CALLS] = f'{{np.Inf}}', np.PINF, -np.NINF\n    return 3",
+        f"{HEAD}    global CALLS\n    CALLS += DEPTH\n"
+        "    CACHE[CALLS] = f'{np.Inf}', np.PINF, -np.NINF\n    return 3",
     ]
     assert notes_of(cells, tmp_path) == [
         "lesson.ipynb, cell 2, line 1: it reads the environment, and the judge's variables are not known",
@@ -86,13 +87,10 @@ def test_lines_and_their_places(tmp_path):
 def test_a_chain_of_many_functions(tmp_path):
     """It is followed in a second or two, and said where it is too long for that."""
     (tmp_path / "agent").mkdir()
-    links = [
-        f"def f{n}(c):\n    return f{n - 1}(c) + T{n - 1}[0]\nT{n} = [{n}]\nT{n}.append(f{n}(1))" for n in range(1, 60)
-    ]
-    cells = ["def f0(c):\n    return c\nT0 = [1]", *links, choosing("f59(c)")]
-    assert (
-        "T0 = [1]" in from_page(written(tmp_path / "lesson.ipynb", cells), None, tmp_path / "agent").agent.read_text()
-    )
+    link = "def f{1}(c):\n    return f{0}(c) + T{0}[0]\nT{1} = [{1}]\nT{1}.append(f{1}(1))"
+    links = [link.format(number, number + 1) for number in range(59)]
+    path = written(tmp_path / "lesson.ipynb", ["def f0(c):\n    return c\nT0 = [1]", *links, choosing("f59(c)")])
+    assert "T0 = [1]" in from_page(path, None, tmp_path / "agent").agent.read_text()
 
 
 def test_a_function_that_is_defined_again(tmp_path):
