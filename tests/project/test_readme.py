@@ -21,6 +21,7 @@ from connectx_toolkit.cli import train
 from connectx_toolkit.cli.main import evaluate_commands
 from connectx_toolkit.system.console import Parser
 from connectx_toolkit.system.files import ROOT, our_agents
+from tests.builder.notebook.pages import written
 from tests.conftest import evaluate
 
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -135,9 +136,9 @@ def cheap(command: Command) -> bool:
 
 
 def cheap_commands() -> list[Command]:
-    """Each once, wherever it stands; one build is enough: it takes seconds."""
+    """Each once, wherever it stands; one build of a file is enough: it takes seconds."""
     found = {command.text: command for command in filter(cheap, commands())}
-    builds = [text for text in found if "build_submission.py" in text]
+    builds = [text for text in found if "build_submission.py" in text and ".ipynb" not in text]
     return [command for text, command in found.items() if text not in builds[1:]]
 
 
@@ -164,6 +165,8 @@ def test_cheap_commands_run(command, replay, tmp_path, monkeypatch):
             Path(name).mkdir()
             for opponent in ("another", "a third"):
                 (Path(name) / f"{opponent}.json").write_text(replay.replace("another", opponent))
+        elif name.startswith("lesson.ipynb"):
+            written(Path("lesson.ipynb"), [AGENT.replace("agent", "my_agent")])
         elif re.fullmatch(r"\w+\.py", name):
             Path(name).write_text(AGENT)  # the README's own uses all of the clock
     run_one(script, arguments, command)

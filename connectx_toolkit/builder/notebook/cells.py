@@ -177,12 +177,8 @@ def _read(page: str, name: str, first: int, source: str) -> Iterator[Cell]:
     head = lines[skipped] if lines else ""
     if called := _cell_magic_of_script(source):  # get_ipython().run_cell_magic(...)
         line, magic, options, body = called
-        head, lines, first, skipped = (
-            f"%%{magic} {options}",
-            ["", *body.removesuffix("\n").split("\n")],
-            first + line - 1,
-            0,
-        )
+        head, lines = f"%%{magic} {options}", ["", *body.removesuffix("\n").split("\n")]
+        first, skipped = first + line - 1, 0
     magic, _, options = head[2:].partition(" ")
     if not head.startswith("%%") or (not name and magic in CODE_MAGICS and not called):
         code, fault, at = python_of(source)

@@ -78,10 +78,12 @@ def choose(path: str, statements: Sequence[Statement], files: Sequence[File], na
 
 
 def _named(path: str, statements: Sequence[Statement], files: Sequence[File], name: str) -> Choice:
-    """The agent of that name: a cell's, as of where the page writes it; else of a file that the page writes."""
+    """The agent of that name: a cell's, as of where the page writes it unless it is defined again; else of a file."""
     written = [choice for choice in _written(statements, files) if choice.name == name and choice.file is None]
     if any(name in each.reads.binds for each in statements):
-        return written[-1] if written else Choice(name, len(statements))
+        later = statements[written[-1].end :] if written else ()
+        is_again = any(isinstance(each.node, FUNCTIONS) and each.node.name == name for each in later)
+        return written[-1] if written and not is_again else Choice(name, len(statements))
     inside = [file for file in files if name in _functions_in(file)]
     if inside:
         return Choice(name, inside[-1].end, inside[-1], inside[-1].name)

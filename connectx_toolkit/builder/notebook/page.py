@@ -12,6 +12,7 @@ from connectx_toolkit.builder.notebook.cells import Cell, cells_of
 from connectx_toolkit.builder.notebook.changes import changed_by, find_effects, names_of
 from connectx_toolkit.builder.notebook.chosen import File, choose
 from connectx_toolkit.builder.notebook.old_numpy import modernised
+from connectx_toolkit.builder.notebook.reads import run_at_once
 from connectx_toolkit.builder.notebook.slicer import Program, Slice, Statement, statements_of
 from connectx_toolkit.builder.notebook.values import Judge
 from connectx_toolkit.builder.notebook.written import Written
@@ -40,7 +41,13 @@ def from_page(path: Path, name: str | None, folder: Path) -> Written:
         ValueError: it is no notebook, or has no such function, or several that may be meant.
         OSError: the page cannot be read, or the folder not be written.
     """
-    cells = cells_of(path)
+    try:
+        return _from_cells(cells_of(path), path, name, folder)
+    except RecursionError:
+        raise ValueError(f"{path}: its functions call each other too deeply to be followed") from None
+
+
+def _from_cells(cells: Sequence[Cell], path: Path, name: str | None, folder: Path) -> Written:
     statements, files = _parts(cells)
     choice = choose(path.name, statements, files, name)
     root = path.resolve().parent
@@ -259,12 +266,17 @@ def _parsed(file: File, path: Path) -> ast.Module:
 
 
 def _notes(program: Program, found: Slice, name: str) -> list[str]:
-    """What starts anew in each game."""
+    """What starts anew in each game, and what is read of the machine."""
     program.names.but = ()
     find_effects(program.names)
     changed = changed_by(ast.parse(f"{name}(0, 0)").body[0], program.names)
     kept = {number: program.statements[number] for number in found.needs}
-    return [
+    environment = [
+        f"{each.places[0]}: it reads the environment, and the judge's variables are not known"
+        for each in kept.values()
+        if {"os.environ", "os.getenv"} & {program.names.qualified(node) for node in run_at_once(each.node)}
+    ]
+    return environment + [
         f"{each.places[0]}: {state} changes while the agent plays: it begins as this cell makes it"
         for state in sorted(changed & program.names.values)
         if (each := next((each for each in kept.values() if state in each.reads.binds), None))

@@ -25,7 +25,7 @@ FREE = "[c for c in range(config.columns) if obs.board[c] == 0]"
 def written(path: Path, cells: Sequence[str | tuple[str, str]], **metadata: Any) -> Path:
     """A notebook of code cells, or of (type, source)."""
     typed = [("code", cell) if isinstance(cell, str) else cell for cell in cells]
-    entries = [{"cell_type": kind, "source": source, "metadata": {}} for kind, source in typed]
+    entries: list[dict[str, Any]] = [{"cell_type": kind, "source": text, "metadata": {}} for kind, text in typed]
     for entry in entries:
         entry |= {"outputs": [], "execution_count": None} if entry["cell_type"] == "code" else {}
     path.write_text(json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": metadata, "cells": entries}))

@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from connectx_toolkit.builder.notebook.page import as_page_writes_it, from_page
 from connectx_toolkit.builder.source.refusals import Refused
-from tests.builder.notebook.pages import moves_in_ipython, moves_of_file, text_of, written
-from tests.builder.notebook.situations import PLAYING, REFUSED
+from tests.builder.notebook.pages import HEAD, moves_in_ipython, moves_of_file, text_of, written
+from tests.builder.notebook.situations import LESSON_1, MIDDLE, PLAYING, REFUSED, WRITING, choosing
 
 
 @pytest.fixture(scope="module")
@@ -40,3 +41,71 @@ def test_what_would_play_otherwise_is_refused(situation, tmp_path):
     with pytest.raises((Refused, ValueError)) as refused:
         text_of(path, tmp_path / "agent")
     assert words in str(refused.value)
+
+
+def notes_of(cells: list[str], folder: Path) -> list[str]:
+    (folder / "agent").mkdir()
+    return from_page(written(folder / "lesson.ipynb", cells), None, folder / "agent").notes
+
+
+def test_notes(tmp_path):
+    """What starts anew in a game, what was replaced, and what depends on the machine."""
+    cells = [
+        "import os\nimport numpy as np\nCALLS, CACHE = 0, {}",
+        "DEPTH = int(os.environ.get('DEPTH', 2))",
+        f"{HEAD}    global CALLS\n    CALLS += DEPTH\n"
+        "    CACHE[CALLS] = f'{np.Inf}', np.PINF, -np.NINF\n    return 3",
+    ]
+    assert notes_of(cells, tmp_path) == [
+        "lesson.ipynb, cell 2, line 1: it reads the environment, and the judge's variables are not known",
+        "lesson.ipynb, cell 1, line 3: CACHE changes while the agent plays: it begins as this cell makes it",
+        "lesson.ipynb, cell 1, line 3: CALLS changes while the agent plays: it begins as this cell makes it",
+        *(
+            f"lesson.ipynb, cell 3, line 4: {old} is {new} in the built file: numpy 2 has no {old}"
+            for old, new in (("np.Inf", "np.inf"), ("np.PINF", "np.inf"), ("np.NINF", "(-np.inf)"))
+        ),
+    ]
+    text = (tmp_path / "agent" / "agent.py").read_text()
+    assert "CACHE[CALLS] = f'{np.inf}', np.inf, -(-np.inf)" in text
+
+
+def test_lines_and_their_places(tmp_path):
+    """Whatever separates lines, and in strings what only looks so; a fault is told with its cell."""
+    (tmp_path / "agent").mkdir()
+    cells = ['A = """\r\n\u2028\x0c"""\r\nB = 2', f"{HEAD}\n    # é\n    return A, B"]
+    found = from_page(written(tmp_path / "lesson.ipynb", cells), None, tmp_path / "agent")
+    lines = found.agent.read_text().split("\n")
+    for text, place in (("B = 2", "cell 1, line 3"), ("    return A, B", "cell 2, line 4")):
+        number = lines.index(text) + 1
+        assert found.places[number] == f"lesson.ipynb, {place}"
+        assert found.placed(f"ValueError (agent.py, line {number})") == f"ValueError (lesson.ipynb, {place})"
+        frame = f'  File "/tmp/x/agent.py", line {number}, in f'
+        assert found.placed(frame) == f"  lesson.ipynb, {place}, in f"
+    assert found.placed("my_agent.py, line 3") == "my_agent.py, line 3"
+
+
+def test_a_chain_of_many_functions(tmp_path):
+    """It is followed in a second or two, and said where it is too long for that."""
+    (tmp_path / "agent").mkdir()
+    link = "def f{1}(c):\n    return f{0}(c) + T{0}[0]\nT{1} = [{1}]\nT{1}.append(f{1}(1))"
+    links = [link.format(number, number + 1) for number in range(59)]
+    path = written(tmp_path / "lesson.ipynb", ["def f0(c):\n    return c\nT0 = [1]", *links, choosing("f59(c)")])
+    assert "T0 = [1]" in from_page(path, None, tmp_path / "agent").agent.read_text()
+
+
+def test_a_function_that_is_defined_again(tmp_path):
+    """Without a name, what the page writes counts; by its name, its last definition."""
+    path = written(tmp_path / "lesson.ipynb", [choosing("c"), WRITING, choosing("-c")])
+    texts = []
+    for number, name in enumerate((None, "my_agent")):
+        (tmp_path / str(number)).mkdir()
+        texts.append(from_page(path, name, tmp_path / str(number)).agent.read_text())
+    assert "key=lambda c: c)" in texts[0] and "key=lambda c: -c)" in texts[1]
+
+
+def test_what_the_page_itself_writes(tmp_path):
+    """Functions by getsource alone, files by %%writefile as they are, with what -a adds."""
+    path = written(tmp_path / "lesson.ipynb", LESSON_1)
+    assert as_page_writes_it(path, None)[0] == "submission.py" and "import" not in as_page_writes_it(path, None)[1]
+    written(path, ["%%writefile main.py\nX = 3\n", MIDDLE, "%%writefile -a main.py\n" + MIDDLE])
+    assert as_page_writes_it(path, None) == ("main.py", f"X = 3\n{MIDDLE}\n")
