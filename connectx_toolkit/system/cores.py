@@ -22,6 +22,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from connectx_toolkit.system.files import lock_at, unlock
+from connectx_toolkit.system.posix import is_own, user
 
 
 def seed_everything(seed: int) -> None:
@@ -107,15 +108,14 @@ class Reserved(NamedTuple):
 
 def _locks() -> Path | None:
     """The folder of this user's locks; None if it cannot be made, or another user has put something in its place."""
-    folder = Path(tempfile.gettempdir(), f"connectx-{os.getuid()}")
+    folder = Path(tempfile.gettempdir(), f"connectx-{user()}")
     with contextlib.suppress(OSError):
         folder.mkdir(mode=0o700)
     try:
         found = folder.lstat()
     except OSError:
         return None
-    is_ours = stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o022
-    return folder if is_ours else None
+    return folder if stat.S_ISDIR(found.st_mode) and is_own(found, 0o022) else None
 
 
 def reserve_core() -> Reserved | None:
