@@ -60,6 +60,9 @@ def run(script: str, arguments: Sequence[str] | None = None) -> int:
         SystemExit: the arguments were refused by the parser, or asked for help.
     """
     name = f"{script}.py"
+    for stream in (sys.stdout, sys.stderr):
+        if getattr(stream, "errors", "") == "strict":  # a Windows code page lacks many letters of names
+            stream.reconfigure(errors="replace")  # type: ignore[union-attr]
     try:
         command_of = evaluate if script == "evaluate" else _module_of(script).command_of
         name, work = command_of(list(sys.argv[1:] if arguments is None else arguments))

@@ -68,9 +68,9 @@ def unshare() -> None:
     except PermissionError:
         user, group = os.getuid(), os.getgid()
         _call("unshare", CLONE_NEWNS | CLONE_NEWUSER)
-        Path("/proc/self/setgroups").write_text("deny")
-        Path("/proc/self/uid_map").write_text(f"{user} {user} 1")
-        Path("/proc/self/gid_map").write_text(f"{group} {group} 1")
+        Path("/proc/self/setgroups").write_text("deny", encoding="ascii")
+        Path("/proc/self/uid_map").write_text(f"{user} {user} 1", encoding="ascii")
+        Path("/proc/self/gid_map").write_text(f"{group} {group} 1", encoding="ascii")
     mount("", "/", "", MS_REC | MS_PRIVATE)
 
 
@@ -161,7 +161,7 @@ def obstacle(folder: str) -> str:
         os.write(write, text.encode()[:500])
         os._exit(0)
     os.close(write)
-    with os.fdopen(read) as file:
+    with os.fdopen(read, encoding="utf-8", errors="replace") as file:
         text = file.read()
     os.waitpid(pid, 0)
     return text

@@ -241,7 +241,7 @@ NEEDS_THIS_PROCESS = "a GPU, JAX and numba's parallel=True need isolate=False"
 def _loaded(part: str) -> Iterator[ctypes.CDLL]:
     """The libraries loaded in this process with ``part`` in their path; none if the system does not list them."""
     with contextlib.suppress(OSError):
-        with open("/proc/self/maps") as file:
+        with open("/proc/self/maps", encoding="utf-8", errors="replace") as file:
             paths = {line.split(maxsplit=5)[5].strip() for line in file if part in line}
         for path in sorted(paths):
             with contextlib.suppress(OSError):  # the file has been replaced since

@@ -185,14 +185,17 @@ class _Fork:
         self.pid = pid
         self.code: int | None = None
 
-    def poll(self, options: int = os.WNOHANG) -> int | None:
+    def poll(self) -> int | None:
+        return self._ended(os.WNOHANG)
+
+    def wait(self) -> int | None:
+        return self._ended(0)
+
+    def _ended(self, options: int) -> int | None:
         if self.code is None:
             pid, status = os.waitpid(self.pid, options)
             self.code = os.waitstatus_to_exitcode(status) if pid else None
         return self.code
-
-    def wait(self) -> int | None:
-        return self.poll(0)
 
 
 class AgentProcess(Player):
