@@ -43,6 +43,7 @@ LEFT_OUT = {
     "gym": "pip install gym",
     "torch 2.9": "pip install 'torch>=2.9'",
     "tkinter.tix": "make test PYTHON=python3.12 VENV=.venv-3.12",
+    "the newest packages": "put the Python of an environment with them into CONNECTX_NEWEST, as the workflow does",
     "the whole history": "git fetch --unshallow",
     "mounts": "run them as root",
     "user namespaces": "sysctl -w user.max_user_namespaces=15000",
