@@ -82,7 +82,7 @@ SLOW = {  # what make quick leaves out: browsers, training, builds, processes of
     "kaggle": "archives callables check_input folder kaggle_link referee workers",
     "arena": "analysis course forks match page players ratings remote replays report stats store tournament",
     "cli": "bad_input evaluate portable writing",
-    "project": "installed notebook readme site six_sets solver_benchmark",
+    "project": "installed kaggle_page notebook readme site six_sets solver_benchmark",
     "connectx": "agents choice exact_openings examples game_memory nets perfect position search",
 }
 
