@@ -10,7 +10,7 @@ from hashlib import sha256
 from importlib.machinery import all_suffixes
 from pathlib import Path
 from types import CodeType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from connectx_toolkit.kaggle.agent_file import REACHED
 from connectx_toolkit.kaggle.archive import BadArchive, contents
@@ -176,9 +176,21 @@ def fingerprint(spec: AgentSpec) -> str:
 def _add_files(digest, agent: Path) -> None:
     """Adds an agent's files, by name and content; names inside this project are the same in every checkout."""
     files = files_of(agent)
-    named = sorted((os.path.relpath(path, ROOT if path.is_relative_to(ROOT) else agent.parent), path) for path in files)
+    named = sorted((relative(path, ROOT if path.is_relative_to(ROOT) else agent.parent), path) for path in files)
     digest.update(files[0].name.encode())
     _add_contents(digest, ((name, path.read_bytes()) for name, path in named))
+
+
+def relative(path: Path | str, folder: Path | str, system: Any = os.path) -> str:
+    """A path with slashes from a folder, or whole where there is no way: to another drive of Windows.
+
+    Args:
+        system: the module of such paths.
+    """
+    try:
+        return system.relpath(path, folder).replace(system.sep, "/")
+    except ValueError:
+        return str(path)
 
 
 def _add_contents(digest, named: Iterable[tuple[str, bytes]]) -> None:

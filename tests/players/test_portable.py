@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from connectx_toolkit.kaggle.sandbox import Watch
+from connectx_toolkit.players.fingerprint import relative
 from connectx_toolkit.system.files import ROOT
 
 AWAY = """
@@ -276,3 +277,5 @@ def test_paths_with_drives_and_backslashes(monkeypatch):
     assert watch._is_own(r"c:\users\ME\Agent\net.bin") and watch._is_own("D:/work/x.py")
     assert not watch._is_own(r"C:\Users\Me\agent2\net.bin") and not watch._is_own(None)
     assert "c:/users/me/agent/net.bin".startswith(watch._readable)
+    assert relative(r"D:\data\net.bin", r"C:\Users\Me", ntpath) == r"D:\data\net.bin"
+    assert relative(r"C:\Users\Me\nets\net.bin", r"C:\Users\Me", ntpath) == "nets/net.bin"
