@@ -29,7 +29,7 @@ def executed(tmp_path_factory) -> tuple[Path, str]:
 
 def test_a_newcomer_has_an_agent_a_verdict_and_a_file(executed):
     folder, printed = executed
-    assert "Agent 1 Win Percentage" in printed and "my_agent is stronger" in printed
+    assert "Agent 1 Win Percentage" in printed and "SPRT of +0 against +50 Elo accepts +50" in printed
     assert printed.count("ACCEPT") == 2 and (folder / "submission.py").is_file()  # built, and checked
 
 
