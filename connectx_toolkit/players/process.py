@@ -393,7 +393,8 @@ def _known(sock: socket.socket, token: str) -> socket.socket | None:
     sock.settimeout(START_LIMIT)
     told = b""
     with contextlib.suppress(OSError):
-        told = sock.recv(len(token), socket.MSG_WAITALL)
+        while len(told) < len(token) and (part := sock.recv(len(token) - len(told))):
+            told += part
     if hmac.compare_digest(told, token.encode()):
         return sock
     sock.close()

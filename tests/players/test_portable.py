@@ -113,6 +113,12 @@ if __name__ == "__main__":
     for agent, workers in ((mine, 1), ("random", 2)):  # a function plays in this process, others in spawned ones
         rounds = get_win_percentages(agent, "mine.py", 4, workers=min(workers, WORKERS))
         assert rounds.forfeits == (0, 0), rounds.forfeits
+    if WORKERS > 1:
+        try:
+            get_win_percentages(mine, "random", 2, workers=2)
+            raise AssertionError("a function cannot be in another process here")
+        except ValueError as problem:
+            assert "mine exists in this process alone: several games at a time need a name or a file" in str(problem)
     assert run("evaluate", "match packed.tar.gz minimax@1 --pairs 2 --games store".split()) == 0
     assert run("evaluate", "tournament leftmost random mine.py --pairs 1 --games store --ladder ladder".split()) == 0
     assert run("evaluate", "report --games store --html page.html".split()) == 0
@@ -189,6 +195,7 @@ def test_games_need_no_linux(run, folder):
     done = run(SCRIPT.replace("WORKERS", str(os.cpu_count() or 1)))
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("Number of Invalid Plays by Agent 2: 0") == 2 and "exception" not in done.stdout
+    assert "mine plays in this process, since this system has no fork" in done.stderr
     assert (folder / "page.html").stat().st_size > 10_000 and "packed.tar.gz v minimax@1" in done.stdout
 
 
