@@ -273,6 +273,14 @@ def test_files_are_text_in_utf_8(call, folder):
     assert "Größe" in (folder / "s.py").read_text(encoding="utf-8")
 
 
+def test_a_checkout_has_the_same_bytes_everywhere():
+    """Git on Windows would write CRLF, and digests of a build are of bytes."""
+    listed = subprocess.run(["git", "ls-files", "--eol"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    kept = [line.split() for line in listed.splitlines()]
+    open_to_git = [words[-1] for words in kept if not {"attr/-text"} & {*words} and "eol=lf" not in words]
+    assert not open_to_git and len(kept) > 600, open_to_git
+
+
 def test_paths_with_drives_and_backslashes(monkeypatch):
     """What a file under test may read, as Windows spells it: in capitals or not, with either slash."""
     import ntpath
