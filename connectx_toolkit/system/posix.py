@@ -9,7 +9,6 @@ import os
 import signal
 from collections.abc import Callable
 from pathlib import Path
-from subprocess import Popen
 from typing import Any, Protocol
 
 HAS_FORK = hasattr(os, "fork")
@@ -31,8 +30,8 @@ def c_function(name: str) -> Callable[..., int] | None:
 
 def end(process: Process) -> None:
     """Kills a process and, where processes have groups, whatever it has started."""
-    if not _signal_group(process, "SIGKILL") and isinstance(process, Popen):
-        process.kill()
+    if not _signal_group(process, "SIGKILL"):
+        process.kill()  # type: ignore[attr-defined]  # where there are no groups, it is a Popen
 
 
 def pause(process: Process) -> None:
@@ -87,7 +86,7 @@ def without_groups(options: dict[str, Any]) -> dict[str, Any]:
     """Options of Popen without those that Windows refuses; there, as elsewhere, Ctrl-C does not reach the process."""
     if HAS_FORK:
         return options
-    import subprocess
+    import subprocess  # an agent's process does without
 
     kept = {name: value for name, value in options.items() if name not in ("pass_fds", "preexec_fn")}
     return kept | {"creationflags": getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)}
