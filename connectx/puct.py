@@ -301,7 +301,7 @@ def thread_functions() -> list[tuple[Callable[[], int], Callable[[int], None]]]:
     """The functions that tell and set the number of threads, of each OpenBLAS that is loaded; [] off Linux."""
     found = []
     with contextlib.suppress(OSError):
-        maps = Path("/proc/self/maps").read_text().splitlines()
+        maps = Path("/proc/self/maps").read_text(encoding="utf-8", errors="replace").splitlines()
         for path in sorted({line.split()[-1] for line in maps if "openblas" in line}):
             library = ctypes.CDLL(path)
             found += [

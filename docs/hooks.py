@@ -174,4 +174,6 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
         markdown, folder = (ROOT / PAGES_OF_THE_ROOT[place]).read_text(encoding="utf-8"), ROOT
         page.meta["search"] = {"boost": 0.3}  # a user looks for the guides first
     markdown = COMMANDS_HERE.sub(lambda found: reference(found[1]), markdown)
+    if place.startswith("start/"):
+        markdown = markdown.replace("ADDRESS", config.repo_url or "ADDRESS")
     return relinked(markdown, folder, place, config.repo_url or "")

@@ -3,7 +3,6 @@
 import importlib.metadata
 import os
 import shlex
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -15,15 +14,15 @@ NEEDED = {
 }  # fmt: skip
 
 QUICK = "CONNECTX_QUICK" in os.environ  # for a test of the notebook: everything once, with little of it
-ROUNDS, PAIRS, POSITIONS = (2, 1, 20) if QUICK else (20, 10, 500)
-GAMES, SECONDS, STEPS = (150, 5, 2000) if QUICK else (3000, 120, 60_000)
+ROUNDS, PAIRS, MOST, POSITIONS = (2, 1, 1, 20) if QUICK else (20, 10, 1000, 500)
+GAMES, STEPS, LESSON_STEPS = (150, 100, 2000) if QUICK else (500, 2000, 60_000)
 
 
 def install_missing(requirements: Path) -> None:
     """Installs what the notebook needs and does not find; what is there stays as it is, whatever its version."""
     from packaging.requirements import Requirement
 
-    lines = [line.partition("#")[0].strip() for line in requirements.read_text().splitlines()]
+    lines = [line.partition("#")[0].strip() for line in requirements.read_text(encoding="utf-8").splitlines()]
     wanted = {line.name: line for line in map(Requirement, filter(None, lines)) if line.name in NEEDED}
     there = importlib.metadata.distributions()
     found = {each.name.lower().replace("_", "-"): each.version for each in there if each.name}
@@ -32,7 +31,7 @@ def install_missing(requirements: Path) -> None:
     if missing := [str(requirement) for name, requirement in wanted.items() if name not in found]:
         print("installing", *missing)
         kept = Path(tempfile.mkdtemp()) / "kept.txt"
-        kept.write_text("".join(f"{name}=={version}\n" for name, version in found.items()))
+        kept.write_text("".join(f"{name}=={version}\n" for name, version in found.items()), encoding="utf-8")
         subprocess.run([sys.executable, "-m", "pip", "install", "-q", "-c", kept, *missing], check=True)
 
 
@@ -52,35 +51,23 @@ def stop_at_failures() -> None:
     shell.system = checked
 
 
-def writable(toolkit: Path, kaggle: Path) -> Path:
-    """The toolkit, copied to Kaggle's working folder if it is an attached dataset, which is read-only."""
-    if not toolkit.is_relative_to(kaggle / "input"):
-        return toolkit
-    return Path(shutil.copytree(toolkit, kaggle / "working" / "connectx-toolkit", dirs_exist_ok=True))
-
-
-def start(kaggle: Path) -> tuple[Path, str, str, str]:
-    """Prepares the notebook: packages, working folder, failing commands.
-
-    Args:
-        kaggle: Kaggle's folder, /kaggle.
+def start() -> tuple[Path, Path, str, str, str]:
+    """Prepares the notebook: packages, a temporary folder for all that it makes, failing commands.
 
     Returns:
-        The toolkit's folder, and its scripts as the cells call them after ``!``: build_submission.py, evaluate.py,
-        train.py.
+        The toolkit's folder, which may be read-only; submission.py in the directory that the notebook was started in;
+        and the toolkit's scripts as the cells call them after ``!``: build_submission.py, evaluate.py, train.py.
     """
-    toolkit = writable(Path(__file__).absolute().parent.parent, kaggle)
+    toolkit = Path(__file__).absolute().parent.parent
     sys.path.insert(0, str(toolkit))
     install_missing(toolkit / "requirements.txt")
     stop_at_failures()
-    on_kaggle = "KAGGLE_KERNEL_RUN_TYPE" in os.environ
-    work = kaggle / "working" if on_kaggle else toolkit / "runs" / "notebook"
-    work = Path(os.environ.get("CONNECTX_WORK", work))
+    home, work = Path.cwd(), Path(os.environ.get("CONNECTX_WORK", Path(tempfile.gettempdir(), "connectx-notebook")))
     work.mkdir(parents=True, exist_ok=True)
     os.chdir(work)
     os.environ["COLUMNS"] = "110"  # characters, for the tables of the scripts
     sys.modules.setdefault("gym", None)  # type: ignore[arg-type]  # stable-baselines3 imports it to say it is unmaintained
-    print(f"toolkit: {toolkit}\nfiles of this notebook: {work}")
+    print(f"toolkit: {toolkit}\nfiles on the way: {work}\nthe result: {home / 'submission.py'}")
     scripts = ("build_submission.py", "evaluate.py", "train.py")
     build, evaluate, train = (shlex.join([sys.executable, str(toolkit / script)]) for script in scripts)
-    return toolkit, build, evaluate, train
+    return toolkit, home / "submission.py", build, evaluate, train

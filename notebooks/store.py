@@ -1,4 +1,4 @@
-"""Runs the notebook and stores it with its outputs, small enough to read on GitHub: python notebooks/store.py"""
+"""Runs the notebook and stores it with its outputs, small enough to read on GitHub: python -m notebooks.store"""
 
 import os
 import tempfile
@@ -35,11 +35,14 @@ def kept(output: nbformat.NotebookNode, paths: dict[str, str]) -> nbformat.Noteb
 def main() -> None:
     notebook = nbformat.read(NOTEBOOK, as_version=4)
     with tempfile.TemporaryDirectory() as work:
+        home = NOTEBOOK.parent.parent / "runs" / "notebook"  # the first cell looks for the toolkit above it
+        home.mkdir(parents=True, exist_ok=True)
         os.environ["CONNECTX_WORK"] = work
         os.environ["PYTHONPATH"] = str(NOTEBOOK.parent.parent)
-        resources = {"metadata": {"path": str(NOTEBOOK.parent)}}
+        resources = {"metadata": {"path": str(home)}}
         NotebookClient(notebook, timeout=3600, resources=resources, coalesce_streams=True).execute()
-        paths = {work: "~/connectx-toolkit/runs/notebook", str(NOTEBOOK.parent.parent): "~/connectx-toolkit"}
+        names = {work: "/tmp/connectx-notebook", str(home): "~/connectx-toolkit/notebooks"}
+        paths = names | {str(NOTEBOOK.parent.parent): "~/connectx-toolkit"}
         for cell in notebook.cells:
             cell.metadata.pop("execution", None)  # when it ran
             if cell.cell_type == "code":

@@ -43,6 +43,7 @@ LEFT_OUT = {
     "gym": "pip install gym",
     "torch 2.9": "pip install 'torch>=2.9'",
     "tkinter.tix": "make test PYTHON=python3.12 VENV=.venv-3.12",
+    "the newest packages": "put the Python of an environment with them into CONNECTX_NEWEST, as the workflow does",
     "the whole history": "git fetch --unshallow",
     "mounts": "run them as root",
     "user namespaces": "sysctl -w user.max_user_namespaces=15000",
@@ -82,7 +83,7 @@ SLOW = {  # what make quick leaves out: browsers, training, builds, processes of
     "kaggle": "archives callables check_input folder kaggle_link referee workers",
     "arena": "analysis course forks match page players ratings remote replays report stats store tournament",
     "cli": "bad_input evaluate portable writing",
-    "project": "installed notebook readme site six_sets solver_benchmark",
+    "project": "installed kaggle_page notebook readme site six_sets solver_benchmark",
     "connectx": "agents choice exact_openings examples game_memory nets perfect position search",
 }
 

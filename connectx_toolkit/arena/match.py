@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
-from os import uname
+from platform import node
 from typing import NamedTuple, TypeVar
 
 from connectx_toolkit.arena.referee import REFEREES, warm_up
@@ -31,6 +31,7 @@ from connectx_toolkit.statistics.evidence import Evidence
 from connectx_toolkit.statistics.intervals import Sprt
 from connectx_toolkit.system.console import ProcessFailed, progress
 from connectx_toolkit.system.cores import core_of_its_own
+from connectx_toolkit.system.posix import HAS_FORK
 from connectx_toolkit.system.workers import Workers, cluster_workers, local_workers
 
 Item = TypeVar("Item", Task, AgentSpec)
@@ -38,6 +39,7 @@ Result = TypeVar("Result")
 
 KEPT = 16  # agents' processes per slot; with torch, each takes 0.3 GB
 SILENCE = 4.0  # seconds until a load is reported
+WITH_US = " plays in this process, since this system has no fork: if it hangs, so does the match; a file plays apart"
 # Archives and Kaggle's environment, which redirects the standard streams, are those of the process.
 _playing = threading.RLock()
 
@@ -173,15 +175,16 @@ class Pool:
 
     def _expected(self, item: Task | AgentSpec) -> dict[AgentSpec, str]:
         """The fingerprints of an item's agents, with which a machine of a cluster compares its own."""
-        if not self._is_remote:
+        if not self._is_remote and HAS_FORK:
             return {}
         specs = item.players if isinstance(item, Task) else (item,)
         for spec in specs:
             if spec.kind == "callable":
-                raise ValueError(f"{spec.label} exists in this process alone: other machines need a name or a file")
-            if spec not in self._fingerprints:
+                who = "other machines need" if self._is_remote else "several games at a time need"
+                raise ValueError(f"{spec.label} exists in this process alone: {who} a name or a file")
+            if self._is_remote and spec not in self._fingerprints:
                 self._fingerprints[spec] = fingerprint(spec)
-        return {spec: self._fingerprints[spec] for spec in specs}
+        return {spec: self._fingerprints[spec] for spec in specs if self._is_remote}
 
 
 @contextmanager
@@ -201,8 +204,8 @@ def open_pool(setup: Setup, concurrency: int = 1, scheduler: str | None = None) 
     """Opens a pool until the end of the ``with`` block; on this machine, another thread's waits until then.
 
     Args:
-        concurrency: games at a time. 1 plays in this process; more in as many forks, which inherit callables. Each, and
-            its agents, are bound to a core of their own.
+        concurrency: games at a time. 1 plays in this process; more in as many forks, which inherit callables, or where
+            there is no fork in new processes. Each, and its agents, are bound to a core of their own.
         scheduler: address of a dask cluster to play on instead.
 
     Raises:
@@ -220,7 +223,8 @@ def open_pool(setup: Setup, concurrency: int = 1, scheduler: str | None = None) 
         with _playing, archive.shared():
             warm_up(setup.rules, setup.referee)  # before the fork: importing Kaggle's package takes over a second
             end_pools()
-            with local_workers(concurrency, _enter_fork, method="fork", own_cores=True) as workers:
+            method, enter = ("fork", _enter_fork) if HAS_FORK else ("spawn", _enter_spawned)
+            with local_workers(concurrency, enter, method=method, own_cores=True) as workers:
                 yield Pool(setup, workers)
 
 
@@ -268,7 +272,8 @@ class Slot:
         player = self.players_for([(spec, 0)])[0]
         failed = player.load()
         if failed is None:
-            return Finding(warning=player.warning)
+            is_with_us = self.setup.isolate and isinstance(player, Inline)
+            return Finding(warning=f"{spec.label}{WITH_US}" if is_with_us else player.warning)
         lines = [line for line in failed.detail.splitlines() if line.strip()]
         return Finding(f"{spec.label} cannot be loaded: {lines[-1].strip() if lines else failed.fault}")
 
@@ -287,7 +292,8 @@ class Slot:
     def _new(self, spec: AgentSpec) -> Player:
         setup = self.setup
         limit = setup.rules.config["actTimeout"] + setup.rules.overage
-        return AgentProcess(spec, setup.grace, limit) if setup.isolate else Inline(spec, limit)
+        is_apart = setup.isolate and (HAS_FORK or spec.kind != "callable")
+        return AgentProcess(spec, setup.grace, limit) if is_apart else Inline(spec, limit)
 
 
 # In a worker's process, whose slot lasts from call to call
@@ -299,6 +305,10 @@ _compared: set[tuple[AgentSpec, str]] = set()
 def _enter_fork() -> None:
     die_with_parent()
     multiprocessing.util.Finalize(None, _leave_slot, exitpriority=10)
+
+
+def _enter_spawned() -> None:
+    multiprocessing.util.Finalize(None, _leave_cluster, exitpriority=10)
 
 
 def _in_slot(
@@ -314,7 +324,7 @@ def _in_slot(
     for spec, value in expected.items():
         if (spec, value) not in _compared:
             if fingerprint(spec) != value:
-                raise ProcessFailed(f"{spec.label} is another on {uname().nodename}: all need the same checkout")
+                raise ProcessFailed(f"{spec.label} is another on {node()}: all need the same checkout")
             _compared.add((spec, value))
     if _slot is None or _slot.setup != setup:
         _leave_slot()

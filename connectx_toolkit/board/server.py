@@ -30,6 +30,7 @@ from connectx_toolkit.kaggle import archive
 from connectx_toolkit.kaggle.rules import Rules
 from connectx_toolkit.page import FOLDER
 from connectx_toolkit.players.spec import resolve
+from connectx_toolkit.system.posix import is_own, user
 
 HOST = "127.0.0.1"
 PAGE = "board.html"
@@ -151,19 +152,19 @@ def _encoded(message: dict) -> str:
 
 
 def _remembered() -> Path:
-    return Path(tempfile.gettempdir(), f"connectx-board-{os.getuid()}")
+    return Path(tempfile.gettempdir(), f"connectx-board-{user()}")
 
 
 def last_address() -> Address:
     """Port and token of the last run, or new ones if there are none, or if they are not this user's alone."""
     try:
-        handle = os.open(_remembered(), os.O_RDONLY | os.O_NOFOLLOW)
+        handle = os.open(_remembered(), os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
     except OSError:
         return Address.new()
-    with os.fdopen(handle) as file:
+    with os.fdopen(handle, encoding="ascii", errors="replace") as file:
         status = os.fstat(handle)
         found = re.fullmatch(r"(\d{1,5}) ([\w-]{32})", file.read(100))
-    if found is None or status.st_uid != os.getuid() or status.st_mode & 0o077:
+    if found is None or not is_own(status, 0o077):
         return Address.new()
     return Address(int(found[1]), found[2])
 
@@ -173,7 +174,7 @@ def remember(address: Address) -> None:
     with suppress(OSError):
         _remembered().unlink(missing_ok=True)
         handle = os.open(_remembered(), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(handle, "w") as file:
+        with os.fdopen(handle, "w", encoding="ascii") as file:
             file.write(f"{address.port} {address.token}")
 
 

@@ -9,9 +9,7 @@ that takes minutes does not keep the others waiting.
 """
 
 import contextlib
-import os
 import secrets
-import signal
 import threading
 import traceback
 from collections import OrderedDict
@@ -32,6 +30,7 @@ from connectx_toolkit.players.process import AgentProcess
 from connectx_toolkit.players.protocol import Opaque, Reply
 from connectx_toolkit.players.spec import AgentSpec
 from connectx_toolkit.system.console import in_a_line
+from connectx_toolkit.system.posix import end
 
 FIRST_SLICE, LONGEST_SLICE = 0.1, 0.5  # seconds: from ply 12 on the first mostly does
 FAVOUR = 4.0  # the position on the board gets so many times the time of any other of its game
@@ -237,8 +236,7 @@ class Seat:
     def _kill(self) -> None:
         process = self._player.process if self._player is not None else None
         if process is not None:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)  # the thread that waits for it sees its socket close
+            end(process)  # the thread that waits for it sees its socket close
 
     def _work(self) -> None:
         while (question := self._questions.get()) is not None:

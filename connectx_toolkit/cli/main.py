@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import BrokenExecutor
 from functools import partial
 from importlib import import_module
-from importlib.util import find_spec
 from types import ModuleType
 
 from connectx_toolkit.cli.options import Command
@@ -40,7 +39,6 @@ GOES_ON = {  # what a stopped command says, by its name or that of its script
     "train.py": "the same command resumes book, replies, labels, openings and distill",
 }
 OURS = ("connectx", "connectx_toolkit", "agents")
-WINDOWS = "it needs Linux or macOS; on Windows, install it in WSL (wsl --install)"
 USAGE = """\
 usage: connectx COMMAND ...   (connectx COMMAND --help explains each)
 
@@ -62,9 +60,9 @@ def run(script: str, arguments: Sequence[str] | None = None) -> int:
         SystemExit: the arguments were refused by the parser, or asked for help.
     """
     name = f"{script}.py"
-    if find_spec("fcntl") is None:
-        complain(name, WINDOWS)
-        return REFUSED
+    for stream in (sys.stdout, sys.stderr):
+        if getattr(stream, "errors", "") == "strict":  # a Windows code page lacks many letters of names
+            stream.reconfigure(errors="replace")  # type: ignore[union-attr]
     try:
         command_of = evaluate if script == "evaluate" else _module_of(script).command_of
         name, work = command_of(list(sys.argv[1:] if arguments is None else arguments))

@@ -1,19 +1,17 @@
-"""Runs code under test for ``connectx_toolkit.builder.preflight.check``, each job in a forked process.
+"""Runs code under test for ``connectx_toolkit.builder.preflight.check``, each job in a process of its own.
 
 Jobs arrive as JSON lines on stdin, answers leave as JSON lines on stdout. The runner imports kaggle-environments once,
 as Kaggle's server does, and leaves no module of this project importable. So each fork is a fresh process with the same
-modules as on the judge. A job that takes too much time or memory is killed with its whole process group.
+modules as on the judge. A job that takes too much time or memory is killed with its whole process group. Where there
+is no fork, each job is a new interpreter, which imports all that again; it has no group, and its memory is not known.
 """
 
 import base64
 import contextlib
-import ctypes
 import gc
 import io
 import json
 import os
-import resource
-import select
 import signal
 import sys
 import tempfile
@@ -24,17 +22,15 @@ from importlib.machinery import PathFinder
 
 from connectx_toolkit.kaggle import sandbox as place
 from connectx_toolkit.kaggle import seats
+from connectx_toolkit.kaggle.jobs import ForkedJob, SpawnedJob, command, lacks, resident, supervise
 from connectx_toolkit.kaggle.sandbox import Watch
 from connectx_toolkit.kaggle.sources import module_of, redirect
 from connectx_toolkit.system.cores import usable_cores, waiting
 from connectx_toolkit.system.files import ROOT
+from connectx_toolkit.system.posix import HAS_FORK, c_function, link
 
-TAIL = 4000  # characters kept of the output of a job that Kaggle's own capture misses
 TRACE = 4000  # characters kept of a traceback
-POLL = 0.05  # seconds between checks of a job's memory
-NEWS = 4.0  # seconds between two messages that a job is still running
-PRCTL = getattr(ctypes.CDLL(None), "prctl", None)  # only on Linux
-DUTY_PERIOD = 0.03  # seconds of one stop-and-go cycle where control groups are not available
+PRCTL = c_function("prctl")  # only on Linux
 NOWHERE = "/nonexistent"
 
 
@@ -83,7 +79,7 @@ def provide(files):
     os.chdir(folder)
     for name, file in files.items():
         os.makedirs(os.path.dirname(name) or ".", exist_ok=True)
-        os.symlink(file, name)
+        link(file, name)
     redirect(lambda path: folder + path[len(place.AGENT) :] if f"{path}/".startswith(f"{place.AGENT}/") else path)
 
 
@@ -225,7 +221,19 @@ def job_replies(job, progress, part):
 
 def job_game(job, progress, part):
     """Plays a game between two files in Kaggle's environment (see ``connectx_toolkit.kaggle.seats``)."""
-    return seats.play(job, progress, lambda: settle(job).findings)
+
+    def seat(env, raw, number):
+        if HAS_FORK:
+            return seats.ForkedSeat(lambda questions, answers: serve_seat(job, env, raw, number, questions, answers))
+        return seats.SpawnedSeat(command("alone", sys.path), job | {"job": "seat", "raw": raw, "number": number})
+
+    return seats.play(job, progress, seat)
+
+
+def serve_seat(job, env, raw, number, questions, answers):
+    """One seat of a game, in its own process, until ``questions`` ends."""
+    with os.fdopen(questions, encoding="utf-8") as asked, os.fdopen(answers, "w", encoding="utf-8") as replies:
+        seats.serve_seat(raw, env, number, asked, replies, lambda: settle(job).findings)
 
 
 def job_spin(job, progress, part):
@@ -271,9 +279,25 @@ def job_kernels(job, progress, part):
 JOBS = {"kernels": job_kernels, "replies": job_replies, "game": job_game, "spin": job_spin}
 
 
+def alone():
+    """A new interpreter where there is no fork: does the job that comes as a line on stdin, and answers on stdout."""
+    answer = os.dup(1)
+    os.dup2(2, 1)  # only answers may reach the real stdout
+    with contextlib.redirect_stdout(io.StringIO()):
+        import kaggle_environments  # noqa: F401 (as in the runner, before the code under test)
+    with os.fdopen(os.dup(0), "rb", buffering=0) as line:  # unbuffered: questions may follow
+        job = json.loads(line.readline())
+    if job["job"] == "seat":
+        env = seats.environment_of(job["config"], job["overage"])
+        serve_seat(job, env, job["raw"], job["number"], os.dup(0), answer)
+        os._exit(0)
+    child(job, answer, 2)
+
+
 def child(job, answer, output):
-    """The forked process: does the job, writes its result to ``answer``, and ends."""
-    os.setsid()
+    """The job's process: does the job, writes its result to ``answer``, and ends."""
+    if HAS_FORK:
+        os.setsid()
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
     os.dup2(output, 1)
@@ -281,16 +305,16 @@ def child(job, answer, output):
     if PRCTL is not None:
         PRCTL(1, signal.SIGKILL)
     if job.get("priority") is not None:
-        with contextlib.suppress(OSError):  # only root may have more than others
+        with contextlib.suppress(OSError, AttributeError):  # only root may have more than others; Windows has none
             os.setpriority(os.PRIO_PROCESS, 0, job["priority"])
-            with open("/proc/self/autogroup", "w") as group:  # on Linux, sessions share the processor first
+            with open("/proc/self/autogroup", "w", encoding="ascii") as group:  # Linux's sessions share first
                 group.write(str(job["priority"]))
     if job.get("core") is not None:
         os.sched_setaffinity(0, {job["core"]})
     if job.get("cgroup"):
-        with open(os.path.join(job["cgroup"], "cgroup.procs"), "w") as group:
+        with open(os.path.join(job["cgroup"], "cgroup.procs"), "w", encoding="ascii") as group:
             group.write(str(os.getpid()))
-    file = os.fdopen(answer, "w", buffering=1)
+    file = os.fdopen(answer, "w", buffering=1, encoding="utf-8", newline="\n")
 
     def tell(mark, content):
         print(mark + content, file=file)
@@ -304,108 +328,9 @@ def child(job, answer, output):
     os._exit(0)
 
 
-def resident(pid):
-    """Resident memory of a process, in bytes."""
-    try:
-        with open(f"/proc/{pid}/statm") as file:
-            return int(file.read().split()[1]) * resource.getpagesize()
-    except (OSError, IndexError, ValueError):
-        return 0
-
-
-def duty_cycle(pid, share, elapsed):
-    """Stops or continues a process so that it runs ``share`` of each period; returns seconds to the next switch."""
-    phase = elapsed % DUTY_PERIOD
-    running = phase < share * DUTY_PERIOD
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(pid, signal.SIGCONT if running else signal.SIGSTOP)
-    return (share * DUTY_PERIOD if running else DUTY_PERIOD) - phase
-
-
-class Progress:
-    """What a job has reported so far: its stage, its processes, its parts, its result."""
-
-    def __init__(self, pid):
-        self.pids, self.stage, self.parts, self.result = [pid], "start", [], None
-        self._rest = b""
-
-    def read(self, chunk):
-        *lines, self._rest = (self._rest + chunk).split(b"\n")
-        for line in lines:
-            mark, content = line[:1], line[1:]
-            if mark == b"+":
-                self.parts.append(json.loads(content))
-            elif mark == b"=":
-                self.result = json.loads(content)
-            elif line.startswith(b"pid "):
-                self.pids.append(int(line[4:]))
-            else:
-                self.stage = line.decode()
-
-
-def broken_limit(job, stage, seconds, waited, peak):
-    """The limit that a job exceeds after ``seconds`` in a stage: "timeout" or "memory"; "ok" if none.
-
-    ``waited``: tells how many of these seconds it waited for a processor, which is no accident if it is restricted.
-    """
-    limit = job.get("limits", {}).get(stage, job["limit"])
-    is_restricted = "cgroup" in job or "duty" in job
-    if seconds > limit and (is_restricted or seconds - waited() > limit):
-        return "timeout"
-    return "memory" if peak > job["memory"] else "ok"
-
-
-def supervise(pid, job, answer, output, news):
-    """Waits for a job's process, reads its output, and kills it when it exceeds a limit.
-
-    ``job["limit"]`` is in seconds since the last sign of progress (the load, each question, each move), without those
-    that it waited for a processor; stages in ``job["limits"]`` have their own. ``job["duty"]`` is the share of the time
-    that the process may run, in the stage ``job["duty_at"]`` or in all. ``news`` is called every few seconds with the
-    stage, the seconds of the job and those of its slowest reply so far.
-    """
-    started = last = looked = told = time.perf_counter()
-    peak, ended, pause, tail, waited = 0, "ok", POLL, b"", waiting(str(pid))
-    progress, streams = Progress(pid), [answer, output]
-    while answer in streams and progress.result is None:
-        now = time.perf_counter()
-        if job.get("duty") and progress.stage.startswith(job.get("duty_at", "")):
-            pause = duty_cycle(pid, job["duty"], now - started)
-        if now - looked >= POLL:
-            looked, peak = now, max(peak, *map(resident, progress.pids))
-        if now - told >= NEWS:
-            told = now
-            news(progress.stage, now - started, max((part.get("seconds", 0.0) for part in progress.parts), default=0.0))
-        ended = broken_limit(job, progress.stage, now - last, waited, peak)
-        if ended != "ok":
-            break
-        for file in select.select(streams, [], [], pause)[0]:
-            chunk = os.read(file, 1 << 16)
-            if not chunk:
-                streams.remove(file)
-            elif file == output:
-                tail = (tail + chunk)[-TAIL:]
-            else:
-                progress.read(chunk)
-                last, waited = now, waiting(str(pid))
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(pid, signal.SIGKILL)
-    _, status, usage = os.wait4(pid, 0)
-    if ended == "ok" and progress.result is None:
-        ended = f"ended itself with exit code {os.waitstatus_to_exitcode(status)}"
-    return {
-        "ended": ended,
-        "seconds": time.perf_counter() - started,
-        "peak": max(peak, usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)),
-        "tail": tail.decode(errors="replace"),
-        "stage": progress.stage,
-        "parts": progress.parts,
-        "result": progress.result,
-    }
-
-
 def serve(folder: str) -> None:
     """Runs jobs until stdin closes. ``folder``: an empty one to test whether the judge's place can be made, or ""."""
-    answers = os.fdopen(os.dup(1), "w")
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # only answers may reach the real stdout
     with contextlib.redirect_stdout(io.StringIO()):
         import kaggle_environments
@@ -417,6 +342,7 @@ def serve(folder: str) -> None:
         "numpy": numpy.__version__,
         "memory": resident(os.getpid()),
         "obstacle": place.obstacle(folder) if folder else "switched off",
+        "lacks": lacks(),
     }
 
     def answer(content):
@@ -425,20 +351,8 @@ def serve(folder: str) -> None:
     answer(hello)
     for line in sys.stdin:
         job = json.loads(line)
-        answer_read, answer_write = os.pipe()
-        output_read, output_write = os.pipe()
-        pid = os.fork()
-        if pid == 0:
-            os.close(answer_read)
-            os.close(output_read)
-            child(job, answer_write, output_write)
-        os.close(answer_write)
-        os.close(output_write)
 
         def news(stage, seconds, slowest):
             answer({"at": stage, "seconds": seconds, "slowest": slowest})
 
-        result = supervise(pid, job, answer_read, output_read, news)
-        os.close(answer_read)
-        os.close(output_read)
-        answer(result)
+        answer(supervise(ForkedJob(job, child) if HAS_FORK else SpawnedJob(job), job, news))

@@ -23,6 +23,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from connectx_toolkit.system.posix import HAS_FORK, c_function, slashed
+
 AGENT = "/kaggle_simulations/agent"  # where Kaggle puts a submission
 
 CLONE_NEWNS, CLONE_NEWUSER = 0x00020000, 0x10000000  # linux/sched.h
@@ -33,7 +35,7 @@ KEPT_FLAGS = MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_NOATIME | MS_NODI
 
 
 def _call(name: str, *arguments: object) -> None:
-    function = getattr(ctypes.CDLL(None, use_errno=True), name, None)
+    function = c_function(name)
     if function is None:
         raise OSError(errno.ENOSYS, f"{sys.platform} has no {name}")
     if function(*arguments) != 0:
@@ -61,14 +63,14 @@ def unshare() -> None:
     Raises:
         OSError: this system does not allow it.
     """
-    user, group = os.getuid(), os.getgid()
     try:
         _call("unshare", CLONE_NEWNS)
     except PermissionError:
+        user, group = os.getuid(), os.getgid()
         _call("unshare", CLONE_NEWNS | CLONE_NEWUSER)
-        Path("/proc/self/setgroups").write_text("deny")
-        Path("/proc/self/uid_map").write_text(f"{user} {user} 1")
-        Path("/proc/self/gid_map").write_text(f"{group} {group} 1")
+        Path("/proc/self/setgroups").write_text("deny", encoding="ascii")
+        Path("/proc/self/uid_map").write_text(f"{user} {user} 1", encoding="ascii")
+        Path("/proc/self/gid_map").write_text(f"{group} {group} 1", encoding="ascii")
     mount("", "/", "", MS_REC | MS_PRIVATE)
 
 
@@ -143,6 +145,8 @@ def enter(root: str, agent: str, home: str) -> None:
 
 def obstacle(folder: str) -> str:
     """Why the place cannot be made here, "" if it can: a forked process tries it, in an empty ``folder``."""
+    if not HAS_FORK:
+        return f"{sys.platform} has no unshare"
     parts = [os.path.join(folder, name) for name in ("root", "agent", "home")]
     for part in parts:
         os.mkdir(part)
@@ -157,7 +161,7 @@ def obstacle(folder: str) -> str:
         os.write(write, text.encode()[:500])
         os._exit(0)
     os.close(write)
-    with os.fdopen(read) as file:
+    with os.fdopen(read, encoding="utf-8", errors="replace") as file:
         text = file.read()
     os.waitpid(pid, 0)
     return text
@@ -212,7 +216,7 @@ def show_agent(agent: str, root: str) -> None:
 LIMIT = 40  # findings kept
 SHELLS = ("sh", "bash", "dash")
 # Folders that code may read on any machine, besides Python's folders and those of the job.
-SYSTEM_FOLDERS = ("/usr/", "/lib", "/etc/", "/proc/", "/sys/", "/dev/", "/bin/")
+SYSTEM_FOLDERS = ("/usr/", "/lib", "/etc/", "/proc/", "/sys/", "/dev/", "/bin/", "//./", "c:/windows/")
 
 
 class Watch:
@@ -230,11 +234,11 @@ class Watch:
     """
 
     def __init__(self, folder: str, own: tuple[str, ...], hides_files: bool, hides_programs: bool):
-        self.folder, self.own = f"{folder}/", tuple(f"{path}/" for path in (folder, *own))
+        self.folder, self.own = f"{slashed(folder)}/", tuple(f"{slashed(path)}/" for path in (folder, *own))
         self.hides_files, self.hides_programs = hides_files, hides_programs
-        self._python = tuple(f"{path}/" for path in (sys.prefix, sys.base_prefix, *sys.path) if path)
+        self._python = tuple(f"{slashed(path)}/" for path in (sys.prefix, sys.base_prefix, *sys.path) if path)
         here = os.path.dirname(__file__)  # tracebacks, and torch when it is imported, show the runner's lines
-        own_source = (here, os.path.join(os.path.dirname(here), "system"))
+        own_source = tuple(map(slashed, (here, os.path.join(os.path.dirname(here), "system"))))
         self._readable = (*SYSTEM_FOLDERS, *self._python, *own_source, *(self.own if hides_files else ()))
         self._seen: list[tuple[str, str]] = []
         self._told = 0
@@ -282,7 +286,7 @@ class Watch:
         if not isinstance(path, (str, bytes)):
             return
         path = os.path.abspath(os.fsdecode(path))
-        if f"{path}/".startswith(self._readable) or path in self._written:
+        if f"{slashed(path)}/".startswith(self._readable) or path in self._written:
             return
         exists = os.path.exists(path)
         writes = bool((flags or 0) & (os.O_CREAT | os.O_WRONLY | os.O_RDWR))
@@ -298,7 +302,7 @@ class Watch:
         frame: FrameType | None = sys._getframe(2)  # the caller of the hook
         while frame is not None and "importlib" in frame.f_code.co_filename:
             frame = frame.f_back
-        if frame is not None and frame.f_code.co_filename.startswith(self.folder):
+        if frame is not None and slashed(frame.f_code.co_filename).startswith(self.folder):
             self._imported.add(given[0].split(".")[0])
 
     def _kind_of_import(self, name: str) -> str:
@@ -317,7 +321,7 @@ class Watch:
 
     def _is_own(self, path: str | None) -> bool:
         """Whether a path is the agent's: not if it is Python's, which may lie in /tmp, too."""
-        place = f"{path}/"
+        place = f"{slashed(path or '')}/"
         is_pythons = place.startswith(self._python) and not place.startswith(self.folder)
         return path is not None and place.startswith(self.own) and not is_pythons
 
@@ -335,7 +339,7 @@ class Watch:
 
     def _start(self, program: str | bytes, arguments: Any) -> None:
         path = os.fsdecode(program) if isinstance(program, (str, bytes, os.PathLike)) else str(program)
-        is_own = "/" in path and self._is_own(os.path.abspath(path))
+        is_own = "/" in slashed(path) and self._is_own(os.path.abspath(path))
         if is_own or os.path.realpath(path) == os.path.realpath(sys.executable):
             return
         is_shell = os.path.basename(path) in SHELLS  # allowed: if programs are hidden, its PATH leads nowhere

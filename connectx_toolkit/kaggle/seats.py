@@ -11,10 +11,13 @@ import os
 import random
 import select
 import signal
+import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Mapping
-from typing import Any
+from queue import Empty, SimpleQueue
+from typing import Any, TextIO
 
 from connectx_toolkit.kaggle.sandbox import NoPlace
 from connectx_toolkit.system.cores import seed_everything, waiting
@@ -61,44 +64,96 @@ def reply_of(agent: Any, observation: Any) -> dict[str, Any]:
 
 
 def serve_seat(
-    raw: str, env: Any, number: int, questions: int, answers: int, settle: Callable[[], Callable[[], list]]
+    raw: str, env: Any, number: int, asked: TextIO, replies: TextIO, settle: Callable[[], Callable[[], list]]
 ) -> None:
-    """Moves to the judge's place, reports it, and answers observations until the referee closes the pipe.
+    """Moves to the judge's place, reports it, and answers observations until the referee closes ``asked``.
 
     ``number`` seeds what is random: forks of one parent would otherwise draw alike, unlike Kaggle's processes.
     """
     from kaggle_environments.agent import Agent
     from kaggle_environments.utils import structify
 
-    with os.fdopen(questions) as asked, os.fdopen(answers, "w") as replies:
-        try:
-            findings = settle()
-        except NoPlace as fault:
-            print(json.dumps({"no place": str(fault)}), file=replies, flush=True)
-            return
-        seed(number)
-        agent = Agent(raw, env)
-        print(json.dumps({"ready": True}), file=replies, flush=True)
-        for line in asked:
-            reply = reply_of(agent, structify(json.loads(line)))
-            print(json.dumps(reply | {"seen": findings()}), file=replies, flush=True)
+    try:
+        findings = settle()
+    except NoPlace as fault:
+        print(json.dumps({"no place": str(fault)}), file=replies, flush=True)
+        return
+    seed(number)
+    agent = Agent(raw, env)
+    print(json.dumps({"ready": True}), file=replies, flush=True)
+    for line in asked:
+        reply = reply_of(agent, structify(json.loads(line)))
+        print(json.dumps(reply | {"seen": findings()}), file=replies, flush=True)
 
 
 class Seat:
-    """One player's process, as the referee sees it.
+    """One player's process, as the referee sees it."""
+
+    pid: int
+
+    def __init__(self) -> None:
+        self._rest = b""
+        self.stderr = ""
+        self.waited: list[float] = []  # seconds, for a processor, at each move
+        self.last: dict[str, Any] = {}
+        self.seen: list[list[str]] = []
+
+    def ask(self, observation: Any, seconds: float) -> dict[str, Any]:
+        """The seat's reply to an observation."""
+        waited = waiting(str(self.pid))
+        with contextlib.suppress(OSError):  # it has ended
+            self._send(json.dumps(observation).encode() + b"\n")
+        reply = self.last = self.receive(seconds)
+        self.stderr = (self.stderr + reply.get("stderr", ""))[-STDERR_KEPT:]
+        self.seen += reply.get("seen", [])
+        self.waited.append(waited())
+        return reply
+
+    def receive(self, seconds: float) -> dict[str, Any]:
+        """The next line from the seat; {"late": True} if there is none within ``seconds``."""
+        deadline = time.perf_counter() + seconds
+        while b"\n" not in self._rest:
+            chunk = self._chunk(max(0.0, deadline - time.perf_counter()))
+            if chunk is None:
+                return {"late": True}
+            if not chunk:
+                return {"fault": f"the process {self.ending()}"}
+            self._rest += chunk
+        line, _, self._rest = self._rest.partition(b"\n")
+        return json.loads(line)
+
+    def ending(self) -> str:
+        """How a process that has closed its pipe ended."""
+        code = self._wait()
+        return f"ended itself with exit code {code}" if code >= 0 else f"was ended by {signal.Signals(-code).name}"
+
+    def close(self) -> None:
+        """Ends the process."""
+        raise NotImplementedError
+
+    def _send(self, line: bytes) -> None:
+        raise NotImplementedError
+
+    def _chunk(self, seconds: float) -> bytes | None:
+        """Bytes from the process; b"" if it has closed its pipe, None if none come within ``seconds``."""
+        raise NotImplementedError
+
+    def _wait(self) -> int:
+        """Its exit code, once it has ended."""
+        raise NotImplementedError
+
+
+class ForkedSeat(Seat):
+    """A player in a fork of the referee.
 
     Args:
         serve: called in the new process with the descriptors for questions and answers.
     """
 
     def __init__(self, serve: Callable[[int, int], None]):
+        super().__init__()
         their_questions, self._questions = os.pipe()
         self._answers, their_answers = os.pipe()
-        self._rest = b""
-        self.stderr = ""
-        self.waited: list[float] = []  # seconds, for a processor, at each move
-        self.last: dict[str, Any] = {}
-        self.seen: list[list[str]] = []
         self.pid = os.fork()
         if self.pid == 0:
             try:
@@ -110,37 +165,16 @@ class Seat:
         os.close(their_questions)
         os.close(their_answers)
 
-    def ask(self, observation: Any, seconds: float) -> dict[str, Any]:
-        """The seat's reply to an observation."""
-        waited = waiting(str(self.pid))
-        with contextlib.suppress(BrokenPipeError):
-            os.write(self._questions, json.dumps(observation).encode() + b"\n")
-        reply = self.last = self.receive(seconds)
-        self.stderr = (self.stderr + reply.get("stderr", ""))[-STDERR_KEPT:]
-        self.seen += reply.get("seen", [])
-        self.waited.append(waited())
-        return reply
+    def _send(self, line: bytes) -> None:
+        os.write(self._questions, line)
 
-    def receive(self, seconds: float) -> dict[str, Any]:
-        """The next line from the seat; {"late": True} if there is none within ``seconds``."""
-        deadline = time.perf_counter() + seconds
-        while b"\n" not in self._rest:
-            left = max(0.0, deadline - time.perf_counter())
-            if not select.select([self._answers], [], [], left)[0]:
-                return {"late": True}
-            chunk = os.read(self._answers, 1 << 16)
-            if not chunk:
-                return {"fault": f"the process {self.ending()}"}
-            self._rest += chunk
-        line, _, self._rest = self._rest.partition(b"\n")
-        return json.loads(line)
+    def _chunk(self, seconds: float) -> bytes | None:
+        return os.read(self._answers, 1 << 16) if select.select([self._answers], [], [], seconds)[0] else None
 
-    def ending(self) -> str:
-        """How a process that has closed its pipe ended."""
+    def _wait(self) -> int:
         _, status = os.waitpid(self.pid, 0)
         self.pid = 0
-        code = os.waitstatus_to_exitcode(status)
-        return f"ended itself with exit code {code}" if code >= 0 else f"was ended by {signal.Signals(-code).name}"
+        return os.waitstatus_to_exitcode(status)
 
     def close(self) -> None:
         os.close(self._questions)
@@ -149,6 +183,45 @@ class Seat:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.pid, signal.SIGKILL)
             os.waitpid(self.pid, 0)
+
+
+class SpawnedSeat(Seat):
+    """A player in a new interpreter, where there is no fork.
+
+    Args:
+        command: starts it; it takes ``job`` as its first line, then questions.
+    """
+
+    def __init__(self, command: list[str], job: dict[str, Any]):
+        super().__init__()
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.pid = self._process.pid
+        self._chunks: SimpleQueue[bytes] = SimpleQueue()
+        threading.Thread(target=self._pass_on, daemon=True).start()  # a thread can wait for a pipe everywhere
+        self._send(json.dumps(job).encode() + b"\n")
+
+    def _pass_on(self) -> None:
+        assert self._process.stdout is not None
+        while chunk := os.read(self._process.stdout.fileno(), 1 << 16):
+            self._chunks.put(chunk)
+        self._chunks.put(b"")
+
+    def _send(self, line: bytes) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(line)
+        self._process.stdin.flush()
+
+    def _chunk(self, seconds: float) -> bytes | None:
+        with contextlib.suppress(Empty):
+            return self._chunks.get(timeout=max(seconds, 1e-3))
+        return None
+
+    def _wait(self) -> int:
+        return self._process.wait()
+
+    def close(self) -> None:
+        self._process.kill()
+        self._process.wait()
 
 
 def player(seat: Seat, act_timeout: float, progress: Callable[[str], None]) -> Callable[[Any, Any], Any]:
@@ -167,24 +240,20 @@ def player(seat: Seat, act_timeout: float, progress: Callable[[str], None]) -> C
 
 
 def play(
-    job: dict[str, Any], progress: Callable[[str], None], settle: Callable[[], Callable[[], list]]
+    job: dict[str, Any], progress: Callable[[str], None], start: Callable[[Any, str, int], Seat]
 ) -> dict[str, Any]:
     """Plays ``job["files"]``, two paths or texts for Kaggle's loader, against each other.
 
     Args:
         progress: called with the id of each seat's process, and at each move.
-        settle: called in each seat's process to move it to the judge's place; returns a function for its findings.
+        start: starts a seat's process, of the environment, the seat's file, and the number that seeds it.
 
     Raises:
         NoPlace: a process cannot be moved there.
         Exception: anything that Kaggle's environment does not catch.
     """
     env = environment_of(job["config"], job["overage"])
-
-    def server(raw: str, number: int) -> Callable[[int, int], None]:
-        return lambda questions, answers: serve_seat(raw, env, number, questions, answers, settle)
-
-    seats = [Seat(server(raw, 2 * job["seed"] + seat)) for seat, raw in enumerate(job["files"])]
+    seats = [start(env, raw, 2 * job["seed"] + seat) for seat, raw in enumerate(job["files"])]
     try:
         for seat in seats:
             progress(f"pid {seat.pid}")

@@ -31,6 +31,7 @@ from connectx_toolkit.kaggle.sources import Needs, beside, needs_building, redir
 from connectx_toolkit.players.protocol import REQUEST, pack_reply, receive
 from connectx_toolkit.players.spec import AgentSpec, load, load_written, written_at
 from connectx_toolkit.system.cores import seed_everything, waiting
+from connectx_toolkit.system.posix import c_function
 
 if TYPE_CHECKING:
     from connectx_toolkit.builder.notebook.written import Written
@@ -45,7 +46,7 @@ def die_with_parent() -> None:
 
     On other systems an agent ends when it next waits for a request and finds the connection closed.
     """
-    if prctl := getattr(ctypes.CDLL(None), "prctl", None):
+    if prctl := c_function("prctl"):
         prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
@@ -212,10 +213,12 @@ def serve(sock: socket.socket, spec: AgentSpec, missing: str = "", is_unpacked: 
         os._exit(0)  # a fork must not run its parent's exit handlers
 
 
-def serve_descriptor(descriptor: int, spec: list[str], parent: int, is_unpacked: bool) -> None:
+def serve_descriptor(descriptor: int, spec: list[str], parent: int, is_unpacked: bool, token: str) -> None:
     """Entry point of a new interpreter (see ``connectx_toolkit.players.process``).
 
     Args:
+        descriptor: of a socket; with a ``token``, a port of this machine, to which the token is told first.
+        parent: the process that started this one; 0 where it cannot be told: Python may have started another itself.
         is_unpacked: whether the spec is the main.py of an archive (``connectx_toolkit.kaggle.archive``). Its
             folder is then mounted where Kaggle has it, if this system allows that.
     """
@@ -233,7 +236,11 @@ def serve_descriptor(descriptor: int, spec: list[str], parent: int, is_unpacked:
         except OSError as problem:
             missing = f"{AGENT} cannot be shown here: {problem.strerror}"
     die_with_parent()  # not earlier: entering a user namespace would undo it
-    if os.getppid() == parent:  # else the parent died before the line above
+    if token:
+        sock = socket.create_connection(("127.0.0.1", descriptor))
+        sock.sendall(token.encode())
+        serve(sock, found, missing, is_unpacked)
+    elif os.getppid() == parent:  # else the parent died before the lines above
         serve(socket.socket(fileno=descriptor), found, missing, is_unpacked)
 
 
@@ -249,7 +256,7 @@ NEEDS_THIS_PROCESS = "a GPU, JAX and numba's parallel=True need isolate=False"
 def _loaded(part: str) -> Iterator[ctypes.CDLL]:
     """The libraries loaded in this process with ``part`` in their path; none if the system does not list them."""
     with contextlib.suppress(OSError):
-        with open("/proc/self/maps") as file:
+        with open("/proc/self/maps", encoding="utf-8", errors="replace") as file:
             paths = {line.split(maxsplit=5)[5].strip() for line in file if part in line}
         for path in sorted(paths):
             with contextlib.suppress(OSError):  # the file has been replaced since

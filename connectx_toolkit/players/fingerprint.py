@@ -10,7 +10,7 @@ from functools import cache, lru_cache
 from hashlib import sha256
 from importlib.machinery import all_suffixes
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from connectx_toolkit.kaggle.agent_file import REACHED
 from connectx_toolkit.kaggle.archive import BadArchive, contents
@@ -187,9 +187,21 @@ def _add_files(digest, agent: Path, root: Path | None = None) -> None:
     files = files_of(agent, root)
     bases = [base for base in (agent.parent if root else None, ROOT, root) if base]  # a notebook's folder is temporary
     near = {path: next(filter(path.is_relative_to, bases), root or agent.parent) for path in files}
-    named = sorted((os.path.relpath(path, near[path]), path) for path in files)
+    named = sorted((relative(path, near[path]), path) for path in files)
     digest.update(files[0].name.encode())
     _add_contents(digest, ((name, path.read_bytes()) for name, path in named))
+
+
+def relative(path: Path | str, folder: Path | str, system: Any = os.path) -> str:
+    """A path with slashes from a folder, or whole where there is no way: to another drive of Windows.
+
+    Args:
+        system: the module of such paths.
+    """
+    try:
+        return system.relpath(path, folder).replace(system.sep, "/")
+    except ValueError:
+        return str(path)
 
 
 def _add_contents(digest, named: Iterable[tuple[str, bytes]]) -> None:

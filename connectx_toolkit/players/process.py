@@ -6,14 +6,17 @@ what it would cost on Kaggle.
 
 The agent's process starts when it is needed, and is killed when it hangs. Agents of ours, of Kaggle's, and files run in
 a new Python interpreter that has imported only ``child``, so that imports and compilation count in the first move, as
-on Kaggle. A callable runs in a fork of the current process, because a notebook's function exists nowhere else.
+on Kaggle. A callable runs in a fork of the current process, because a notebook's function exists nowhere else; where
+there is no fork, it runs in the current process itself.
 """
 
 import contextlib
 import faulthandler
+import hmac
 import json
 import os
 import re
+import secrets
 import signal
 import socket
 import subprocess
@@ -32,6 +35,7 @@ from connectx_toolkit.players.spec import AgentSpec, UnknownAgent, written_page
 from connectx_toolkit.system.console import ProcessFailed
 from connectx_toolkit.system.cores import waiting
 from connectx_toolkit.system.files import ROOT, version_of
+from connectx_toolkit.system.posix import HAS_FORK, end, pause, resume, without_groups
 
 LOAD_LIMIT = Limits().first_move  # seconds for a load unless the rules say otherwise
 LOAD_SEED = 0  # for loading an agent that is kept: the load must not depend on which game comes first
@@ -181,14 +185,17 @@ class _Fork:
         self.pid = pid
         self.code: int | None = None
 
-    def poll(self, options: int = os.WNOHANG) -> int | None:
+    def poll(self) -> int | None:
+        return self._ended(os.WNOHANG)
+
+    def wait(self) -> int | None:
+        return self._ended(0)
+
+    def _ended(self, options: int) -> int | None:
         if self.code is None:
             pid, status = os.waitpid(self.pid, options)
             self.code = os.waitstatus_to_exitcode(status) if pid else None
         return self.code
-
-    def wait(self) -> int | None:
-        return self.poll(0)
 
 
 class AgentProcess(Player):
@@ -216,7 +223,7 @@ class AgentProcess(Player):
         """Kills the agent's process and whatever it started."""
         super().close()
         if self.process is not None:
-            _signal_group(self.process.pid, signal.SIGKILL)
+            end(self.process)
             self.process.wait()
         if self.sock is not None:
             self.sock.close()
@@ -231,11 +238,11 @@ class AgentProcess(Player):
 
     def pause(self) -> None:
         if self.process is not None:
-            _signal_group(self.process.pid, signal.SIGSTOP)
+            pause(self.process)
 
     def resume(self) -> None:
         if self.process is not None:
-            _signal_group(self.process.pid, signal.SIGCONT)
+            resume(self.process)
 
     def _start_game(self, config: dict[str, Any], seed: int) -> None:
         body = json.dumps({"config": config, "seed": seed}).encode()
@@ -312,33 +319,55 @@ class AgentProcess(Player):
         return f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
 
     def _start(self) -> None:
+        if not HAS_FORK:
+            self._start_and_accept()
+            return
         ours, theirs = socket.socketpair()
         with theirs:
             try:
                 self.sock = ours
-                self.process = self._fork(theirs) if self.spec.kind == "callable" else self._start_interpreter(theirs)
+                is_callable, descriptor = self.spec.kind == "callable", theirs.fileno()
+                self.process = self._fork(theirs) if is_callable else self._start_interpreter(descriptor, os.getpid())
             finally:
                 if self.process is None:
                     self.close()
         self._open.add(self)
 
-    def _start_interpreter(self, theirs: socket.socket) -> subprocess.Popen:
+    def _start_and_accept(self) -> None:
+        """Starts the process where none inherits a socket: it connects to this machine's own address, with a token."""
+        token = secrets.token_hex(16)
+        with socket.create_server(("127.0.0.1", 0)) as door:
+            door.settimeout(0.2)  # seconds between looks at the process
+            self.process = self._start_interpreter(door.getsockname()[1], 0, token)
+            deadline = time.perf_counter() + START_LIMIT
+            while self.sock is None and self.process.poll() is None and time.perf_counter() < deadline:
+                with contextlib.suppress(TimeoutError):
+                    self.sock = _known(door.accept()[0], token)
+        if self.sock is None:
+            raise ProcessFailed(f"the process of {self.spec.label} does not start: {self._exit_reason()}")
+
+    def _start_interpreter(self, descriptor: int, parent: int, token: str = "") -> subprocess.Popen:
+        """A new interpreter that serves at a descriptor that it inherits; with a ``token``, at a port."""
         spec = unpacked_spec(self.spec)
         settings = {
             "path": [str(ROOT), *sys.path],
-            "descriptor": theirs.fileno(),
+            "descriptor": descriptor,
             "spec": list(spec),
-            "parent": os.getpid(),
+            "parent": parent,
             "is_unpacked": self.spec.is_archive,
+            "token": token,
+        }
+        options = {
+            "pass_fds": [descriptor],
+            "start_new_session": True,  # Ctrl-C must not reach it; and killpg kills the agent's own children too
         }
         return subprocess.Popen(
             [sys.executable, "-c", _BOOT, json.dumps(settings)],
             env={name: value for name, value in os.environ.items() if not CREDENTIAL.search(name)},
-            pass_fds=[theirs.fileno()],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            start_new_session=True,  # Ctrl-C must not reach it; and killpg kills the agent's own children too
+            **without_groups(options),
         )
 
     def _fork(self, theirs: socket.socket) -> _Fork:
@@ -359,13 +388,17 @@ class AgentProcess(Player):
         return _Fork(pid)
 
 
-def _signal_group(pid: int, number: signal.Signals) -> None:
-    """Sends a signal to a process and its group; either may not exist yet, or no longer."""
-    for send in (os.killpg, os.kill):
-        try:
-            send(pid, number)
-        except ProcessLookupError:
-            continue
+def _known(sock: socket.socket, token: str) -> socket.socket | None:
+    """The socket if who has connected begins with the token; else None, and it is closed."""
+    sock.settimeout(START_LIMIT)
+    told = b""
+    with contextlib.suppress(OSError):
+        while len(told) < len(token) and (part := sock.recv(len(token) - len(told))):
+            told += part
+    if hmac.compare_digest(told, token.encode()):
+        return sock
+    sock.close()
+    return None
 
 
 def _silence() -> None:

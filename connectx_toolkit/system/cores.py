@@ -22,6 +22,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from connectx_toolkit.system.files import lock_at, unlock
+from connectx_toolkit.system.posix import is_own, user
 
 
 def seed_everything(seed: int) -> None:
@@ -70,7 +71,7 @@ def _all_cores() -> list[int]:
 def _quota() -> float:
     """The smallest quota of this process's control groups, in cores; infinity if there is none."""
     try:
-        lines = [line.split(":", 2) for line in OWN_GROUPS.read_text().splitlines()]
+        lines = [line.split(":", 2) for line in OWN_GROUPS.read_text(encoding="utf-8").splitlines()]
     except OSError:
         return math.inf
     found = [math.inf]
@@ -84,8 +85,8 @@ def _quota() -> float:
 
 def _quota_in(group: Path, name: str) -> float:
     try:
-        words = (group / name).read_text().split()
-        period = words[1] if len(words) > 1 else (group / "cpu.cfs_period_us").read_text()
+        words = (group / name).read_text(encoding="ascii").split()
+        period = words[1] if len(words) > 1 else (group / "cpu.cfs_period_us").read_text(encoding="ascii")
         return int(words[0]) / int(period) if words[0] not in ("max", "-1") else math.inf
     except (OSError, ValueError, IndexError, ZeroDivisionError):
         return math.inf
@@ -107,15 +108,14 @@ class Reserved(NamedTuple):
 
 def _locks() -> Path | None:
     """The folder of this user's locks; None if it cannot be made, or another user has put something in its place."""
-    folder = Path(tempfile.gettempdir(), f"connectx-{os.getuid()}")
+    folder = Path(tempfile.gettempdir(), f"connectx-{user()}")
     with contextlib.suppress(OSError):
         folder.mkdir(mode=0o700)
     try:
         found = folder.lstat()
     except OSError:
         return None
-    is_ours = stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o022
-    return folder if is_ours else None
+    return folder if stat.S_ISDIR(found.st_mode) and is_own(found, 0o022) else None
 
 
 def reserve_core() -> Reserved | None:
@@ -179,7 +179,7 @@ def _own_group(controller: str) -> str:
     "" if it is in none, as on systems without /proc.
     """
     try:
-        groups = Path("/proc/self/cgroup").read_text().splitlines()
+        groups = Path("/proc/self/cgroup").read_text(encoding="utf-8").splitlines()
     except OSError:
         return ""
     for line in groups:
@@ -226,7 +226,7 @@ class Restriction:
             for name, value in settings.items():
                 if not (group / name).exists():
                     raise FileNotFoundError(name)
-                (group / name).write_text(value)
+                (group / name).write_text(value, encoding="ascii")
         except OSError:
             group.rmdir()
             return False
@@ -254,7 +254,7 @@ def _waits(process: str) -> dict[str, float]:
     found = {}
     for file in Path(f"/proc/{process}/task").glob("*/schedstat"):  # none where this is not Linux
         with contextlib.suppress(OSError, ValueError, IndexError):  # a thread that has just ended
-            found[file.parent.name] = int(file.read_text().split()[1]) * 1e-9
+            found[file.parent.name] = int(file.read_text(encoding="ascii").split()[1]) * 1e-9
     return found
 
 

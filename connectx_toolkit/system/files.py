@@ -117,7 +117,7 @@ def _give_up(partial: Path, lock: "BaseFileLock") -> None:
 
 
 def _to_disk(path: Path) -> None:
-    file = os.open(path, os.O_RDONLY)
+    file = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)  # Windows flushes what may be written
     try:
         os.fsync(file)
     finally:
@@ -200,9 +200,15 @@ def lock_at(place: Path, seconds: float) -> "BaseFileLock | None":
 
 def unlock(lock: "BaseFileLock") -> None:
     """Gives a lock up, and removes its file."""
-    with contextlib.suppress(OSError):
+    is_left = False
+    try:
         os.unlink(lock.lock_file)  # while it is held: who waits for it then sees that it is gone, and makes another
+    except OSError as problem:
+        is_left = isinstance(problem, PermissionError)  # on Windows, as long as it is open
     lock.release()
+    if is_left:
+        with contextlib.suppress(OSError):
+            os.unlink(lock.lock_file)
 
 
 def _make_folder_of(path: Path) -> None:

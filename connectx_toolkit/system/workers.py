@@ -11,7 +11,7 @@ dask's messages can contain any code: use it only in a network that you trust.
 """
 
 import multiprocessing
-import os
+import platform
 import secrets
 import signal
 import time
@@ -208,9 +208,7 @@ def _bind_to_own_core() -> None:
         _reserved = reserve_core()
         if _reserved is None:
             cores = len(usable_cores())
-            raise ProcessFailed(
-                f"no core is free on {os.uname().nodename}: its {cores} have workers or other runs already"
-            )
+            raise ProcessFailed(f"no core is free on {platform.node()}: its {cores} have workers or other runs already")
         bind(_reserved.core)
 
 

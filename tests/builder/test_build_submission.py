@@ -482,7 +482,7 @@ def test_an_agent_that_returns_a_function_is_told_so():
 def test_a_slow_processor_needs_no_linux(monkeypatch):
     """As on macOS, where there are neither groups nor an affinity."""
 
-    def away(path: Path) -> str:
+    def away(path: Path, encoding: str) -> str:
         raise FileNotFoundError(2, "No such file or directory", str(path))
 
     monkeypatch.setattr(Path, "read_text", away)

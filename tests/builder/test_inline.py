@@ -147,6 +147,8 @@ def test_cache_is_switched_off(tmp_path, decorator):
         ("import os\nos._exit(1)", "os._exit"),
         ("def stop():\n    import os\n    os.kill(1, 9)", "os.kill"),
         ("x = open('/home/me/w.npz', 'rb')", "is a path of this machine"),
+        (r"x = open('C:\\Users\\me\\w.npz', 'rb')", 'open it as Path(__file__).parent / "w.npz"'),
+        (r"x = open('nets\\w.npz', 'rb')", 'has backslashes, and the judge runs Linux: write "nets/w.npz"'),
         ("import numpy as np\nx = np.load('/kaggle_simulations/agent/w.npy')", "there is no such file"),
         ("import gzip\nx = gzip.open(filename='w.gz')", "there is no such file"),
         ("from . import *", "binds nothing"),

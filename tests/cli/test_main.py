@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from connectx_toolkit.cli.main import EXIT_CODES, run
-from connectx_toolkit.system.console import COMMANDS, ProcessFailed
+from connectx_toolkit.system.console import ProcessFailed
 from connectx_toolkit.system.files import ROOT
 from connectx_toolkit.system.foreign import NothingLeft
 from tests.conftest import LINUX, evaluate
@@ -85,17 +85,6 @@ def test_the_code_of_a_command_is_the_scripts(monkeypatch):
 def test_exit_codes_are_documented():
     page = (ROOT / "docs" / "reference" / "exit-codes.md").read_text()
     assert re.findall(r"^\| (\d+) \| (.*) \|$", page, re.M) == [(str(c), words) for c, words in EXIT_CODES.items()]
-
-
-@pytest.mark.parametrize("script", [*COMMANDS, "connectx"])
-def test_without_a_posix_system(script):
-    """As on Windows: one line that says what to do."""
-    start = "from connectx_toolkit.cli.main import main; sys.exit(main())"
-    if script != "connectx":
-        start = f"import runpy; runpy.run_path('{script}.py', run_name='__main__')"
-    code = f"import sys; sys.modules['fcntl'] = None; sys.argv = ['{script}', 'train', '--help']; {start}"
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 2 and done.stdout == "" and done.stderr.count("\n") == 1 and "WSL" in done.stderr
 
 
 LABELS = """

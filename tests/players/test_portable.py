@@ -1,44 +1,106 @@
-"""Nothing that plays games needs Linux: with its means taken away, everything still runs."""
+"""Nothing needs Linux, or POSIX: with all of it taken away, everything still runs. And texts as Windows writes them."""
 
 import os
 import subprocess
-import sys
+import sysconfig
+import venv
 from pathlib import Path
 
 import pytest
 
+from connectx_toolkit.kaggle.sandbox import Watch
+from connectx_toolkit.players.fingerprint import relative
 from connectx_toolkit.system.files import ROOT
 
 AWAY = """
-import builtins, ctypes, os, pathlib, sys
-for name in ("sched_getaffinity", "sched_setaffinity"):
-    if hasattr(os, name):
-        delattr(os, name)
+import ctypes, importlib, multiprocessing, os, select, signal, socket, stat, subprocess, sys, sysconfig
+import builtins, io, _io
+
+PACKAGES = ("<frozen", sysconfig.get_path("stdlib"))
+GONE = {
+    os: "fork forkpty setsid killpg getpgid kill getuid geteuid getgid getegid getppid sched_getaffinity chroot uname"
+    " sched_setaffinity getloadavg wait4 wait3 waitpid nice setpriority PRIO_PROCESS O_NOFOLLOW O_CLOEXEC O_NONBLOCK"
+    " memfd_create statvfs sysconf mkfifo chown posix_spawn WNOHANG",
+    signal: "SIGKILL SIGSTOP SIGCONT SIGALRM SIGUSR1 SIGUSR2 SIGHUP SIGCHLD SIGPIPE alarm setitimer pthread_sigmask",
+    socket: "AF_UNIX",
+}
+
+
+def asked_by_a_package(depth=2):
+    # they have their own ways elsewhere
+    frame = sys._getframe(depth)
+    while frame and "importlib" in frame.f_code.co_filename:
+        frame = frame.f_back
+    name = frame.f_code.co_filename if frame else ""
+    return name.startswith(PACKAGES) or "site-packages" in name
+
+
+def hide(module, names):
+    there = {name: getattr(module, name) for name in names.split() if hasattr(module, name)}
+    for name in there:
+        delattr(module, name)
+
+    def found(name):
+        if name in there and asked_by_a_package():
+            return there[name]
+        raise AttributeError(f"module {module.__name__!r} has no attribute {name!r}")
+
+    module.__getattr__ = found
+
+
+importing = builtins.__import__
+
+
+def imported(name, *rest, **options):
+    if name in ("fcntl", "resource", "pwd", "grp", "termios", "tty", "pty") and not asked_by_a_package():
+        raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+    return importing(name, *rest, **options)
+
+
+class Popen(subprocess.Popen):
+    def __init__(self, *arguments, pass_fds=(), preexec_fn=None, creationflags=0, **options):
+        assert not pass_fds and preexec_fn is None, "Windows has neither"
+        super().__init__(*arguments, **options)
+
 
 class Library(ctypes.CDLL):
-    def __getattr__(self, name):
-        if name in ("prctl", "unshare", "mount", "omp_pause_resource_all"):
-            raise AttributeError(f"dlsym: symbol not found: {name}")
-        return super().__getattr__(name)
+    def __init__(self, name, *arguments, **options):
+        if name is None and not asked_by_a_package():
+            raise TypeError("LoadLibrary() argument 1 must be str, not None")
+        super().__init__(name, *arguments, **options)
 
-ctypes.CDLL = Library
-opened, listed = builtins.open, os.listdir
 
 def without(function):
     def guarded(path, *arguments, **options):
-        packages = "site-packages" in sys._getframe(1).f_code.co_filename  # they have their own ways elsewhere
-        if str(path).startswith(("/proc", "/sys")) and not packages:
+        if str(path).startswith(("/proc", "/sys")) and not asked_by_a_package():
             raise FileNotFoundError(2, "No such file or directory", path)
         return function(path, *arguments, **options)
 
     return guarded
 
-import io, _io
-builtins.open = io.open = without(opened)
-os.listdir = without(listed)
+
+def no_links(source, target, *arguments, **options):
+    raise OSError(1314, "A required privilege is not held by the client")
+
+
+def sockets_only(read, write, other, timeout=None):
+    assert asked_by_a_package() or not any(isinstance(file, int) for file in read), "Windows selects sockets only"
+    return selected(read, write, other, timeout)
+
+
+selected, select.select = select.select, sockets_only
+builtins.__import__ = imported
+builtins.open = io.open = without(builtins.open)
+os.listdir = without(os.listdir)
+is_folder, os.path.isdir = os.path.isdir, lambda path: not str(path).startswith("/proc") and is_folder(path)
+os.symlink = no_links
+multiprocessing.set_start_method("spawn")
+subprocess.Popen = Popen
+ctypes.CDLL = Library
+for module, names in GONE.items():
+    hide(module, names)
 """
-AGENT = "import ctypes, os\n\ndef agent(obs, config):\n    assert not hasattr(os, 'sched_setaffinity')\n"
-AGENT += "    return obs.board.index(0)\n"
+AGENT = "import os\n\ndef agent(obs, config):\n    assert not hasattr(os, 'fork')\n    return obs.board.index(0)\n"
 SCRIPT = """
 import sys
 from connectx_toolkit.cli.main import run
@@ -48,9 +110,15 @@ def mine(obs, config):
     return obs.board.index(0)
 
 if __name__ == "__main__":
-    for workers in (1, 2):
-        rounds = get_win_percentages(mine, "mine.py", 4, workers=min(workers, WORKERS))
+    for agent, workers in ((mine, 1), ("random", 2)):  # a function plays in this process, others in spawned ones
+        rounds = get_win_percentages(agent, "mine.py", 4, workers=min(workers, WORKERS))
         assert rounds.forfeits == (0, 0), rounds.forfeits
+    if WORKERS > 1:
+        try:
+            get_win_percentages(mine, "random", 2, workers=2)
+            raise AssertionError("a function cannot be in another process here")
+        except ValueError as problem:
+            assert "mine exists in this process alone: several games at a time need a name or a file" in str(problem)
     assert run("evaluate", "match packed.tar.gz minimax@1 --pairs 2 --games store".split()) == 0
     assert run("evaluate", "tournament leftmost random mine.py --pairs 1 --games store --ladder ladder".split()) == 0
     assert run("evaluate", "report --games store --html page.html".split()) == 0
@@ -64,11 +132,32 @@ worker = AgentProcess(resolve("endless.py"), grace=0.1, load_limit=0.4)
 assert worker.load().fault == "hang"
 """
 
+HANGS = """
+from pathlib import Path
+from connectx_toolkit.builder.preflight.check import check
+from connectx_toolkit.builder.preflight.stage import Runner
+from connectx_toolkit.kaggle.rules import Limits
+
+if __name__ == "__main__":
+    with Runner() as runner:
+        report = check(Path("hangs.py"), runner, Limits(overage=1.0))
+        print(report.verdict, *report.reasons)
+"""
+
+
+@pytest.fixture(scope="module")
+def python(tmp_path_factory) -> Path:
+    """Of an environment in which every Python that starts lacks all of ``AWAY``; its packages are those of this one."""
+    folder = tmp_path_factory.mktemp("env")
+    venv.create(folder, symlinks=True)
+    packages = Path(sysconfig.get_path("purelib", vars={"base": str(folder), "platbase": str(folder)}))
+    (packages / "sitecustomize.py").write_text(AWAY)
+    (packages / "tests.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    return folder / "bin" / "python"
+
 
 @pytest.fixture
 def folder(tmp_path) -> Path:
-    """With what takes Linux's means away from every Python that starts, agents' processes too."""
-    (tmp_path / "sitecustomize.py").write_text(AWAY)
     (tmp_path / "mine.py").write_text(AGENT)
     (tmp_path / "main.py").write_text(AGENT)
     (tmp_path / "endless.py").write_text("while True:\n    pass\n")
@@ -76,41 +165,132 @@ def folder(tmp_path) -> Path:
     return tmp_path
 
 
-def run(text: str, folder: Path) -> subprocess.CompletedProcess:
-    (folder / "script.py").write_text(text)
-    environment = {
-        "PYTHONPATH": f"{folder}:{ROOT}",
-        "PATH": "/usr/bin:/bin",
-        "HOME": str(folder),
-        "TMPDIR": str(folder),
-    }
-    command = [sys.executable, "script.py"]
-    return subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300, check=False
-    )
+@pytest.fixture
+def call(python, folder):
+    """Runs Python in the folder, with nothing of the shell's environment but what is given."""
+
+    def started(*words: object, **environment: str) -> subprocess.CompletedProcess:
+        known = {"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", "HOME": str(folder), "TMPDIR": str(folder)}
+        command = [python, *words]
+        return subprocess.run(
+            command, cwd=folder, env=known | environment, capture_output=True, timeout=300, check=False,
+            text=True, encoding="utf-8",
+        )  # fmt: skip
+
+    return started
 
 
-def test_games_need_no_linux(folder):
-    done = run(SCRIPT.replace("WORKERS", str(os.cpu_count() or 1)), folder)
+@pytest.fixture
+def run(call, folder):
+    """Runs a script."""
+
+    def started(text: str) -> subprocess.CompletedProcess:
+        (folder / "script.py").write_text(text)
+        return call("script.py")
+
+    return started
+
+
+def test_games_need_no_linux(run, folder):
+    done = run(SCRIPT.replace("WORKERS", str(os.cpu_count() or 1)))
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("Number of Invalid Plays by Agent 2: 0") == 2 and "exception" not in done.stdout
+    assert "mine plays in this process, since this system has no fork" in done.stderr
     assert (folder / "page.html").stat().st_size > 10_000 and "packed.tar.gz v minimax@1" in done.stdout
 
 
-def test_a_load_is_given_up_without_proc(folder):
-    done = run(STOPPED, folder)
+def test_a_load_is_given_up_without_proc(run):
+    done = run(STOPPED)
     assert done.returncode == 0, done.stderr
 
 
-def test_every_module_can_be_imported(folder):
+def test_every_module_can_be_imported(run):
     """Of what plays, builds and trains, without any of it; and without numba: agents compile as they load."""
     names = [
         ".".join(path.relative_to(ROOT).with_suffix("").parts)
-        for package in ("connectx", "connectx_toolkit/arena", "connectx_toolkit/training", "agents")
+        for package in ("connectx", "connectx_toolkit", "agents")
         for path in sorted((ROOT / package).rglob("*.py"))
         if path.name != "__init__.py"
     ]
-    assert len(names) > 60
+    assert len(names) > 110
     plain = "import importlib, sys\nsys.modules['numba'] = None\n"
-    done = run(plain + "".join(f"importlib.import_module({name!r})\n" for name in names), folder)
+    done = run(plain + "".join(f"importlib.import_module({name!r})\n" for name in names))
     assert done.returncode == 0, done.stderr
+
+
+def test_the_commands_need_no_posix(call, folder):
+    """The help, a match, an analysis, and a build, whose pre-flight says what it could not do."""
+    script = {name: str(ROOT / name) for name in ("evaluate.py", "build_submission.py")}
+    assert call(script["evaluate.py"], "--help").stdout.startswith("usage: evaluate.py")
+    played = call(script["evaluate.py"], "match", "mine.py", "leftmost", "--pairs", "2")
+    assert played.returncode == 0 and "pair results" in played.stdout, played.stderr
+    analysed = call(script["evaluate.py"], "analyse", "635333434362446655522262245461011")
+    assert analysed.returncode == 0 and "won, given away" in analysed.stdout, analysed.stderr
+    built = call(script["build_submission.py"], "mine.py", "-o", "s.py", "--positions", "20")
+    words = " ".join(built.stdout.split())
+    assert built.returncode == 0 and "ACCEPT s.py" in words, built.stderr + words
+    assert "not imitated: /kaggle_simulations/agent cannot be made here" in words
+    assert "a limit on memory, a slower processor, the end of all that a file starts" in words and "peak" not in words
+    assert (folder / "s.py").read_bytes().count(b"\r") == 0
+
+
+def test_a_check_without_posix_finds_faults(call, folder):
+    """A file that ends its process, one that never answers, and one that cannot be slowed down."""
+    (folder / "ends.py").write_text("import os\n\ndef agent(obs, config):\n    os._exit(3)\n")
+    (folder / "hangs.py").write_text("def agent(obs, config):\n    while True:\n        pass\n")
+    build = str(ROOT / "build_submission.py")
+    ended = call(build, "--check", "ends.py")
+    assert ended.returncode == 1 and "ended itself with exit code 3" in " ".join(ended.stdout.split()), ended.stdout
+    hung = call("-c", HANGS)
+    assert hung.stdout.startswith("REJECT") and "no answer within 3 s" in hung.stdout, hung.stdout + hung.stderr
+    slow = call(build, "--check", "main.py", "--slowdown", "3")
+    assert slow.returncode == 3 and "cannot slow a process down" in " ".join(slow.stdout.split()), slow.stdout
+
+
+def test_a_console_without_these_characters(call, folder):
+    """As Windows' code page 1252 has neither Greek nor the lines of tables: they are replaced, and no command fails."""
+    (folder / "άλφα.py").write_text(AGENT, encoding="utf-8")
+    for words in (("list",), ("άλφα.py", "leftmost", "--rounds", "2")):
+        done = call(str(ROOT / "evaluate.py"), *words, PYTHONIOENCODING="cp1252", PYTHONUTF8="1")
+        assert done.returncode == 0 and ("perfect" in done.stdout or "????.py v" in done.stdout), done.stderr
+
+
+def test_files_are_text_in_utf_8(call, folder):
+    """Whatever the system's encoding is: no module of ours leaves it open."""
+    (folder / "mine.py").write_bytes("# Größe\r\ndef agent(obs, config):\r\n    return obs.board.index(0)\r\n".encode())
+    environment = {"PYTHONWARNDEFAULTENCODING": "1", "PYTHONWARNINGS": "always::EncodingWarning", "LC_ALL": "C"}
+    for words in (
+        ("evaluate.py", "match", "mine.py", "leftmost", "--pairs", "2", "--games", "g.sqlite"),
+        ("evaluate.py", "report", "--games", "g.sqlite", "--html", "page.html"),
+        ("build_submission.py", "mine.py", "-o", "s.py", "--positions", "20"),
+    ):
+        done = call(str(ROOT / words[0]), *words[1:], **environment)
+        assert done.returncode == 0, done.stderr
+        warned = [
+            line for line in done.stderr.splitlines() if "EncodingWarning" in line and "site-packages" not in line
+        ]
+        assert not [line for line in warned if str(ROOT) in line], warned
+    assert "Größe" in (folder / "s.py").read_text(encoding="utf-8")
+
+
+def test_a_checkout_has_the_same_bytes_everywhere():
+    """Git on Windows would write CRLF, and digests of a build are of bytes."""
+    listed = subprocess.run(["git", "ls-files", "--eol"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    kept = [line.split() for line in listed.splitlines()]
+    open_to_git = [words[-1] for words in kept if not {"attr/-text"} & {*words} and "eol=lf" not in words]
+    assert not open_to_git and len(kept) > 600, open_to_git
+
+
+def test_paths_with_drives_and_backslashes(monkeypatch):
+    """What a file under test may read, as Windows spells it: in capitals or not, with either slash."""
+    import ntpath
+
+    from connectx_toolkit.kaggle import sandbox
+
+    monkeypatch.setattr(sandbox, "slashed", lambda path: ntpath.normcase(path).replace("\\", "/"))
+    watch = Watch(r"C:\Users\Me\agent", (r"D:\Work",), hides_files=True, hides_programs=False)
+    assert watch._is_own(r"c:\users\ME\Agent\net.bin") and watch._is_own("D:/work/x.py")
+    assert not watch._is_own(r"C:\Users\Me\agent2\net.bin") and not watch._is_own(None)
+    assert "c:/users/me/agent/net.bin".startswith(watch._readable)
+    assert relative(r"D:\data\net.bin", r"C:\Users\Me", ntpath) == r"D:\data\net.bin"
+    assert relative(r"C:\Users\Me\nets\net.bin", r"C:\Users\Me", ntpath) == "nets/net.bin"

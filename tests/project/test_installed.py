@@ -1,15 +1,23 @@
 """What pip installs works: the wheel, in an environment without this checkout, from an empty folder."""
 
+import json
+import os
 import re
 import subprocess
 import sys
 import sysconfig
+import tomllib
 import venv
+from itertools import chain
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 from connectx_toolkit.system.files import ROOT
+from tests.conftest import needs
+
+NEWEST = os.environ.get("CONNECTX_NEWEST")  # the Python of an environment with the newest of all packages
 
 AGENT = """from connectx.position import Position
 
@@ -27,20 +35,90 @@ OWN_CONNECTX = "from connectx.tutorial import pick\n\n\ndef agent(obs, config):\
 PICK = "def pick(obs):\n    return max(c for c in range(7) if obs.board[c] == 0)\n"
 
 
+LEARN = """
+from stable_baselines3 import PPO
+from connectx_toolkit.training.environments.sb3 import batch_env
+
+PPO("MlpPolicy", batch_env(4, opponent="random"), n_steps=8, batch_size=32).learn(32)
+"""
+PIP = [sys.executable, "-m", "pip", "-q", "--disable-pip-version-check"]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+ASKED = [*map(Requirement, (*PROJECT["dependencies"], *chain(*PROJECT["optional-dependencies"].values())))]
+
+
 @pytest.fixture(scope="module")
-def connectx(tmp_path_factory) -> Path:
+def wheel(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    subprocess.run([*PIP, "wheel", "--no-deps", "--no-build-isolation", "-w", folder, ROOT], check=True)
+    return next(folder.glob("*.whl"))
+
+
+def packages_of(folder: Path) -> Path:
+    """Where the packages of an environment lie."""
+    return Path(sysconfig.get_path("purelib", vars={"base": str(folder), "platbase": str(folder)}))
+
+
+@pytest.fixture(scope="module")
+def connectx(wheel, tmp_path_factory) -> Path:
     """The command of an environment in which the wheel is installed; its other packages are those of this one."""
     folder = tmp_path_factory.mktemp("installed")
-    pip = [sys.executable, "-m", "pip", "-q", "--disable-pip-version-check"]
-    subprocess.run([*pip, "wheel", "--no-deps", "--no-build-isolation", "-w", folder, ROOT], check=True)
-    (wheel,) = folder.glob("*.whl")
     venv.create(folder / "env", symlinks=True)
-    places = {"base": str(folder / "env"), "platbase": str(folder / "env")}
-    packages = Path(sysconfig.get_path("purelib", vars=places))
-    (packages / "tests.pth").write_text(sysconfig.get_path("purelib") + "\n")
-    environment = [*pip, "--python", str(folder / "env" / "bin" / "python")]
-    subprocess.run([*environment, "install", "--no-deps", wheel], check=True)
-    return folder / "env" / "bin" / "connectx"
+    (packages_of(folder / "env") / "tests.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    python = folder / "env" / "bin" / "python"
+    subprocess.run([*PIP, "--python", python, "install", "--no-deps", wheel], check=True)
+    return python.with_name("connectx")
+
+
+def test_lower_bounds_are_those_of_the_tested_ranges():
+    """And none of what pip installs for a user has an upper one, which would replace what works."""
+    lines = [line.partition("#")[0].strip() for line in (ROOT / "requirements.txt").read_text().splitlines()]
+    tested = {each.name: each.specifier for each in map(Requirement, filter(None, lines))}
+    for asked in ASKED:
+        (least,) = asked.specifier
+        assert least.operator == ">=" and tested[asked.name].contains(least.version), asked
+        assert least.version in {each.version for each in tested[asked.name] if each.operator in (">=", "==")}, asked
+    assert {asked.name for asked in ASKED} == tested.keys()
+
+
+def test_pip_replaces_nothing_that_is_there(wheel, tmp_path):
+    """Of a Python whose packages are all newer than any that was tried, offline."""
+    venv.create(tmp_path / "env", symlinks=True)
+    for asked in ASKED:
+        name = asked.name.replace("-", "_")
+        about = packages_of(tmp_path / "env") / f"{name}-9999.0.dist-info"
+        about.mkdir(exist_ok=True)
+        (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {asked.name}\nVersion: 9999.0\n")
+        (about / "INSTALLER").write_text("pip\n")
+    extras = ",".join(PROJECT["optional-dependencies"])
+    words = ["install", "--no-index", "--dry-run", "--report", tmp_path / "report.json", f"{wheel}[{extras}]"]
+    plain = {**os.environ, "PIP_CONFIG_FILE": os.devnull}  # this machine may have constraints of its own
+    subprocess.run([*PIP, "--python", tmp_path / "env" / "bin" / "python", *words], check=True, env=plain)
+    installs = json.loads((tmp_path / "report.json").read_text())["install"]
+    assert [each["metadata"]["name"] for each in installs] == ["connectx-toolkit"]
+
+
+@needs("the newest packages", NEWEST)
+def test_the_newest_of_each_package(tmp_path):
+    """Everything can be imported, an agent plays and is built, a network gives a move, a model learns."""
+    modules = [
+        ".".join(path.relative_to(ROOT).with_suffix("").parts)
+        for package in ("connectx", "connectx_toolkit")
+        for path in sorted((ROOT / package).rglob("*.py"))
+        if path.name != "__init__.py"
+    ]
+    (tmp_path / "all.py").write_text("\n".join(f"import {name}" for name in modules))
+    (tmp_path / "mine.py").write_text("def agent(obs, config):\n    return obs.board.index(0)\n")
+    (tmp_path / "learn.py").write_text(LEARN)
+    command = Path(str(NEWEST)).with_name("connectx")
+    for words in (
+        [NEWEST, "all.py"],
+        [command, "evaluate", "mine.py", "policy", "--rounds", "2"],
+        [command, "build", "mine.py", "-o", "s.py", "--positions", "20"],
+        [NEWEST, "learn.py"],
+    ):
+        environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+        done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, env=environment, check=False)
+        assert done.returncode == 0, f"{words}: {done.stdout}{done.stderr}"
 
 
 @pytest.fixture

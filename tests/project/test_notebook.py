@@ -6,6 +6,8 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -23,7 +25,7 @@ from notebooks.store import LARGEST, kept
 from tests.conftest import BROWSER, CHROMIUM
 
 NOTEBOOK = ROOT / "notebooks" / "connectx.ipynb"
-SETTINGS = ("KAGGLE_KERNEL_RUN_TYPE", "CONNECTX_REPOSITORY", "CONNECTX_WORK", "CONNECTX_QUICK")
+SETTINGS = ("CONNECTX_REPOSITORY", "CONNECTX_WORK", "CONNECTX_QUICK")
 
 
 @pytest.fixture(scope="module")
@@ -32,17 +34,24 @@ def work(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def executed(work) -> nbformat.NotebookNode:
+def home() -> Iterator[Path]:
+    """The directory that the notebook is started in: below the toolkit, which the first cell looks for."""
+    (ROOT / "runs").mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=ROOT / "runs", prefix="notebook-") as folder:
+        yield Path(folder)
+
+
+@pytest.fixture(scope="module")
+def executed(work, home) -> nbformat.NotebookNode:
     """The notebook with its outputs. It raises if a cell does."""
-    return run(nbformat.read(NOTEBOOK, as_version=4), work)
+    return run(nbformat.read(NOTEBOOK, as_version=4), work, home)
 
 
-def run(notebook: nbformat.NotebookNode, work: Path) -> nbformat.NotebookNode:
+def run(notebook: nbformat.NotebookNode, work: Path, home: Path = NOTEBOOK.parent) -> nbformat.NotebookNode:
     with pytest.MonkeyPatch.context() as patch:
-        patch.delenv("KAGGLE_KERNEL_RUN_TYPE", raising=False)
         patch.setenv("CONNECTX_QUICK", "1")
         patch.setenv("CONNECTX_WORK", str(work))
-        resources = {"metadata": {"path": str(NOTEBOOK.parent)}}
+        resources = {"metadata": {"path": str(home)}}
         return NotebookClient(notebook, timeout=600, resources=resources).execute()
 
 
@@ -62,7 +71,7 @@ def first_cell() -> str:
 
 
 def test_the_first_cell_fits_a_screen():
-    assert len(first_cell().splitlines()) <= 16
+    assert len(first_cell().splitlines()) <= 17
 
 
 def test_a_command_that_fails_stops_the_notebook(tmp_path):
@@ -81,7 +90,8 @@ def test_it_is_stored_with_its_outputs():
     cells = [cell for cell in nbformat.read(NOTEBOOK, as_version=4).cells if cell.cell_type == "code"]
     assert [cell.execution_count for cell in cells] == list(range(1, 1 + len(cells)))
     assert not any(output.output_type == "error" for cell in cells for output in cell.outputs)
-    assert "ACCEPT submission.py" in "".join(map(text_of, cells))
+    printed = "".join(map(text_of, cells))
+    assert "ACCEPT submission.py" in printed and "my_net_agent.py is stronger" in printed  # the match has a verdict
     assert NOTEBOOK.stat().st_size < 300_000 and str(ROOT) not in NOTEBOOK.read_text()
 
 
@@ -104,7 +114,7 @@ def test_the_command_for_a_gpu():
     assert config.device == "cuda" and config.output.name == "my_net.bin"
 
 
-def test_every_cell_does_what_it_says(executed, work):
+def test_every_cell_does_what_it_says(executed, home):
     assert "perfect" in output_of(executed, "$EVALUATE list")
     assert "Agent 1 Win Percentage" in output_of(executed, '"n_step", "random"')
     assert "Elo, random = 0" in output_of(executed, "$EVALUATE tournament")
@@ -115,7 +125,8 @@ def test_every_cell_does_what_it_says(executed, work):
     assert "my_net_agent.py v my_agent.py" in output_of(executed, "$EVALUATE match")
     assert ("good" if torch.cuda.is_available() else "no GPU here") in output_of(executed, "$TRAIN distill")
     assert "ACCEPT submission.py" in output_of(executed, "$BUILD my_net_agent.py")
-    assert (work / "submission.py").stat().st_size > 100_000  # the network is in it
+    assert [path.name for path in home.iterdir()] == ["submission.py"]  # and nothing else
+    assert (home / "submission.py").stat().st_size > 100_000  # the network is in it
     assert 'same moves as PPO.load("my_ppo.zip").predict(' in output_of(executed, "$TRAIN adopt")
     assert "2000 steps" in output_of(executed, "model.learn(")
     assert "ACCEPT my_ppo_submission.py" in output_of(executed, "$BUILD my_ppo_agent.py")
@@ -143,15 +154,17 @@ def set_up(monkeypatch, kaggle: Path, repository: str = "") -> dict:
     """Runs the first cell as if on Kaggle, with its folders at ``kaggle``; its names."""
     for name in SETTINGS:
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("KAGGLE_KERNEL_RUN_TYPE", "Interactive")
     monkeypatch.setenv("CONNECTX_REPOSITORY", repository)
+    monkeypatch.setattr(tempfile, "tempdir", str(kaggle.parent / "temp"))
+    (kaggle.parent / "temp").mkdir()
     (kaggle / "working").mkdir(parents=True)
     monkeypatch.chdir(kaggle / "working")
     monkeypatch.syspath_prepend(str(kaggle))
     monkeypatch.delitem(sys.modules, "start", raising=False)
     names: dict = {}
     exec(first_cell().replace('Path("/kaggle")', f"Path({str(kaggle)!r})"), names)
-    assert Path(os.getcwd()) == kaggle / "working"
+    assert Path(os.getcwd()) == kaggle.parent / "temp" / "connectx-notebook"
+    assert names["RESULT"] == kaggle / "working" / "submission.py" and not list((kaggle / "working").iterdir())
     return names
 
 
@@ -166,8 +179,7 @@ def copy_of_the_toolkit(folder: Path) -> None:
 def test_on_kaggle_with_a_dataset(tmp_path, monkeypatch):
     copy_of_the_toolkit(tmp_path / "kaggle" / "input" / "my-dataset" / "toolkit")
     names = set_up(monkeypatch, tmp_path / "kaggle")
-    assert names["TOOLKIT"] == tmp_path / "kaggle" / "working" / "connectx-toolkit"
-    assert (names["TOOLKIT"] / "build_submission.py").is_file()
+    assert names["TOOLKIT"] == tmp_path / "kaggle" / "input" / "my-dataset" / "toolkit"
 
 
 def test_what_is_there_is_not_replaced(tmp_path, monkeypatch, capsys):

@@ -119,6 +119,10 @@ FIRST_HITS = {
     "replay": "guides/analyse",
     "elo": "concepts/statistics",
     "windows": "start/install",
+    "macos": "start/install",
+    "git clone": "start/install",
+    "kaggle notebook": "start/kaggle",
+    "pip install": "start/install",
     "dask": "guides/train-a-network",
 }
 

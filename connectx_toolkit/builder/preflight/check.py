@@ -28,6 +28,7 @@ from connectx_toolkit.builder.preflight.asking import (
 )
 from connectx_toolkit.builder.preflight.findings import Finding, Report, async_agent, judge_callable
 from connectx_toolkit.builder.preflight.stage import Runner, Stage, hard_questions, stage
+from connectx_toolkit.kaggle.jobs import SLOWER
 from connectx_toolkit.kaggle.remedies import KNOWN, standing
 from connectx_toolkit.kaggle.rules import Limits
 from connectx_toolkit.kaggle.upload import Unsuitable, parse, read, unpack
@@ -86,6 +87,8 @@ def check(
             report.add("callable", "reject", f"{waits} is async: Kaggle does not await it; write a plain def")
             return report
         report.figures["kaggle_environments"] = runner.hello["kaggle"]
+        if here.not_imitated:
+            report.add("machine", "note", f"not imitated: {', '.join(here.not_imitated)}")
         here.seal()
         asked = ask(here, report, other_boards=full)
         _judge(here, tree, asked, extra is not None and not full, report)
@@ -260,9 +263,10 @@ def _report_replies(here: Stage, asked: Asked, report: Report) -> None:
     """Reports the replies on the board of Connect Four, and in one line those on other boards, if they were asked."""
     if asked.loaded is None:
         return
-    memory = f"peak {report.figures['peak_memory'] / 2**20:.0f} MiB"
-    grown = max(0, report.figures["peak_memory"] - here.runner.hello["memory"])
-    report.add("memory", "pass", f"{memory}, {grown / 2**20:.0f} more than the empty judge")
+    if peak := report.figures["peak_memory"]:
+        grown = max(0, peak - here.runner.hello["memory"])
+        text = f"peak {peak / 2**20:.0f} MiB, {grown / 2**20:.0f} more than the empty judge"
+        report.add("memory", "pass", text)
     if (printed := max((reply["printed"] for _, reply in asked.standard), default=0)) > LOG_KEPT:
         text = f"prints {printed:,} characters in a move: that takes time, and Kaggle's log keeps {LOG_KEPT:,}"
         report.add("output", "note", text)
@@ -350,6 +354,9 @@ def _try_as_text(here: Stage, report: Report) -> None:
 
 def _check_slow(here: Stage, report: Report, slowdown: float) -> None:
     """Checks the clock again on a restricted processor; if it is at risk, a game at the judge's clock decides."""
+    if SLOWER in here.runner.hello["lacks"]:
+        report.add("slow", "unknown", "not judged: this system cannot slow a process down")
+        return
     with Restriction(1 / slowdown) as restriction:
         spin = here.run({"job": "spin", "seconds": 1.5} | restriction.job)
         slow = Report(report.name)

@@ -5,28 +5,29 @@ and a sample for comparing two agents.
 """
 
 import contextlib
-import ctypes
 import json
 import os
 import random
-import select
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
+from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple
 from zlib import crc32
 
 from connectx.position import STANDARD, Geometry, Position, geometry_of
 from connectx_toolkit.kaggle import sandbox as place
+from connectx_toolkit.kaggle.jobs import command
 from connectx_toolkit.kaggle.remedies import Situation
 from connectx_toolkit.kaggle.rules import DEFAULTS, Limits, sizes_of
 from connectx_toolkit.system.console import ProcessFailed
-from connectx_toolkit.system.files import ROOT
+from connectx_toolkit.system.posix import c_function, without_groups
 
 # A game in which nobody can win at once, and nobody must block, after LONG_THOUGHTS plies: a search takes its time.
 OPEN_GAME = [int(column) for column in "06664461210050251312045620622"]
@@ -161,12 +162,6 @@ def sample(count: int, seed: int = 7, geometries: tuple[Geometry, ...] = SAMPLE_
     return questions
 
 
-# The runner removes its own modules from sys.modules: the code under test must not find any of this project.
-START = (
-    "import sys; sys.path[:0] = {paths}; from connectx_toolkit.kaggle.runner import serve; del sys.path[0]; "
-    "ours = [name for name in sys.modules if name.split('.')[0] == 'connectx_toolkit']; "
-    "[sys.modules.pop(name) for name in ours]; serve({folder!r})"
-)
 PATIENCE = 5.0  # seconds beyond the judge's limit until a stage is given up
 SILENCE = 4.9  # seconds without a message from the runner after which progress is printed
 GAME_PLIES = 36  # of a usual game between two equal players
@@ -184,7 +179,7 @@ def _drop_override() -> None:
         _PRCTL(prctl_capbset_drop, cap_dac_override, 0, 0, 0)
 
 
-_PRCTL = getattr(ctypes.CDLL(None), "prctl", None)  # only on Linux
+_PRCTL = c_function("prctl")  # only on Linux
 
 
 class Runner:
@@ -197,19 +192,23 @@ class Runner:
 
     def __init__(self, kaggle: Path | None = None, has_place: bool = True):
         self.tell: Callable[[str], None] = lambda line: None  # called with a line about each step that takes long
-        paths = [str(ROOT), *([str(kaggle)] if kaggle else [])]
         path = os.pathsep.join([os.path.dirname(sys.executable), os.defpath, "/usr/local/bin"])
+        known = {"PATH": path, "LANG": "C.UTF-8", "PYTHONHASHSEED": "0"}  # no verdict hangs on the order of a set
+        known |= {"SYSTEMROOT": os.environ["SYSTEMROOT"]} if "SYSTEMROOT" in os.environ else {}  # for Windows' sockets
         self._folder = tempfile.TemporaryDirectory(prefix="preflight-")
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 (closed in __exit__)
         self._process = subprocess.Popen(
-            [sys.executable, "-sPBc", START.format(paths=paths, folder=self._folder.name if has_place else "")],
+            command("serve", [str(kaggle)] if kaggle else [], self._folder.name if has_place else ""),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
             cwd=tempfile.gettempdir(),
-            env={"PATH": path, "LANG": "C.UTF-8", "PYTHONHASHSEED": "0"},  # verdicts do not hang on a set's order
-            preexec_fn=_drop_override,  # noqa: PLW1509 (it only makes one system call)
+            env=known,
+            **without_groups({"preexec_fn": _drop_override}),  # it only makes one system call
         )
+        self._lines: SimpleQueue[bytes] = SimpleQueue()
+        self._listener = threading.Thread(target=self._listen, daemon=True)  # only threads wait for pipes everywhere
+        self._listener.start()
 
     def __enter__(self) -> "Runner":
         return self
@@ -219,13 +218,19 @@ class Runner:
         """The runner's first message, sent after it has imported Kaggle's package, which takes seconds."""
         return self._read("starting kaggle-environments")
 
+    def _listen(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            self._lines.put(line)
+        self._lines.put(b"")
+
     def _read(self, doing: str) -> dict[str, Any]:
-        stream = self._process.stdout
-        assert stream is not None
-        started = time.monotonic()
-        while not select.select([stream], [], [], SILENCE)[0]:
-            self.tell(f"checking: {doing}, {time.monotonic() - started:.0f} s")
-        line = stream.readline()
+        started, line = time.monotonic(), None
+        while line is None:
+            try:
+                line = self._lines.get(timeout=SILENCE)
+            except Empty:
+                self.tell(f"checking: {doing}, {time.monotonic() - started:.0f} s")
         if not line:
             self._errors.seek(0)
             last = self._errors.read().decode(errors="replace").strip().splitlines()[-1:]
@@ -248,7 +253,11 @@ class Runner:
 
     def __exit__(self, *_: object) -> None:
         self._process.kill()
-        self._process.communicate()
+        self._process.wait()
+        self._listener.join(SILENCE)  # it ends with the last process that has the pipe
+        assert self._process.stdin is not None
+        with contextlib.suppress(OSError):  # what was not flushed
+            self._process.stdin.close()
         self._errors.close()
         self._folder.cleanup()
 
@@ -294,6 +303,11 @@ class Stage:
     @property
     def place_note(self) -> str:
         return f"{place.AGENT} cannot be made here ({self.runner.hello['obstacle']})"
+
+    @property
+    def not_imitated(self) -> list[str]:
+        """What this machine cannot do as the judge does, each in a few words."""
+        return [*([] if self.has_place else [self.place_note]), *self.runner.hello["lacks"]]
 
     @cached_property
     def mentions_place(self) -> bool:

@@ -9,9 +9,10 @@ import pickletools
 import zipfile
 from collections.abc import Callable, Collection, Mapping
 from fnmatch import fnmatch
-from pathlib import Path
+from pathlib import Path, PureWindowsPath
 
 from connectx_toolkit.builder.embedded.importer import JUDGE_FOLDER
+from connectx_toolkit.system.posix import slashed
 
 # Calls whose first argument is a path. READERS and LISTERS fail if there is no such file or folder.
 _READERS = """
@@ -90,16 +91,18 @@ def missing(call: ast.Call, path: ast.expr, qualified: Qualified, folder: Path, 
         written: the names of files that the agent writes itself.
     """
     name = literal_path(path, qualified)
-    is_own = name.startswith(f"{folder}/")  # of this machine, wherever the folder lies
+    is_own = slashed(name).startswith(f"{slashed(str(folder))}/")  # of this machine, wherever the folder lies
     if purpose(call, qualified) != "read" or not name or name in written or (name.startswith(SYSTEM) and not is_own):
         return ""
     if is_own:
         inside = Path(name).relative_to(folder)
         return f'{name} is a path of this machine: open it as Path(__file__).parent / "{inside.as_posix()}"'
+    if "\\" in name and not PureWindowsPath(name).drive:
+        return f'{name} has backslashes, and the judge runs Linux: write "{PureWindowsPath(name).as_posix()}"'
     inside = Path(name.removeprefix(JUDGE_FOLDER + "/"))
     cure = f'put it beside {folder.name}/, or embed it by connectx.weights.read_data("{inside.name}")'
-    if inside.is_absolute():
-        cure = f'copy it into {folder} and open it as Path(__file__).parent / "{inside.name}"'
+    if inside.is_absolute() or PureWindowsPath(name).drive:
+        cure = f'copy it into {folder} and open it as Path(__file__).parent / "{PureWindowsPath(name).name}"'
         return f"{name} is a path of this machine, and the judge has only what is submitted: {cure}"
     if not (folder / inside).exists():
         return f"{name}: there is no such file in {folder}, and the judge has only what lies beside the agent: {cure}"

@@ -9,7 +9,6 @@ that it needs, the system's and Python's folders, and nothing else of this machi
 import contextlib
 import json
 import os
-import resource
 import shutil
 import signal
 import sys
@@ -24,6 +23,7 @@ import numpy as np
 from connectx_toolkit.builder.notebook.torch_model import first_output
 from connectx_toolkit.kaggle import sandbox as place
 from connectx_toolkit.system.cores import waiting
+from connectx_toolkit.system.posix import HAS_FORK
 from connectx_toolkit.training.adoption.models import as_input, module_of
 from connectx_toolkit.training.adoption.source import source_of
 from connectx_toolkit.training.opponents import config_of, observation_of
@@ -64,6 +64,8 @@ def moves_of_original(task: dict[str, Any], algorithm: str, games: ConnectX, see
     Raises:
         Unproved: it cannot be loaded or run here, or there is no place to do so.
     """
+    if not HAS_FORK:
+        raise Unproved("this system has no fork, in which it could be asked")
     with tempfile.TemporaryDirectory() as name:
         folders = [Path(name, part) for part in ("root", "agent", "home")]
         for folder in folders:
@@ -108,6 +110,8 @@ def _below(folder: Path, module: types.ModuleType) -> Path | None:
 
 def _child(folders: list[Path], answer: Any, is_trusted: bool) -> None:
     """The forked process: moves to its place, leaves the answer there, and ends."""
+    import resource  # only where there is fork
+
     try:
         os.setsid()
         os.dup2(os.open(os.devnull, os.O_RDWR), 1)

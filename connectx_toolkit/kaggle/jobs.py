@@ -1,0 +1,206 @@
+"""A job of ``connectx_toolkit.kaggle.runner`` as the runner sees it: a process that reports, within limits.
+
+It is a fork of the runner, or where there is no fork a new interpreter.
+"""
+
+import contextlib
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import threading
+import time
+from queue import Empty, SimpleQueue
+
+from connectx_toolkit.system.cores import waiting
+from connectx_toolkit.system.files import ROOT
+from connectx_toolkit.system.posix import HAS_FORK, pause, resume
+
+TAIL = 4000  # characters kept of the output of a job that Kaggle's own capture misses
+POLL = 0.05  # seconds between checks of a job's memory
+NEWS = 4.0  # seconds between two messages that a job is still running
+SLOWER = "a slower processor"
+DUTY_PERIOD = 0.03  # seconds of one stop-and-go cycle where control groups are not available
+# The process removes its own modules from sys.modules: the code under test must not find any of this project.
+START = (
+    "import sys; sys.path[:0] = {paths}; from connectx_toolkit.kaggle.runner import {call}; del sys.path[0]; "
+    "ours = [name for name in sys.modules if name.split('.')[0] == 'connectx_toolkit']; "
+    "[sys.modules.pop(name) for name in ours]; {call}({arguments})"
+)
+
+
+def command(call, paths, *arguments):
+    """The command of a new interpreter that calls one of this module's functions, with ``paths`` on ``sys.path``."""
+    text = START.format(call=call, paths=[str(ROOT), *paths], arguments=", ".join(map(repr, arguments)))
+    return [sys.executable, "-sPBc", text]
+
+
+def resident(pid):
+    """Resident memory of a process, in bytes; 0 where the system does not tell."""
+    try:
+        with open(f"/proc/{pid}/statm", encoding="ascii") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE")
+    except (OSError, IndexError, ValueError):
+        return 0
+
+
+def duty_cycle(process, share, elapsed):
+    """Stops or continues a process so that it runs ``share`` of each period; returns seconds to the next switch."""
+    phase = elapsed % DUTY_PERIOD
+    running = phase < share * DUTY_PERIOD
+    (resume if running else pause)(process)
+    return (share * DUTY_PERIOD if running else DUTY_PERIOD) - phase
+
+
+class Progress:
+    """What a job has reported so far: its stage, its processes, its parts, its result."""
+
+    def __init__(self, pid):
+        self.pids, self.stage, self.parts, self.result = [pid], "start", [], None
+        self._rest = b""
+
+    def read(self, chunk):
+        *lines, self._rest = (self._rest + chunk).split(b"\n")
+        for line in lines:
+            mark, content = line[:1], line[1:]
+            if mark == b"+":
+                self.parts.append(json.loads(content))
+            elif mark == b"=":
+                self.result = json.loads(content)
+            elif line.startswith(b"pid "):
+                self.pids.append(int(line[4:]))
+            else:
+                self.stage = line.decode()
+
+
+def broken_limit(job, stage, seconds, waited, peak):
+    """The limit that a job exceeds after ``seconds`` in a stage: "timeout" or "memory"; "ok" if none.
+
+    ``waited``: tells how many of these seconds it waited for a processor, which is no accident if it is restricted.
+    """
+    limit = job.get("limits", {}).get(stage, job["limit"])
+    is_restricted = "cgroup" in job or "duty" in job
+    if seconds > limit and (is_restricted or seconds - waited() > limit):
+        return "timeout"
+    return "memory" if peak > job["memory"] else "ok"
+
+
+class ForkedJob:
+    """A job in a fork of this process, which leads a group of its own.
+
+    Args:
+        child: called in the fork with the job and the descriptors for its answers and its output; never returns.
+    """
+
+    def __init__(self, job, child):
+        self._answers, answer = os.pipe()
+        self._output, output = os.pipe()
+        self.pid = os.fork()
+        if self.pid == 0:
+            os.close(self._answers)
+            os.close(self._output)
+            child(job, answer, output)
+        os.close(answer)
+        os.close(output)
+        self._open = [self._answers, self._output]
+
+    def read(self, seconds):
+        """(whether it is an answer and not output, the bytes) of each stream that has some, b"" of one that ended."""
+        for file in select.select(self._open, [], [], seconds)[0]:
+            chunk = os.read(file, 1 << 16)
+            if not chunk:
+                self._open.remove(file)
+            yield file == self._answers, chunk
+
+    def end(self):
+        """Kills it and what it has started; its exit code, and its largest memory in bytes."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.pid, signal.SIGKILL)
+        _, status, usage = os.wait4(self.pid, 0)
+        os.close(self._answers)
+        os.close(self._output)
+        return os.waitstatus_to_exitcode(status), usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+
+class SpawnedJob:
+    """A job in a new interpreter. Only threads can wait for several pipes there."""
+
+    def __init__(self, job):
+        pipe = subprocess.PIPE
+        self._process = subprocess.Popen(command("alone", sys.path), stdin=pipe, stdout=pipe, stderr=pipe)
+        self.pid = self._process.pid
+        self._chunks: SimpleQueue[tuple[bool, bytes]] = SimpleQueue()
+        for stream in (self._process.stdout, self._process.stderr):
+            threading.Thread(target=self._pass_on, args=(stream,), daemon=True).start()
+        assert self._process.stdin is not None
+        with contextlib.suppress(OSError):  # it has ended already
+            self._process.stdin.write(json.dumps(job).encode() + b"\n")
+            self._process.stdin.flush()
+
+    def _pass_on(self, stream):
+        chunk = b" "
+        while chunk:
+            with contextlib.suppress(OSError, ValueError):  # it has been closed
+                chunk = os.read(stream.fileno(), 1 << 16)
+            self._chunks.put((stream is self._process.stdout, chunk))
+
+    def read(self, seconds):
+        with contextlib.suppress(Empty):
+            yield self._chunks.get(timeout=seconds)
+
+    def end(self):
+        self._process.kill()
+        return self._process.wait(), 0
+
+
+def supervise(process, job, news):
+    """Waits for a job's process, reads its output, and kills it when it exceeds a limit.
+
+    ``job["limit"]`` is in seconds since the last sign of progress (the load, each question, each move), without those
+    that it waited for a processor; stages in ``job["limits"]`` have their own. ``job["duty"]`` is the share of the time
+    that the process may run, in the stage ``job["duty_at"]`` or in all. ``news`` is called every few seconds with the
+    stage, the seconds of the job and those of its slowest reply so far.
+    """
+    started = last = looked = told = time.perf_counter()
+    peak, ended, left, tail, waited = 0, "ok", POLL, b"", waiting(str(process.pid))
+    progress, is_open = Progress(process.pid), True
+    while is_open and progress.result is None:
+        now = time.perf_counter()
+        if job.get("duty") and progress.stage.startswith(job.get("duty_at", "")):
+            left = duty_cycle(process, job["duty"], now - started)
+        if now - looked >= POLL:
+            looked, peak = now, max(peak, *map(resident, progress.pids))
+        if now - told >= NEWS:
+            told = now
+            news(progress.stage, now - started, max((part.get("seconds", 0.0) for part in progress.parts), default=0.0))
+        ended = broken_limit(job, progress.stage, now - last, waited, peak)
+        if ended != "ok":
+            break
+        for is_answer, chunk in process.read(left):
+            if not is_answer:
+                tail = (tail + chunk)[-TAIL:]
+            elif chunk:
+                progress.read(chunk)
+                last, waited = now, waiting(str(process.pid))
+            else:
+                is_open = False
+    code, most = process.end()
+    if ended == "ok" and progress.result is None:
+        ended = f"ended itself with exit code {code}"
+    return {
+        "ended": ended,
+        "seconds": time.perf_counter() - started,
+        "peak": max(peak, most),
+        "tail": tail.decode(errors="replace"),
+        "stage": progress.stage,
+        "parts": progress.parts,
+        "result": progress.result,
+    }
+
+
+def lacks():
+    """What cannot be imitated here of a job's limits, each in a few words."""
+    found = [] if resident(os.getpid()) else ["a limit on memory"]
+    return found if HAS_FORK else [*found, SLOWER, "the end of all that a file starts"]

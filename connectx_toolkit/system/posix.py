@@ -1,0 +1,92 @@
+"""What Linux and macOS have and Windows lacks: forks, groups of processes, owners of files, the C library by name.
+
+Each has a substitute here. Nothing else of the toolkit asks which system it runs on.
+"""
+
+import contextlib
+import ctypes
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Protocol
+
+HAS_FORK = hasattr(os, "fork")
+
+
+class Process(Protocol):
+    """What ``end`` needs of a process."""
+
+    pid: int
+
+
+def c_function(name: str) -> Callable[..., int] | None:
+    """A function of the C library, which sets ctypes' errno; None where there is none of this name."""
+    try:
+        return getattr(ctypes.CDLL(None, use_errno=True), name, None)
+    except TypeError:  # Windows has no library of everything
+        return None
+
+
+def end(process: Process) -> None:
+    """Kills a process and, where processes have groups, whatever it has started."""
+    if not _signal_group(process, "SIGKILL"):
+        process.kill()  # type: ignore[attr-defined]  # where there are no groups, it is a Popen
+
+
+def pause(process: Process) -> None:
+    """Suspends a process and what it has started; where that is impossible, it goes on."""
+    _signal_group(process, "SIGSTOP")
+
+
+def resume(process: Process) -> None:
+    """Undoes ``pause``."""
+    _signal_group(process, "SIGCONT")
+
+
+def _signal_group(process: Process, name: str) -> bool:
+    """Sends a signal to a process and its group, either of which may be gone; False where there are no groups."""
+    if not hasattr(os, "killpg"):
+        return False
+    for send in (os.killpg, os.kill):
+        with contextlib.suppress(ProcessLookupError):
+            send(process.pid, getattr(signal, name))
+    return True
+
+
+def user() -> str:
+    """What tells this user's files in a folder for all users from others'; "" where each user has a folder."""
+    return str(os.getuid()) if hasattr(os, "getuid") else ""
+
+
+def is_own(found: os.stat_result, forbidden: int) -> bool:
+    """Whether a file is this user's and has none of the permissions ``forbidden``; where files have no owners, yes."""
+    return not hasattr(os, "getuid") or (found.st_uid == os.getuid() and not found.st_mode & forbidden)
+
+
+def slashed(path: str, system: Any = os.path) -> str:
+    """A path with slashes, and in one spelling where capitals make no difference: "c:/users/me". ``system``: of paths.
+
+    >>> import ntpath
+    >>> slashed(r"C:\\Users\\Me", ntpath)
+    'c:/users/me'
+    """
+    return system.normcase(path).replace(system.sep, "/")
+
+
+def link(source: str | Path, target: str | Path) -> None:
+    """Makes ``target`` a symbolic link to a file, or a copy of it where a user may make no links."""
+    try:
+        os.symlink(source, target)
+    except OSError:
+        Path(target).write_bytes(Path(source).read_bytes())
+
+
+def without_groups(options: dict[str, Any]) -> dict[str, Any]:
+    """Options of Popen without those that Windows refuses; there, as elsewhere, Ctrl-C does not reach the process."""
+    if HAS_FORK:
+        return options
+    import subprocess  # an agent's process does without
+
+    kept = {name: value for name, value in options.items() if name not in ("pass_fds", "preexec_fn")}
+    return kept | {"creationflags": getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)}
