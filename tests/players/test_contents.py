@@ -52,7 +52,7 @@ class Held:
         self.value, self.change = value, change
 
 
-def _fill(module: torch.nn.Module) -> None:
+def _fill(module: torch.nn.Linear) -> None:
     with torch.no_grad():
         module.weight.fill_(1)
 

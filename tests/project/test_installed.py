@@ -109,13 +109,15 @@ def test_the_newest_of_each_package(tmp_path):
     (tmp_path / "all.py").write_text("\n".join(f"import {name}" for name in modules))
     (tmp_path / "mine.py").write_text("def agent(obs, config):\n    return obs.board.index(0)\n")
     (tmp_path / "learn.py").write_text(LEARN)
-    command = Path(str(NEWEST)).with_name("connectx")
-    for words in (
-        [NEWEST, "all.py"],
+    python = str(NEWEST)
+    command = Path(python).with_name("connectx")
+    calls: list[list[str | Path]] = [
+        [python, "all.py"],
         [command, "evaluate", "mine.py", "policy", "--rounds", "2"],
         [command, "build", "mine.py", "-o", "s.py", "--positions", "20"],
-        [NEWEST, "learn.py"],
-    ):
+        [python, "learn.py"],
+    ]
+    for words in calls:
         environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
         done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, env=environment, check=False)
         assert done.returncode == 0, f"{words}: {done.stdout}{done.stderr}"

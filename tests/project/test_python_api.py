@@ -4,6 +4,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import nbformat
 import pytest
@@ -37,7 +38,7 @@ CELLS = [
 
 
 @pytest.fixture(scope="module")
-def outputs(tmp_path_factory) -> list[list[dict]]:
+def outputs(tmp_path_factory) -> list[list[Any]]:
     """What each cell shows, by cell."""
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in CELLS])
     notebook.cells[0].source = f"import sys\nsys.path.insert(0, {str(ROOT)!r})\n{IMPORT}"
@@ -46,11 +47,11 @@ def outputs(tmp_path_factory) -> list[list[dict]]:
     return [cell.outputs for cell in notebook.cells]
 
 
-def printed(cell: list[dict]) -> str:
+def printed(cell: list[Any]) -> str:
     return "".join(out.text for out in cell if out.output_type == "stream" and out.name == "stdout")
 
 
-def html_of(cell: list[dict]) -> str:
+def html_of(cell: list[Any]) -> str:
     (shown,) = [out.data["text/html"] for out in cell if out.output_type == "execute_result"]
     return shown
 
