@@ -22,7 +22,8 @@ Move = namedtuple("Move", "column score")
 
 class Node:
     def __init__(self, value: Any, parent: "Node | None" = None):
-        self.value, self.parent, self.children = value, parent, []
+        self.value, self.parent = value, parent
+        self.children: list[Node] = []
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Node) and self.value == other.value
@@ -103,7 +104,7 @@ def test_a_long_chain():
 
 
 def test_slots_and_what_is_left_out():
-    value = Slotted()
+    value: Any = Slotted()
     value.a, value.b = 1, [2]
     found = again(value, frozenset({"b"}))
     assert found.a == 1 and not hasattr(found, "b")
@@ -136,15 +137,17 @@ def test_functions_and_classes_are_names(value):
 def test_what_cannot_be_carried():
     with pytest.raises(Uncarried, match=r"^mine\['a'\] is a generator, which cannot be carried"):
         Values(str, lambda held, name: True, lambda name: None, lambda text: None).add(
-            "v", {"a": (n for n in ())}, "mine"
+            "v", {"a": (n for n in [1])}, "mine"
         )
 
 
 def test_literals():
-    for value in (1, "a", [1.5, (2,)], {"a": {1}}, set(), frozenset(), frozenset({1}), (), -0.0, [], {}):
+    plain: list[Any] = [1, "a", [1.5, (2,)], {"a": {1}}, set(), frozenset(), frozenset({1}), (), -0.0, [], {}]
+    for value in plain:
         assert repr(eval(literal(value))) == repr(value)
     assert eval(literal([float("nan"), float("-inf")]))[1] == -np.inf
-    for value in (np.float64(1), list(range(1000)), "a" * 1000, Move(1, 2), [Node(1)], object()):
+    others: list[Any] = [np.float64(1), list(range(1000)), "a" * 1000, Move(1, 2), [Node(1)], object()]
+    for value in others:
         assert literal(value) == ""
     shared = [1]
     assert literal({"a": shared}, lambda held: held is shared) == ""
