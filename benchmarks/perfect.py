@@ -27,13 +27,13 @@ from pathlib import Path
 
 from benchmarks.machine import head, record
 from benchmarks.oracle import scores_of
-from benchmarks.positions import erring_choice, play_out, uniform_choice
 from benchmarks.submission import ACT_TIMEOUT, clock_of
 from connectx.position import STANDARD, Position, sign
 from connectx.solver import Solver
 from connectx_toolkit.arena.match import play_all
 from connectx_toolkit.arena.schedule import derived_seed
 from connectx_toolkit.games.game import Game
+from connectx_toolkit.games.recipes import erring_choice, play_out, uniform_choice
 from connectx_toolkit.kaggle.rules import OVERAGE, Rules
 from connectx_toolkit.players.process import AgentProcess, Setup, Task
 from connectx_toolkit.players.protocol import Reply
