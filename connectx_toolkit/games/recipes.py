@@ -14,6 +14,7 @@ The recipes were written down before anything was measured:
 
 import random
 from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,6 +27,9 @@ from connectx_toolkit.games.labelled import SUFFIX, Labels, concatenated, read_f
 from connectx_toolkit.system.console import progress
 
 FOLDER = Path("runs/recipes")
+ALL = "exam"  # in place of a recipe's name: positions of all of them
+STANDARD_EXAM = Path(__file__).with_name("exam.labels")
+STANDARD_COUNT, STANDARD_SEED = 1000, 0
 TABLE_BITS = 24  # 128 MB: with a smaller table, the hardest positions take more nodes
 RANDOM_PLIES = 6  # of a game of searchers
 
@@ -125,7 +129,10 @@ RECIPES: dict[str, Recipe] = {
 
 
 def drawn(name: str, seed: int, solver: Solver) -> Iterator[Position]:
-    """Positions of a recipe, for ever."""
+    """Positions of a recipe, or of all of them in turn if the name is ``ALL``; for ever."""
+    if name == ALL:
+        kinds = [drawn(kind, seed, solver) for kind in RECIPES]
+        yield from chain.from_iterable(zip(*kinds, strict=True))
     rng = random.Random(f"{name} {seed}")
     while True:
         if position := RECIPES[name](rng, solver):
@@ -162,3 +169,15 @@ def labels_by(name: str, count: int, seed: int, folder: Path = FOLDER) -> Labels
         solver, made_as = Solver(STANDARD, TABLE_BITS), {"recipe": name, "count": count, "seed": seed}
         write_labels(path, labelled(name, drawn(name, seed, solver), count, solver), made_as)
     return read_file(path)[0]
+
+
+def main() -> None:
+    """``python -m connectx_toolkit.games.recipes`` makes the standard exam again, in a minute or two."""
+    solver, command = Solver(STANDARD, TABLE_BITS), "python -m connectx_toolkit.games.recipes"
+    labels = labelled(ALL, drawn(ALL, STANDARD_SEED, solver), STANDARD_COUNT, solver)
+    write_labels(STANDARD_EXAM, labels, {"command": command, "recipes": list(RECIPES), "seed": STANDARD_SEED})
+    print(f"{STANDARD_EXAM}: {len(labels)} positions")
+
+
+if __name__ == "__main__":
+    main()
