@@ -88,8 +88,7 @@ def analyse(options: argparse.Namespace) -> None:
         _show_replays(games_in(Path(what[0]), left_out, options.latest or LISTED), options)
         print_lines(console_for_tables(), left_out_lines(left_out))
     else:
-        for path in (options.html, options.write_mistakes):
-            check_folder(path)
+        check_folder(options.html)
         show_reviews(*own_games(options), options)
 
 
@@ -157,6 +156,8 @@ def show_reviews(replays: Sequence[Game], left_out: Sequence[str], options: argp
     team = team_of(replays, options.me)
     others = [replay for replay in replays if team not in replay.names]
     notes = [*left_out, *copies, *(f"{replay.source}: {team} is not in it" for replay in others)]
+    if options.write_mistakes:
+        check_mistakes_file(options.write_mistakes, replays)
     reviews = judged_reviews(replays, team, options)
     lines, sections = [*headline(team, reviews), *_numbering(replays), *_not_judged(reviews, options)], summary(reviews)
     if options.html:
@@ -175,21 +176,26 @@ def show_reviews(replays: Sequence[Game], left_out: Sequence[str], options: argp
     print_lines(console, [*lines, *page, *written, *left_out_lines(notes)])
 
 
-def write_mistakes(path: Path, reviews: Sequence[Review]) -> str:
-    """Adds the positions in which one's own moves gave a result away to a file; says in a line how many.
+def check_mistakes_file(path: Path, replays: Sequence[Game]) -> None:
+    """Raises ValueError, before any work is done, if mistakes in these games cannot be added to a file."""
+    from connectx_toolkit.arena.start_positions import read_openings
 
-    Raises:
-        ValueError: the games are of several boards, or the file holds something else.
-    """
-    from connectx_toolkit.arena.start_positions import add_openings
-
-    boards = {one.game.geometry for one in reviews}
+    boards = {replay.geometry for replay in replays}
     if len(boards) > 1:
         sizes = ", ".join(sorted(f"{board.rows}x{board.columns}" for board in boards))
         raise ValueError(f"--write-mistakes takes games of one board, not of {sizes}: name fewer replays")
+    check_folder(path)
+    if path.exists():
+        read_openings(path, boards.pop())
+
+
+def write_mistakes(path: Path, reviews: Sequence[Review]) -> str:
+    """Adds the positions in which one's own moves gave a result away to a file; says in a line how many."""
+    from connectx_toolkit.arena.start_positions import add_openings
+
     named = [(one.game, move) for one in reviews for move in one.mistakes]
     found = [(game.moves[: move.ply], f"{game.name}: {move.words()}") for game, move in named]
-    added, held = add_openings(path, found, boards.pop()) if boards else (0, 0)
+    added, held = add_openings(path, found, reviews[0].game.geometry)
     return f"{path}: {added} {plural('position', added)} added, {held} in all"
 
 
