@@ -115,8 +115,9 @@ def _position_of_board(document: object) -> Position:
     if not isinstance(board, list) or len(board) != STANDARD.cells or not all(cell in (0, 1, 2) for cell in board):
         raise ValueError("expected a board of 42 cells, each 0, 1 or 2: exams are of 7x6")
     position = Position.from_observation({"board": board, "mark": 1 + sum(map(bool, board)) % 2}, sizes_of(STANDARD))
-    if not position.is_over() and moves_to(position) is None:
-        raise ValueError("no game leads to this position")
+    moves = () if position.is_over() else moves_to(position)
+    if moves is None or (moves and Position.from_moves(moves, STANDARD) != position):  # others have stones that float
+        raise ValueError("no game leads to this board")
     return position
 
 
