@@ -1,8 +1,7 @@
 """How well the network plays, alone and in its agents, on positions that training did not choose.
 
 python -m benchmarks.recipes [--only NAME ...] [--players policy network] [--count 1000] [--seed 1] [--weights FILE]
-python -m benchmarks.recipes --file FILE          positions of others: lines "moves score" as in Pons' files, columns
-                                                  from 1, or JSON with a "board" as in Kaggle's set of 1,000
+python -m benchmarks.recipes --file FILE          positions of others, as evaluate.py exam --positions takes them
 
 What the network learnt is left out: positions of its training labels, and those whose moves lead to anything that it
 saw of them. The labels are all openings of up to 7 stones that are not held out, and those of the file that the
@@ -44,6 +43,8 @@ from connectx.network import PlainNetwork, softmax
 from connectx.position import STANDARD, Position, open_cells
 from connectx.puct import Search, one_thread
 from connectx.solver import Solver
+from connectx_toolkit.games.exam_positions import positions_in
+from connectx_toolkit.games.grades import Sheet
 from connectx_toolkit.games.labelled import Labels
 from connectx_toolkit.games.recipes import FOLDER, RECIPES, TABLE_BITS, labelled, labels_by
 from connectx_toolkit.system.console import progress
@@ -63,20 +64,6 @@ PUBLISHED = ERRORS | {
 
 COLUMNS = np.array([STANDARD.column_mask(column) for column in range(STANDARD.columns)])
 KINDS = {kind.name: kind for kind in SIX_SETS}
-
-
-def positions_in(path: Path) -> Iterator[Position]:
-    """The positions of a file: lines "moves score", columns from 1, or JSON with a "board". Raises ValueError."""
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-        try:
-            if line.startswith("{"):
-                board = json.loads(line)["board"]
-                obs = {"board": board, "mark": 1 + sum(map(bool, board)) % 2}
-                yield Position.from_observation(obs, dict(zip(("rows", "columns", "inarow"), STANDARD, strict=False)))
-            else:
-                yield Position.from_moves([int(digit) - 1 for digit in line.split()[0]], STANDARD)
-        except (ValueError, KeyError, IndexError) as fault:
-            raise ValueError(f"{path}, line {number}: neither 'moves score' nor JSON with a board ({fault})") from None
 
 
 def labels_for(name: str, options: argparse.Namespace) -> Labels:
@@ -159,9 +146,9 @@ def columns_of(player: str, network: PlainNetwork, labels: Labels, evaluations: 
 
 def shares(labels: Labels, columns: np.ndarray) -> dict[str, float]:
     """The shares of good, critical and perfect moves, in percent."""
-    good, perfect = (moves[np.arange(len(labels)), columns] for moves in (labels.good, labels.perfect))
-    critical = good[labels.critical].mean() if labels.critical.any() else 1.0
-    found = {"good": good.mean(), "critical": critical, "perfect": perfect.mean()}
+    sheet = Sheet("", labels, columns[None], np.zeros((1, len(columns))), [])
+    critical = sheet.good[:, labels.critical].mean() if labels.critical.any() else 1.0
+    found = {"good": sheet.good.mean(), "critical": critical, "perfect": sheet.perfect.mean()}
     return {name: round(100 * float(share), 2) for name, share in found.items()}
 
 
@@ -225,10 +212,10 @@ def main() -> None:
     )
     if options.file:
         try:
-            positions = list(positions_in(options.file))
-        except (OSError, ValueError) as fault:
+            positions = positions_in(options.file)
+        except ValueError as fault:
             parser.error(str(fault))
-        labels = labelled(options.file.stem, iter(positions), options.count, Solver(STANDARD, TABLE_BITS))
+        labels = labelled(options.file.stem, positions, options.count, Solver(STANDARD, TABLE_BITS))
         return measure(options.file.stem, labels, options)
     for name in options.only:
         measure(name, labels_for(name, options), options)

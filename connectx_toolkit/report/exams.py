@@ -199,7 +199,7 @@ def horizons_table(sheets: Sequence[Sheet]) -> Table:
         (f"{line[0].first} to {line[0].last}", line[0].wins, *(each.kept for each in line))
         for line in zip(*found.values(), strict=True)
     ]
-    columns = ("plies to the win", "wins", *(Column(agent, show=percent) for agent in found))
+    columns: list[Column | str] = ["plies to the win", "wins", *(Column(agent, show=percent) for agent in found)]
     return Table("wins found", columns, rows, "positions with a win that some legal move gives away")
 
 
