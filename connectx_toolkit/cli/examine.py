@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 COUNT = 300
 POINTS = {"won": 1.0, "drawn": 0.5, "lost": 0.0}
 SEATS = ("first", "second")
-OF_GAMES = (".json", ".gz", ".tgz", ".zip")  # suffixes of replays and archives of them
+OF_GAMES = (".json", ".gz", ".bz2", ".xz", ".tar", ".tgz", ".zip")  # suffixes of replays and archives of them
 KEPT = "the answers are kept; the same command goes on"
 
 

@@ -161,7 +161,7 @@ def add_judging_time(parser: argparse.ArgumentParser) -> None:
 
 
 def add_write_mistakes(parser: argparse.ArgumentParser) -> None:
-    help_text = "add the positions of the mistakes to FILE, from which exam, match and the board take them again"
+    help_text = "add the positions of the mistakes to FILE, for exam --positions FILE and match --openings FILE"
     parser.add_argument("--write-mistakes", type=Path, metavar="FILE", help=help_text)
 
 

@@ -137,7 +137,7 @@ class Mistake(NamedTuple):
     @property
     def game(self) -> Game:
         """A game that leads to the position, with the agent's move."""
-        names = ("", self.agent) if len(self.moves) % 2 else (self.agent, "")
+        names = ("anyone", self.agent) if len(self.moves) % 2 else (self.agent, "anyone")
         return Game(STANDARD, (*self.moves, self.column), names, opening=len(self.moves))
 
     def row(self) -> dict[str, Any]:
