@@ -102,6 +102,7 @@ def horizon_words(agent: str, found: Sequence[Horizon]) -> str:
     for horizon in found:
         if horizon.kept < SEEN:
             rest = f"of {horizon.wins} wins in {horizon.first} to {horizon.last} plies it finds {horizon.kept:.0%}"
-            return f"{agent} finds wins up to {seen} plies ahead ({SEEN:.0%} or more); {rest}."
+            sees = f" finds wins up to {seen} plies ahead ({SEEN:.0%} or more); " if seen else ": "
+            return f"{agent}{sees}{rest}."
         seen = horizon.last
     return f"{agent} finds {SEEN:.0%} or more of the wins at every distance." if found else ""

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,6 +26,7 @@ from connectx_toolkit.report.tables import percent, three_digits, two_digits
 from connectx_toolkit.system.console import plural
 from connectx_toolkit.system.table import Column, Table
 
+ALL_PAIRS = 3  # agents of which every two are compared
 HOLDS = "95% intervals hold however often you look and go on"
 
 
@@ -88,10 +89,17 @@ DIFFERENCES = (
 )
 
 
+def compared(sheets: Sequence[Sheet]) -> list[tuple[Sheet, Sheet]]:
+    """Every two agents; of more than ``ALL_PAIRS``, each with the next by good moves."""
+    if len(sheets) <= ALL_PAIRS:
+        return [*combinations(sheets, 2)]
+    return [*pairwise(sorted(sheets, key=lambda sheet: -sheet.good.mean()))]
+
+
 def differences_table(sheets: Sequence[Sheet]) -> Table:
-    """Every two agents on the same positions."""
+    """Two agents on the same positions."""
     rows = []
-    for one, other in combinations(sheets, 2):
+    for one, other in compared(sheets):
         good, perfect = rate_difference(one.good, other.good), rate_difference(one.perfect, other.perfect)
         points = mean_difference(other.given, one.given)
         rows.append((f"{one.agent} less {other.agent}", good, perfect, points))
@@ -99,8 +107,8 @@ def differences_table(sheets: Sequence[Sheet]) -> Table:
 
 
 def verdicts(sheets: Sequence[Sheet]) -> list[str]:
-    """Who is better, in words, for every two agents."""
-    return [_verdict(one, other) for one, other in combinations(sheets, 2)]
+    """Who is better, in words, of two agents."""
+    return [_verdict(one, other) for one, other in compared(sheets)]
 
 
 def _verdict(one: Sheet, other: Sheet) -> str:
@@ -216,11 +224,11 @@ def exam_lines(sheets: Sequence[Sheet]) -> list[str]:
 
 def exam_tables(sheets: Sequence[Sheet], act_timeout: float) -> list[Table]:
     """All tables of an exam, in the order in which they are shown."""
-    compared = [differences_table(sheets)] if len(sheets) > 1 and len(sheets[0].labels) > 1 else []
+    differences = [differences_table(sheets)] if len(sheets) > 1 and len(sheets[0].labels) > 1 else []
     return [
         rates_table(sheets),
         times_table(sheets, act_timeout),
-        *compared,
+        *differences,
         horizons_table(sheets),
         *map(weaknesses_table, sheets),
     ]

@@ -143,4 +143,5 @@ def test_horizons():
     words = horizon_words("x", [Horizon(1, 2, 9, 1.0), Horizon(3, 4, 9, 0.96), Horizon(5, 8, 41, 0.31)])
     assert words == "x finds wins up to 4 plies ahead (95% or more); of 41 wins in 5 to 8 plies it finds 31%."
     assert horizon_words("x", [Horizon(1, 2, 9, 1.0)]) == "x finds 95% or more of the wins at every distance."
+    assert horizon_words("x", [Horizon(1, 2, 9, 0.5)]) == "x: of 9 wins in 1 to 2 plies it finds 50%."
     assert horizon_words("x", []) == ""

@@ -4,8 +4,12 @@ import json
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from connectx_toolkit.games.exam_positions import standard_exam
+from connectx_toolkit.games.grades import Sheet
+from connectx_toolkit.report.exams import compared
 from tests.conftest import CHROMIUM, evaluate
 from tests.report.test_pages import browse
 
@@ -36,6 +40,15 @@ def test_what_is_said(printed):
         assert text in printed
     rates = dict(re.findall(r"^(\S+) +all +100 +([\d.]+)%", printed, re.M))
     assert float(rates["leftmost"]) < float(rates["minimax@4"]) > 80
+
+
+def test_many_agents_are_compared_in_their_order():
+    """Each with the next: of sixteen agents, every two would be 120 lines."""
+    labels, columns = standard_exam(30), np.arange(7)
+    sheets = [Sheet(str(n), labels, np.full((1, 30), n), np.zeros((1, 30)), []) for n in columns]
+    found, rates = compared(sheets), [sheet.good.mean() for sheet in sheets]
+    assert len(found) == 6 and all(one.good.mean() >= other.good.mean() for one, other in found)
+    assert found[0][0].good.mean() == max(rates) and len(compared(sheets[:3])) == 3
 
 
 def test_json(folder, monkeypatch, capsys):
