@@ -103,6 +103,9 @@ def test_answers_are_kept(labels, tmp_path, monkeypatch):
     cut = exam_of(labels, tmp_path, "random_legal")
     cut.sit()
     assert cut.reused == len(labels) and (cut.sheets()[0].columns == drawn.columns).all()  # the last was asked twice
+    with monkeypatch.context() as patch:
+        patch.setattr(exam, "open_pool", lambda *_: pytest.fail("it asks"))
+        exam_of(labels, tmp_path, "random_legal").sit()  # what came after the cut line is whole
     monkeypatch.setattr(exam, "fingerprint", lambda spec: "another")
     assert exam_of(labels, tmp_path, "random_legal").reused == 0
 

@@ -49,9 +49,10 @@ def test_points_given_away():
 
 
 def test_faults_are_no_good_moves():
-    labels = labels_of((3, 3))
-    sheet = sheet_of(labels, [FAILED], [3])
+    labels = labels_of((6, 3, 6, 3, 6))  # only the last column is good
+    sheet = sheet_of(labels, [FAILED], [6])
     assert sheet.good.tolist() == sheet.perfect.tolist() == [[False], [True]]
+    assert sheet.given.tolist() == [[int(labels.values[0]) + 18], [0]]
 
 
 def test_the_parts_of_an_exam():
