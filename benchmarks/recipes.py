@@ -212,7 +212,7 @@ def main() -> None:
     )
     if options.file:
         try:
-            positions = positions_in(options.file)
+            positions = positions_in(options.file)[0]
         except ValueError as fault:
             parser.error(str(fault))
         labels = labelled(options.file.stem, positions, options.count, Solver(STANDARD, TABLE_BITS))

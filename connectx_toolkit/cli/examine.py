@@ -142,7 +142,8 @@ def _given_positions(options: argparse.Namespace) -> tuple[Labels, list[str]]:
     if path.suffix == SUFFIX:
         return read_file(path)[0], []
     if not of_games:
-        return solved(path.name, positions_in(path, options.from_one)), []
+        found, left_out = positions_in(path, options.from_one)
+        return solved(path.name, found), left_out
     options.what, options.latest = [str(path)], None
     games, left_out = own_games(options)
     seat = SEATS.index(options.seat) if options.seat else None

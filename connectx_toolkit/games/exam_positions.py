@@ -16,6 +16,7 @@ from connectx_toolkit.games.game import Game
 from connectx_toolkit.games.labelled import SUFFIX, Labels, canonical_keys, read_file, write_labels
 from connectx_toolkit.games.recipes import ALL, STANDARD_EXAM, TABLE_BITS, labelled, labels_by
 from connectx_toolkit.kaggle.rules import sizes_of
+from connectx_toolkit.system.console import plural
 from connectx_toolkit.system.files import in_words
 from connectx_toolkit.system.foreign import from_json
 
@@ -71,7 +72,7 @@ def moves_to(position: Position) -> Columns | None:
     return undo(position.position ^ position.mask, position.mask)
 
 
-def positions_in(path: Path, from_one: bool = False) -> list[Position]:
+def positions_in(path: Path, from_one: bool = False) -> tuple[list[Position], list[str]]:
     """The positions of a file, one a line; empty lines and what follows a # are skipped.
 
     A line is columns from 0, such as 3342; columns from 1 and a score, as in Pons' files; or JSON with Kaggle's
@@ -80,9 +81,12 @@ def positions_in(path: Path, from_one: bool = False) -> list[Position]:
     Args:
         from_one: columns without a score are counted from 1, too.
 
+    Returns:
+        The positions in which there is something to choose, and in a line how many others were left out.
+
     Raises:
-        ValueError: it cannot be read, or a line is no position of 7x6 in which there is something to choose. The text
-            names the line.
+        ValueError: it cannot be read, has no such positions, or a line is none of 7x6 in which the game goes on. The
+            text names the line.
     """
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
@@ -90,24 +94,32 @@ def positions_in(path: Path, from_one: bool = False) -> list[Position]:
         raise ValueError(in_words(problem, path)) from None
     except UnicodeDecodeError as problem:
         raise ValueError(f"{path} is not text ({problem.reason} at byte {problem.start})") from None
-    found = []
+    found = list[Position]()
     for number, line in enumerate(lines, 1):
         if text := line.partition("#")[0].strip():
             try:
-                found.append(_checked(_position_of(text, from_one)))
+                found.append(_position_of(text, from_one))
             except ValueError as problem:
                 raise ValueError(f"{path}, line {number}: {text:.60}: {problem}") from None
-    if not found:
-        raise ValueError(f"{path} holds no positions")
-    return found
+    asked = [position for position in found if len(position.legal_columns()) > 1]
+    if not asked:
+        raise ValueError(f"{path} holds no positions with two or more legal moves")
+    forced = len(found) - len(asked)
+    return asked, [f"{path}: {forced} {plural('position', forced)} with one legal move"] if forced else []
 
 
 def _position_of(text: str, from_one: bool) -> Position:
+    """The position that a line describes. Raises ValueError if it is none, or the game is over."""
     if text.startswith("{"):
-        return _position_of_board(from_json(text))
-    scored = SCORED.fullmatch(text)
-    columns = parse_columns(scored[1] if scored else text)
-    return Position.from_moves([column - (from_one or scored is not None) for column in columns], STANDARD)
+        position = _position_of_board(from_json(text))
+    else:
+        scored = SCORED.fullmatch(text)
+        columns = parse_columns(scored[1] if scored else text)
+        first = int(from_one or scored is not None)
+        position = Position.from_moves([column - first for column in columns], STANDARD)
+    if position.is_over():
+        raise ValueError("the game is over")
+    return position
 
 
 def _position_of_board(document: object) -> Position:
@@ -118,14 +130,6 @@ def _position_of_board(document: object) -> Position:
     moves = () if position.is_over() else moves_to(position)
     if moves is None or (moves and Position.from_moves(moves, STANDARD) != position):  # others have stones that float
         raise ValueError("no game leads to this board")
-    return position
-
-
-def _checked(position: Position) -> Position:
-    if position.is_over():
-        raise ValueError("the game is over")
-    if len(position.legal_columns()) < 2:
-        raise ValueError("there is one legal move: nothing to choose")
     return position
 
 

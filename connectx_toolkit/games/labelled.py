@@ -120,7 +120,9 @@ def scored(positions: Sequence[Position], solver: Solver) -> Labels:
     """The positions, in their order, with the score of every move: of early ones from the table of openings."""
     stones, masks = (np.array([position[part] for position in positions], np.int64) for part in (0, 1))
     known = [openings().scores(position) for position in positions]
-    scores = np.array([[NO_MOVE if one is None else one for one in row or [None] * 7] for row in known], np.int8)
+    scores = np.array(
+        [[NO_MOVE if one is None else one for one in row or [None] * STANDARD.columns] for row in known], np.int8
+    )
     searched = np.array([row is None for row in known])
     scores[searched] = score_moves(stones[searched], masks[searched], solver)
     return Labels(stones, masks, scores)

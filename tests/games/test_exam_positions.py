@@ -1,5 +1,6 @@
 """Where an exam's positions come from: exact, the same for everybody, and read from other people's files."""
 
+import contextlib
 import json
 import random
 
@@ -106,9 +107,9 @@ def test_what_lines_mean(tmp_path):
     pons = write_columns([column + 1 for column in moves])
     lines = ["# mine", "03326  # why", f"{pons} -2", f"{pons} 1 3000", json.dumps({"board": position.to_board()}), ""]
     file.write_text("\n".join(lines))
-    assert positions_in(file) == [position] * 4
+    assert positions_in(file) == ([position] * 4, [])
     file.write_text(f"{pons}\n{pons} -2\n")
-    assert positions_in(file, from_one=True) == [position] * 2
+    assert positions_in(file, from_one=True) == ([position] * 2, [])
 
 
 @pytest.mark.parametrize(
@@ -124,7 +125,6 @@ def test_what_lines_mean(tmp_path):
         ('{"board": ', "not JSON"),
         (json.dumps(board_of(UPSIDE)), "no game leads"),
         (json.dumps(board_of(FLOATS)), "no game leads"),
-        ("000000111111222222333333444444555555"[:36], "cannot be played|nothing to choose|over"),
     ],
 )
 def test_lines_that_are_refused(line, words, tmp_path):
@@ -134,8 +134,25 @@ def test_lines_that_are_refused(line, words, tmp_path):
         positions_in(file)
 
 
+def test_positions_without_a_choice_are_left_out(tmp_path):
+    """With one open column there is nothing to ask; how many there are is said."""
+    file, rng, forced = tmp_path / "positions", random.Random(1), ""
+    while len(set(forced)) == 0:
+        moves = [column for column in range(7) for _ in range(6)]
+        rng.shuffle(moves)
+        with contextlib.suppress(ValueError):
+            end = Position.from_moves(moves[:40], STANDARD)
+            forced = write_columns(moves[:40]) if not end.is_over() and len(end.legal_columns()) == 1 else ""
+    file.write_text(f"33\n{forced}\n")
+    positions, left_out = positions_in(file)
+    assert [position.ply for position in positions] == [2] and left_out == [f"{file}: 1 position with one legal move"]
+    file.write_text(forced)
+    with pytest.raises(ValueError, match="no positions with two or more legal moves"):
+        positions_in(file)
+
+
 def test_files_that_are_refused(tmp_path):
-    for content, words in ((b"# nothing\n", "holds no positions"), (b"\xff\xfe3", "not text")):
+    for content, words in ((b"# nothing\n", "holds no positions with"), (b"\xff\xfe3", "not text")):
         (tmp_path / "file").write_bytes(content)
         with pytest.raises(ValueError, match=f"file.*{words}"):
             positions_in(tmp_path / "file")
