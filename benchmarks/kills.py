@@ -120,10 +120,9 @@ COMMANDS = {
     "report": Command(
         "evaluate.py report --games games.sqlite --html page.html", stored_games, whole_page("page.html")
     ),
-    "rematch": Command(
-        "evaluate.py rematch . --me my_team --agent leftmost --mistakes mistakes.txt --time 20",
-        replays,
-        files("mistakes.txt"),
+    "exam": Command("evaluate.py exam leftmost middle --write-mistakes mistakes.txt", result=files("mistakes.txt")),
+    "analyse": Command(
+        "evaluate.py analyse . --me my_team --write-mistakes mistakes.txt --from-ply 14", replays, files("mistakes.txt")
     ),
     "build": Command("build_submission.py leftmost -o built.py", result=files("built.py")),
     "adopt": Command("train.py adopt model.zip -o mine.py --positions 50", model, files("mine.py", "mine*.bin")),

@@ -21,24 +21,27 @@ import os
 import random
 import sys
 import tempfile
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+
+import numpy as np
 
 from benchmarks.machine import head, record
 from benchmarks.oracle import scores_of
-from benchmarks.positions import erring_choice, play_out, uniform_choice
 from benchmarks.submission import ACT_TIMEOUT, clock_of
-from connectx.position import STANDARD, Position, sign
+from connectx.position import NO_MOVE, STANDARD, Position, sign
 from connectx.solver import Solver
-from connectx_toolkit.arena.match import play_all
+from connectx_toolkit.arena.exam import ask
+from connectx_toolkit.arena.match import open_pool, play_all
 from connectx_toolkit.arena.schedule import derived_seed
 from connectx_toolkit.games.game import Game
-from connectx_toolkit.kaggle.rules import OVERAGE, Rules
-from connectx_toolkit.players.process import AgentProcess, Setup, Task
-from connectx_toolkit.players.protocol import Reply
+from connectx_toolkit.games.grades import FAILED, Sheet
+from connectx_toolkit.games.labelled import Labels
+from connectx_toolkit.games.recipes import erring_choice, play_out, uniform_choice
+from connectx_toolkit.kaggle.rules import Rules
+from connectx_toolkit.players.process import Setup, Task
 from connectx_toolkit.players.spec import resolve
-from connectx_toolkit.system.console import beside_bars, progress
+from connectx_toolkit.system.console import progress
 from connectx_toolkit.system.cores import Restriction
 
 OPPONENT = str(Path(__file__).with_name("bitbully_perfect.py"))
@@ -138,38 +141,48 @@ def positions(seed: int, count: int) -> Iterator[Position]:
             yield sample.position
 
 
-@contextlib.contextmanager
-def asked(file: Path) -> Iterator[Callable[[Position], Reply]]:
-    """Asks a file, loaded once, for its move in a position."""
-    with AgentProcess(resolve(str(file))) as worker:
-        worker.begin(Rules().config, 1)
-        worker.ask(0, 1, OVERAGE, bytes(42), ACT_TIMEOUT)  # loads
-        yield lambda p: worker.ask(p.ply, 1 + p.ply % 2, OVERAGE, bytes(p.to_board()), ACT_TIMEOUT)
+def labels_of(positions: Sequence[Position]) -> Labels:
+    """The positions with the scores that bitbully gives."""
+    stones, masks = (np.array([position[part] for position in positions], np.int64) for part in (0, 1))
+    scores = [[NO_MOVE if score is None else score for score in scores_of(position)] for position in positions]
+    return Labels(stones, masks, np.array(scores, np.int8))
+
+
+def answered(file: Path, labels: Labels) -> Sheet:
+    """A file's answers."""
+    columns, seconds, faults = np.full(len(labels), FAILED), np.zeros(len(labels)), list[str]()
+    with open_pool(Setup(Rules())) as pool, progress(len(labels), "position") as bar:
+        for rows, answers in ask(pool, resolve(str(file)), labels):
+            columns[rows], seconds[rows] = answers.columns, answers.seconds
+            faults += filter(None, answers.faults)
+            bar.update(len(rows))
+    return Sheet(file.name, labels, columns[None], seconds[None], faults)
+
+
+def row_of(sheet: Sheet, chosen: np.ndarray) -> dict[str, int]:
+    """How many of the chosen positions were asked, and what the answers were worth."""
+    failed = int((sheet.columns[0, chosen] == FAILED).sum())
+    good, perfect = (int(which[0, chosen].sum()) for which in (sheet.good, sheet.perfect))
+    return {"asked": int(chosen.sum()), "good": good, "perfect": perfect, "faults": failed}
 
 
 def ask_positions(options: argparse.Namespace, plain: Path) -> None:
     """Compares the replies to all positions with the exact scores, and prints the table."""
-    slowest, counts = 0.0, Counter[tuple[str, str]]()
-    with asked(options.file) as ask, asked(plain) as ask_plain, progress(options.count, "position") as bar:
-        for position in positions(options.seed, options.count):
-            truth = scores_of(position)
-            best = best_of(truth)
-            kind = ("lost", "drawn", "won")[sign(best) + 1]
-            for name, answer in (kind, ask), *([("lost, no choice", ask_plain)] if kind == "lost" else []):
-                reply = answer(position)
-                chosen = None if reply.fault else truth[reply.action]
-                slowest = max(slowest, reply.seconds)
-                is_good = chosen is not None and sign(chosen) == sign(best)
-                counts.update({(name, "asked"): 1, (name, "good"): is_good, (name, "perfect"): chosen == best})
-                counts[name, "faults"] += chosen is None
-                if not is_good:
-                    with beside_bars():
-                        print(f"{position}: column {reply.action}, {reply.fault}, {truth}")
-            bar.update()
-    rows = {name: {what: counts[name, what] for what in ("asked", "good", "perfect", "faults")} for name, _ in counts}
-    for name, row in rows.items():
-        print(f"{name:<16}{', '.join(f'{what} {number}' for what, number in row.items())}")
+    labels = labels_of([*positions(options.seed, options.count)])
+    is_lost = labels.values < 0
+    sheet, slow = answered(options.file, labels), answered(plain, labels.take(np.flatnonzero(is_lost)))
+    results = {"lost": is_lost, "drawn": labels.values == 0, "won": labels.values > 0}
+    rows = {name: row_of(sheet, chosen) for name, chosen in results.items() if chosen.any()}
+    if is_lost.any():
+        rows["lost, no choice"] = row_of(slow, np.full(len(slow.labels), True))
+    for asked in (sheet, slow):
+        for row in np.flatnonzero(~asked.good[0]).tolist():
+            position = Position(int(asked.labels.positions[row]), int(asked.labels.masks[row]), STANDARD)
+            print(f"{position}: column {asked.columns[0, row]}, {asked.labels.scores[row].tolist()}")
+    for name, counts in rows.items():
+        print(f"{name:<16}{', '.join(f'{what} {number}' for what, number in counts.items())}")
     good = sum(row["good"] for row in rows.values()) / sum(row["asked"] for row in rows.values())
+    slowest = max(float(asked.seconds.max(initial=0)) for asked in (sheet, slow))
     unit, overage = "% good moves at Kaggle's clock", round(max(slowest - ACT_TIMEOUT, 0), 2)
     record("perfect-positions", round(100 * good, 2), unit, overage=overage, share=options.share, positions=rows)
 

@@ -7,33 +7,19 @@ again gets them from there.
 import math
 import random
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from connectx.books import openings
 from connectx.clock import Budget
-from connectx.exact import move_values
 from connectx.position import STANDARD, Geometry, Position, plies_to_end
 from connectx.solver import NO_LIMIT, Solver, job_of, read_queue
+from connectx_toolkit.games.recipes import TABLE_BITS, Choice, Sample, careful_choice, play_out, uniform_choice
 from connectx_toolkit.system.console import progress
 from connectx_toolkit.system.files import write_whole
 
 FOLDER = Path("runs/six-sets")
-TABLE_BITS = 24  # 128 MB: with a smaller table, the hardest positions take more nodes
-
-
-class Sample(NamedTuple):
-    """A position, the moves that lead to it (columns from 0), and its score if known."""
-
-    moves: tuple[int, ...]
-    position: Position
-    score: int | None = None
-    nodes: int | None = None  # that the solver entered to find it
-
-    @property
-    def ply(self) -> int:
-        return len(self.moves)
 
 
 class Band(NamedTuple):
@@ -91,46 +77,6 @@ SIX_SETS = (
         ),
     ),
 )
-
-
-Choice = Callable[[random.Random, Position, list[int]], int]
-
-
-def play_out(rng: random.Random, geometry: Geometry, stones: int, choose: Choice) -> Sample | None:
-    """A position with ``stones`` stones and no line; ``choose`` picks among moves without a line. None if stuck."""
-    position, moves = Position.empty(geometry), []
-    for _ in range(stones):
-        winning = position.winning_columns()
-        quiet = [column for column in position.legal_columns() if column not in winning]
-        if not quiet:
-            return None
-        moves.append(choose(rng, position, quiet))
-        position = position.play(moves[-1])
-    return Sample(tuple(moves), position)
-
-
-def uniform_choice(rng: random.Random, position: Position, columns: list[int]) -> int:
-    """Any of the columns."""
-    return rng.choice(columns)
-
-
-def careful_choice(rng: random.Random, position: Position, columns: list[int]) -> int:
-    """Any of the columns that do not let the opponent win at once; if there are none, any."""
-    careful = [column for column in columns if not position.play(column).winning_columns()]
-    return rng.choice(careful or columns)
-
-
-def erring_choice(solver: Solver, error_share: float) -> Choice:
-    """A perfect move, or with some probability any."""
-
-    def choose(rng: random.Random, position: Position, columns: list[int]) -> int:
-        if rng.random() < error_share:
-            return rng.choice(columns)
-        values = move_values(position, solver, best=True)
-        lows = {column: value.low for column in columns if (value := values[column]) is not None}
-        return rng.choice([column for column in columns if lows[column] == max(lows.values())])
-
-    return choose
 
 
 def random_samples(

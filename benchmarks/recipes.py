@@ -1,24 +1,13 @@
 """How well the network plays, alone and in its agents, on positions that training did not choose.
 
 python -m benchmarks.recipes [--only NAME ...] [--players policy network] [--count 1000] [--seed 1] [--weights FILE]
-python -m benchmarks.recipes --file FILE          positions of others: lines "moves score" as in Pons' files, columns
-                                                  from 1, or JSON with a "board" as in Kaggle's set of 1,000
+python -m benchmarks.recipes --file FILE          positions of others, as evaluate.py exam --positions takes them
 
 What the network learnt is left out: positions of its training labels, and those whose moves lead to anything that it
 saw of them. The labels are all openings of up to 7 stones that are not held out, and those of the file that the
 manifest beside the network names. "number" counts the positions that remain.
 
-The recipes were written down before anything was measured:
-
-- "random": uniform random play without lines, 9 to 20 stones, each number alike.
-- "half-random": each move by chance random or perfect, 4 to 27 stones, without positions in which somebody could win
-  with the next stone. After Clausen (2020), whose networks of 6 and 1.57 million parameters play the perfect move in
-  93.5 and 92.4% of his.
-- "plies 4 to 7": uniform random play.
-- "plies 10 to 16": careful random play, in which nobody who can help it lets the other win at once.
-- "near-perfect": three of four moves perfect, the others random, 2 to 36 stones.
-- "searchers": two heuristic alpha-beta searchers of 1 to 8 plies after six random moves, 8 to 36 stones.
-- "End-Easy" to "Begin-Hard": the six sets of benchmarks/positions.py.
+The recipes are those of connectx_toolkit/games/recipes.py, and the six sets of benchmarks/positions.py.
 
 "good": the move keeps the result (win, draw or loss); "critical": the same of positions in which some move does not;
 "perfect": fastest win or slowest loss. The players: "policy" is the agent: it plays the replies that each move forces,
@@ -34,7 +23,6 @@ Positions and the scores of all moves are kept in --folder, so that another netw
 
 import argparse
 import json
-import random
 import shlex
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -47,37 +35,24 @@ from agents import value_search
 from benchmarks.machine import head, record
 from benchmarks.positions import (
     SIX_SETS,
-    TABLE_BITS,
-    Choice,
-    careful_choice,
-    erring_choice,
-    play_out,
     six_set,
-    uniform_choice,
 )
 from connectx.clock import Budget
 from connectx.encoding import UNKNOWN, Afterstates, afterstates, chances_of_moves, encode_many, policy_of
-from connectx.exact import move_values
 from connectx.network import PlainNetwork, softmax
-from connectx.position import NO_MOVE, STANDARD, Position, open_cells
+from connectx.position import STANDARD, Position, open_cells
 from connectx.puct import Search, one_thread
-from connectx.search import Searcher
 from connectx.solver import Solver
+from connectx_toolkit.games.exam_positions import positions_in
+from connectx_toolkit.games.grades import Sheet
+from connectx_toolkit.games.labelled import Labels
+from connectx_toolkit.games.recipes import FOLDER, RECIPES, TABLE_BITS, labelled, labels_by
 from connectx_toolkit.system.console import progress
 from connectx_toolkit.system.files import WEIGHTS
 from connectx_toolkit.training.makers.examples import is_new
-from connectx_toolkit.training.makers.labels import (
-    TRAINING,
-    Labels,
-    labels_of,
-    opening_labels,
-    read_file,
-    read_labels,
-    write_labels,
-)
+from connectx_toolkit.training.makers.labels import TRAINING, labels_of, opening_labels, read_labels
 from connectx_toolkit.training.runs import NAME as MANIFEST
 
-RANDOM_PLIES = 6  # of a game of searchers
 MOVE_SECONDS = 1.7  # of a move in the middle of a game with Kaggle's 2 s
 ALPHAZERO_JL = "% errors of AlphaZero.jl (1.67M parameters, 600 simulations)"
 ERRORS = {kind.name: f"{errors}{ALPHAZERO_JL}" for kind, errors in zip(SIX_SETS, (0, 0, 1.7, 0, 1.6, 6.5), strict=True)}
@@ -87,99 +62,16 @@ PUBLISHED = ERRORS | {
 }
 
 
-def searching(depths: tuple[int, int]) -> Choice:
-    """Two searchers, each as deep as it is."""
-    searchers = [Searcher(STANDARD) for _ in depths]
-
-    def choose(rng: random.Random, position: Position, columns: list[int]) -> int:
-        if position.ply < RANDOM_PLIES:
-            return rng.choice(columns)
-        seat = position.ply % 2
-        return searchers[seat].search(position, Budget(), max_depth=depths[seat], columns=set(columns)).column
-
-    return choose
-
-
-def is_trivial(position: Position) -> bool:
-    """Whether the next stone of either side could make a line."""
-    return bool(position.winning_columns() or position.pass_turn().winning_columns())
-
-
-Recipe = Callable[[random.Random, Solver], Position | None]  # None where a game does not come to it
-
-
-def recipe(first: int, last: int, choice: Callable[[random.Random, Solver], Choice], trivial: bool = True) -> Recipe:
-    """Positions of ``first`` to ``last`` stones, each number alike, by games of a kind."""
-
-    def draw(rng: random.Random, solver: Solver) -> Position | None:
-        sample = play_out(rng, STANDARD, rng.randint(first, last), choice(rng, solver))
-        return None if sample is None or (not trivial and is_trivial(sample.position)) else sample.position
-
-    return draw
-
-
-RECIPES: dict[str, Recipe] = {
-    "random": recipe(9, 20, lambda rng, solver: uniform_choice),
-    "half-random": recipe(4, 27, lambda rng, solver: erring_choice(solver, 0.5), trivial=False),
-    "plies 4 to 7": recipe(4, 7, lambda rng, solver: uniform_choice),
-    "plies 10 to 16": recipe(10, 16, lambda rng, solver: careful_choice),
-    "near-perfect": recipe(2, 36, lambda rng, solver: erring_choice(solver, 0.25)),
-    "searchers": recipe(8, 36, lambda rng, solver: searching((rng.randint(1, 8), rng.randint(1, 8)))),
-}
 COLUMNS = np.array([STANDARD.column_mask(column) for column in range(STANDARD.columns)])
 KINDS = {kind.name: kind for kind in SIX_SETS}
 
 
-def drawn(name: str, seed: int, solver: Solver) -> Iterator[Position]:
-    """Positions of a recipe, for ever."""
-    rng = random.Random(f"{name} {seed}")
-    while True:
-        if position := RECIPES[name](rng, solver):
-            yield position
-
-
-def positions_in(path: Path) -> Iterator[Position]:
-    """The positions of a file: lines "moves score", columns from 1, or JSON with a "board". Raises ValueError."""
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-        try:
-            if line.startswith("{"):
-                board = json.loads(line)["board"]
-                obs = {"board": board, "mark": 1 + sum(map(bool, board)) % 2}
-                yield Position.from_observation(obs, dict(zip(("rows", "columns", "inarow"), STANDARD, strict=False)))
-            else:
-                yield Position.from_moves([int(digit) - 1 for digit in line.split()[0]], STANDARD)
-        except (ValueError, KeyError, IndexError) as fault:
-            raise ValueError(f"{path}, line {number}: neither 'moves score' nor JSON with a board ({fault})") from None
-
-
-def labelled(name: str, positions: Iterator[Position], count: int, solver: Solver) -> Labels:
-    """The first ``count`` different positions, mirror images counting as equal, with the score of every move."""
-    found: dict[int, Position] = {}
-    scores: list[list[int]] = []
-    with progress(count, "position", name) as bar:
-        for position in positions:
-            if len(found) == count:
-                break
-            if position.canonical().key not in found:
-                found[position.canonical().key] = position
-                values = move_values(position, solver)
-                scores.append([NO_MOVE if value is None else value.low for value in values])
-                bar.update()
-    stones, masks = (np.array([state[part] for state in found.values()], np.int64) for part in (0, 1))
-    return Labels(stones, masks, np.array(scores, np.int8))
-
-
 def labels_for(name: str, options: argparse.Namespace) -> Labels:
     """Those of the folder, or made now."""
-    count, solver = options.count, Solver(STANDARD, TABLE_BITS)
-    if name in KINDS:
-        samples = six_set(KINDS[name], count, options.seed)
-        return labelled(name, (sample.position for sample in samples), count, solver)
-    path = options.folder / f"{name.replace(' ', '-')}-{count}-{options.seed}.labels"
-    if not path.exists():
-        made_as = {"recipe": name, "count": count, "seed": options.seed}
-        write_labels(path, labelled(name, drawn(name, options.seed, solver), count, solver), made_as)
-    return read_file(path)[0]
+    if name not in KINDS:
+        return labels_by(name, options.count, options.seed, options.folder)
+    samples = six_set(KINDS[name], options.count, options.seed)
+    return labelled(name, (sample.position for sample in samples), options.count, Solver(STANDARD, TABLE_BITS))
 
 
 def training_labels(weights: Path) -> tuple[Labels, str]:
@@ -254,9 +146,9 @@ def columns_of(player: str, network: PlainNetwork, labels: Labels, evaluations: 
 
 def shares(labels: Labels, columns: np.ndarray) -> dict[str, float]:
     """The shares of good, critical and perfect moves, in percent."""
-    good, perfect = (moves[np.arange(len(labels)), columns] for moves in (labels.good, labels.perfect))
-    critical = good[labels.critical].mean() if labels.critical.any() else 1.0
-    found = {"good": good.mean(), "critical": critical, "perfect": perfect.mean()}
+    sheet = Sheet("", labels, columns[None], np.zeros((1, len(columns))), [])
+    critical = sheet.good[:, labels.critical].mean() if labels.critical.any() else 1.0
+    found = {"good": sheet.good.mean(), "critical": critical, "perfect": sheet.perfect.mean()}
     return {name: round(100 * float(share), 2) for name, share in found.items()}
 
 
@@ -306,7 +198,7 @@ def main() -> None:
     )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--weights", type=Path, default=WEIGHTS / "policy.bin", help="the network")
-    parser.add_argument("--folder", type=Path, default=Path("runs/recipes"), help="where positions are kept")
+    parser.add_argument("--folder", type=Path, default=FOLDER, help="where positions are kept")
     options = parser.parse_args()
     try:
         options.learnt, options.left_out = training_labels(options.weights)
@@ -320,10 +212,10 @@ def main() -> None:
     )
     if options.file:
         try:
-            positions = list(positions_in(options.file))
-        except (OSError, ValueError) as fault:
+            positions = positions_in(options.file)[0]
+        except ValueError as fault:
             parser.error(str(fault))
-        labels = labelled(options.file.stem, iter(positions), options.count, Solver(STANDARD, TABLE_BITS))
+        labels = labelled(options.file.stem, positions, options.count, Solver(STANDARD, TABLE_BITS))
         return measure(options.file.stem, labels, options)
     for name in options.only:
         measure(name, labels_for(name, options), options)

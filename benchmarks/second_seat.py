@@ -30,7 +30,7 @@ from typing import NamedTuple
 
 from benchmarks.machine import head, record
 from benchmarks.perfect import without_choice
-from benchmarks.positions import careful_choice, may_end_within, random_samples
+from benchmarks.positions import may_end_within, random_samples
 from connectx.books import openings
 from connectx.clock import UNSPENT
 from connectx.position import STANDARD
@@ -39,6 +39,7 @@ from connectx_toolkit.arena.match import play_all
 from connectx_toolkit.arena.schedule import derived_seed
 from connectx_toolkit.builder.build import render
 from connectx_toolkit.builder.source.inline import inline
+from connectx_toolkit.games.recipes import careful_choice
 from connectx_toolkit.kaggle.rules import Rules
 from connectx_toolkit.players.fingerprint import fingerprint
 from connectx_toolkit.players.process import Setup, Task

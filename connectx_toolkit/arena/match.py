@@ -15,7 +15,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from platform import node
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from connectx_toolkit.arena.referee import REFEREES, warm_up
 from connectx_toolkit.arena.schedule import Watch, pair_tasks
@@ -34,7 +34,7 @@ from connectx_toolkit.system.cores import core_of_its_own
 from connectx_toolkit.system.posix import HAS_FORK
 from connectx_toolkit.system.workers import Workers, cluster_workers, local_workers
 
-Item = TypeVar("Item", Task, AgentSpec)
+Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 KEPT = 16  # agents' processes per slot; with torch, each takes 0.3 GB
@@ -140,7 +140,7 @@ class Pool:
         Raises:
             ProcessFailed: an agent's process cannot be started, or workers die again and again.
         """
-        return self._each(Slot.play, tasks)
+        return self.each(Slot.play, tasks)
 
     def check(self, specs: Iterable[AgentSpec]) -> None:
         """Loads each agent once; prints the warnings, and which load takes long, to standard error.
@@ -149,7 +149,7 @@ class Pool:
             CannotLoad: some agents cannot be loaded; all are named in one line.
         """
         unique = list(dict.fromkeys(specs))
-        loads = self._each(Slot.try_load, unique)
+        loads = self.each(Slot.try_load, unique)
         found: dict[AgentSpec, Finding] = {}
         while left := [spec for spec in unique if spec not in found]:
             with _said_if_long(f"loading {left[0].label} ..."):
@@ -163,8 +163,13 @@ class Pool:
             if finding.warning:
                 print(finding.warning, file=sys.stderr)
 
-    def _each(self, function: Callable[[Slot, Item], Result], items: Iterable[Item]) -> Iterator[tuple[Item, Result]]:
-        """Yields each item with what a slot's ``function`` makes of it, as it is found."""
+    def each(self, function: Callable[[Slot, Item], Result], items: Iterable[Item]) -> Iterator[tuple[Item, Result]]:
+        """Yields each item with what a slot's ``function`` makes of it, as it is found.
+
+        Args:
+            function: importable by name in another process.
+            items: agents, or what has agents as its ``players``.
+        """
         if self._workers is None:
             for item in items:
                 yield item, function(self.slot, item)
@@ -173,11 +178,11 @@ class Pool:
         for (item, _), result in self._workers.map_unordered(partial(_in_slot, self.slot.setup, function), jobs):
             yield item, result
 
-    def _expected(self, item: Task | AgentSpec) -> dict[AgentSpec, str]:
+    def _expected(self, item: Any) -> dict[AgentSpec, str]:
         """The fingerprints of an item's agents, with which a machine of a cluster compares its own."""
         if not self._is_remote and HAS_FORK:
             return {}
-        specs = item.players if isinstance(item, Task) else (item,)
+        specs = (item,) if isinstance(item, AgentSpec) else item.players
         for spec in specs:
             if spec.kind == "callable":
                 who = "other machines need" if self._is_remote else "several games at a time need"

@@ -22,12 +22,12 @@ still err, the rule is one word, and the solver proves a result sooner than a sc
 import gzip
 import random
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 
 from connectx.position import STANDARD, Columns, Geometry, Position, parse_columns, write_columns
-from connectx_toolkit.system.files import in_words, write_whole
+from connectx_toolkit.system.files import in_words, locked, write_whole
 
 PLIES = (2, 8)  # shortest and longest random opening
 BALANCED_PLIES = (4, 10)  # and balanced opening: of 2 and 3 plies there are only 35, which games soon pass again
@@ -37,6 +37,7 @@ PATIENCE = 2000
 RANDOM_COUNT = 300  # random openings for boards other than 7x6
 EMPTY = Path("empty")  # what users give instead of a file
 BALANCED = Path(__file__).with_name("start_positions.txt.gz")  # 6 rows, 7 columns, 4 in a row
+HEAD = "# Positions in which results were given away; python evaluate.py exam AGENT --positions THIS_FILE"
 
 Opening = Columns
 
@@ -95,6 +96,33 @@ def read_openings(path: Path, geometry: Geometry) -> list[Opening]:
         found = f"{len(repeated)} of {len(openings) + len(repeated)} openings left out, repeated or mirrored"
         print(f"{path}: {found} from an earlier line (first: line {repeated[0]})", file=sys.stderr)
     return list(openings.values())
+
+
+def add_openings(path: Path, openings: Iterable[tuple[Opening, str]], geometry: Geometry) -> tuple[int, int]:
+    """Adds openings, each with a comment, to a file of openings; those that it holds, mirrored or not, are left out.
+
+    The empty board is left out, too.
+
+    Returns:
+        How many were added, and how many the file holds now.
+
+    Raises:
+        ValueError: the file holds something else, or openings of another board.
+        OSError: it cannot be written.
+    """
+    with locked(path):
+        known = read_openings(path, geometry) if path.exists() else []
+        keys = {Position.from_moves(opening, geometry).canonical().key for opening in known}
+        lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else [HEAD]
+        before = len(lines)
+        for opening, comment in openings:
+            key = Position.from_moves(opening, geometry).canonical().key
+            if opening and key not in keys:
+                keys.add(key)
+                lines.append(f"{write_columns(opening)}  # {comment}")
+        if len(lines) > before:
+            write_whole(path, ("\n".join(lines) + "\n").encode())
+    return len(lines) - before, len(keys)
 
 
 def read_balanced() -> list[Opening]:

@@ -1,35 +1,25 @@
-"""Commands on games that were played: exact scores of every move, and old mistakes.
-
-``evaluate.py analyse``: one game move by move, a file's latest games, or all of one's own games.
-``evaluate.py rematch``: an agent is asked for the positions of old games that were not won.
-"""
+"""``evaluate.py analyse``: the exact scores of every move of one game, a file's latest games, or all of one's own."""
 
 from __future__ import annotations
 
 import argparse
 import json
-import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from connectx.position import Geometry
 from connectx_toolkit.cli.options import (
-    AGENTS,
     Command,
     add_config,
     add_from_one,
     add_judging,
     add_judging_time,
     add_latest,
-    add_me,
-    add_overage,
     add_review,
-    any_seed,
     integer_from,
 )
-from connectx_toolkit.kaggle.rules import Rules, sizes_of
+from connectx_toolkit.kaggle.rules import Rules
 from connectx_toolkit.system.console import plural
 from connectx_toolkit.system.files import check_folder, write_whole
 from connectx_toolkit.system.foreign import NothingLeft, left_out_lines, noting
@@ -77,7 +67,7 @@ def analyse(options: argparse.Namespace) -> None:
     from connectx_toolkit.system.table import print_parts
 
     what = options.what
-    is_review = options.me is not None or options.html or options.json
+    is_review = options.me is not None or options.html or options.json or options.write_mistakes
     columns = [text for text in what if is_columns(text) and not Path(text).exists()]
     if len(columns) == len(what):
         what = columns = [" ".join(columns)]  # 3 3 4 2 is one game
@@ -86,7 +76,7 @@ def analyse(options: argparse.Namespace) -> None:
     if options.from_one and not columns:
         raise ValueError("--from-one is for a game given as columns: replays and files of games count from 0")
     if columns and (is_review or len(what) > 1):
-        raise ValueError(f"{columns[0]}: a game's columns are analysed alone, without --me, --html and --json")
+        raise ValueError(f"{columns[0]}: a game's columns are analysed alone, without --me, --html and the like")
     if columns:
         geometry, names = Rules(options.config or {}).geometry, tuple(options.names or UNKNOWN_NAMES)
         game = parse_game(columns[0], geometry, options.opening, names, options.from_one)
@@ -97,7 +87,7 @@ def analyse(options: argparse.Namespace) -> None:
         print_parts(left_out_lines(left_out))
     else:
         check_folder(options.html)
-        show_reviews(*_own_games(options), options)
+        show_reviews(*own_games(options), options)
 
 
 def _is_one_file(what: str) -> bool:
@@ -125,7 +115,7 @@ def _clock_words(game: Game, seat: int) -> str:
     return f"{game.player(seat)}: {', '.join(words)}" if words else ""
 
 
-def _own_games(options: argparse.Namespace) -> tuple[list[Game], list[str]]:
+def own_games(options: argparse.Namespace) -> tuple[list[Game], list[str]]:
     """All games of replays, and one's own of files of games, of each group the latest if asked; sets ``--me``.
 
     Returns:
@@ -164,10 +154,13 @@ def show_reviews(replays: Sequence[Game], left_out: Sequence[str], options: argp
     team = team_of(replays, options.me)
     others = [replay for replay in replays if team not in replay.names]
     notes = [*left_out, *copies, *(f"{replay.source}: {team} is not in it" for replay in others)]
+    if options.write_mistakes:
+        check_mistakes_file(options.write_mistakes, replays)
     reviews = judged_reviews(replays, team, options)
     lines, sections = [*headline(team, reviews), *_numbering(replays), *_not_judged(reviews, options)], summary(reviews)
     if options.html:
         write_whole(options.html, replays_page(team, reviews, lines, sections).encode())
+    written = [write_mistakes(options.write_mistakes, reviews)] if options.write_mistakes else []
     if options.json:
         tables = {section.title: section.records() for section in sections}
         games = [review.row() for review in reviews]
@@ -178,7 +171,30 @@ def show_reviews(replays: Sequence[Game], left_out: Sequence[str], options: argp
     for section in sections:
         console.print(section)
     page = [f"page: {options.html}"] if options.html else []
-    print_parts([*lines, *page, *left_out_lines(notes)], console)
+    print_parts([*lines, *page, *written, *left_out_lines(notes)], console)
+
+
+def check_mistakes_file(path: Path, replays: Sequence[Game]) -> None:
+    """Raises ValueError, before any work is done, if mistakes in these games cannot be added to a file."""
+    from connectx_toolkit.arena.start_positions import read_openings
+
+    boards = {replay.geometry for replay in replays}
+    if len(boards) > 1:
+        sizes = ", ".join(sorted(f"{board.rows}x{board.columns}" for board in boards))
+        raise ValueError(f"--write-mistakes takes games of one board, not of {sizes}: name fewer replays")
+    check_folder(path)
+    if path.exists():
+        read_openings(path, boards.pop())
+
+
+def write_mistakes(path: Path, reviews: Sequence[Review]) -> str:
+    """Adds the positions in which one's own moves gave a result away to a file; says in a line how many."""
+    from connectx_toolkit.arena.start_positions import add_openings
+
+    named = [(one.game, move) for one in reviews for move in one.mistakes]
+    found = [(game.moves[: move.ply], f"{game.name}: {move.words()}") for game, move in named]
+    added, held = add_openings(path, found, reviews[0].game.geometry)
+    return f"{path}: {added} {plural('position', added)} added, {held} in all"
 
 
 def _numbering(replays: Sequence[Game]) -> list[str]:
@@ -218,115 +234,6 @@ def _not_judged(reviews: Sequence[Review], options: argparse.Namespace) -> list[
     return [f"not judged: {sum(missing)} {plural('move', sum(missing))} in {games} {plural('game', games)} ({why})"]
 
 
-if TYPE_CHECKING:
-    from connectx_toolkit.arena.rematch import Answer
-    from connectx_toolkit.games.game import Game
-    from connectx_toolkit.games.review import Review
-    from connectx_toolkit.players.process import Player
-
-MISTAKES = Path("runs/mistakes.txt")
-
-
-def add_rematch(parser: argparse.ArgumentParser) -> None:
-    parser.set_defaults(run=rematch)
-    parser.description = """\
-Replays the positions where you threw games away, and shows which of these mistakes your new agent still makes, and
-which new ones. The positions of the mistakes are added to a file of openings."""
-    parser.epilog = f"""{AGENTS}
-examples
-  python evaluate.py rematch my_replays --agent my_new_agent.py
-  python evaluate.py rematch my_replays --agent my_new_agent.py --all
-  python evaluate.py rematch my_replays --agent my_new_agent.py --config actTimeout=0.2 --bank 38
-"""
-    parser.add_argument("replays", nargs="+", help="replays from Kaggle: files, folders or patterns")
-    parser.add_argument("--agent", required=True, help="agent to ask; the list below says how to name one")
-    add_me(parser)
-    help_text = "ask about every mistake, also in games that were won (default: games that were not won)"
-    parser.add_argument("--all", action="store_true", help=help_text)
-    help_text = f"file of openings to which the positions of the mistakes are added (default: {MISTAKES})"
-    parser.add_argument("--mistakes", type=Path, default=MISTAKES, metavar="FILE", help=help_text)
-    add_config(parser)
-    add_overage(parser)
-    parser.add_argument("--seed", type=any_seed, default=1, metavar="N", help="random seed of the agent (default: 1)")
-    add_judging(parser)
-    add_judging_time(parser)
-
-
-def rematch(options: argparse.Namespace) -> None:
-    """An agent in the positions of old games that were not won, or of all."""
-    from connectx_toolkit.arena.match import open_pool
-    from connectx_toolkit.arena.rematch import add_mistakes, games_to_ask
-    from connectx_toolkit.arena.start_positions import read_openings
-    from connectx_toolkit.games.replay import read_replays, replay_paths, without_copies
-    from connectx_toolkit.games.review import team_of
-    from connectx_toolkit.players.process import Setup
-    from connectx_toolkit.players.spec import resolve
-    from connectx_toolkit.report.tables import answers_table
-    from connectx_toolkit.system.table import console_for_tables, print_parts
-
-    spec = resolve(options.agent)
-    read, left_out = read_replays(replay_paths(options.replays))
-    replays, copies = without_copies(read)
-    left_out += copies
-    team = team_of(replays, options.me)
-    board = _board_of(replays)
-    if options.mistakes.exists():
-        read_openings(options.mistakes, board)  # refused before any work is done
-    config = (options.config or {}) | sizes_of(board)
-    setup = Setup(Rules(config, options.overage))
-    reviews = judged_reviews(replays, team, options)
-    games = games_to_ask(reviews, options.all)
-    if not games:
-        what = "was a result to keep" if options.all else f"did {team} fail to win with something to keep"
-        raise ValueError(f"in none of the {len(replays)} replays {what}")
-    with open_pool(setup) as pool:
-        pool.check([spec])
-        (player,) = pool.slot.players_for([(spec, 0)])
-        answers = list(_asked(player, games, setup.rules, options.seed))
-    added, held = add_mistakes(options.mistakes, games)
-    console = console_for_tables()
-    console.print(answers_table(spec.label, team, answers))
-    command = f"python evaluate.py match {options.agent} OLD_AGENT --openings {options.mistakes}"
-    lines = _not_asked(reviews, games)
-    lines.append(f"{options.mistakes}: {added} positions added, {held} in all; a match from there: {command}")
-    print_parts([*lines, *left_out_lines(left_out)], console)
-
-
-def _not_asked(reviews: Sequence[Review], games: Sequence[Review]) -> list[str]:
-    """How many mistakes are not asked about, if any."""
-    from connectx_toolkit.arena.rematch import games_to_ask
-
-    asked, made = (sum(len(one.mistakes) for one in some) for some in (games, games_to_ask(reviews, with_won=True)))
-    if asked == made:
-        return []
-    return [f"Asked about {asked} of {made} mistakes: those of the games that were not won. --all asks about all."]
-
-
-def _board_of(replays: Sequence[Game]) -> Geometry:
-    """The one board of all of them. Raises ValueError if they are of several."""
-    boards = {replay.geometry for replay in replays}
-    if len(boards) > 1:
-        sizes = ", ".join(sorted(f"{board.rows}x{board.columns}" for board in boards))
-        raise ValueError(f"rematch takes games of one board, not of {sizes}: name fewer replays")
-    return boards.pop()
-
-
-def _asked(player: Player, games: Sequence[Review], rules: Rules, seed: int) -> Iterator[Answer]:
-    """Answers, with a bar. Ctrl-C ends it with those that are there."""
-    from connectx_toolkit.arena.rematch import ask, positions_to_ask
-    from connectx_toolkit.system.console import progress
-
-    with progress(sum(len(positions_to_ask(game)) for game in games), "position", "asking", delay=0) as bar:
-        try:
-            for game in games:
-                for answer in ask(player, game, rules, seed):
-                    bar.update()
-                    yield answer
-        except KeyboardInterrupt:
-            print("stopped: what follows is of the positions asked until now", file=sys.stderr)
-
-
 COMMANDS = {
     "analyse": Command(add_analyse, "give every move of your games its exact score"),
-    "rematch": Command(add_rematch, "see whether a new agent repeats old mistakes"),
 }

@@ -36,6 +36,7 @@ NO_RESULT = (ProcessFailed, BrokenExecutor, NothingLeft)
 GOES_ON = {  # what a stopped command says, by its name or that of its script
     "evaluate.py match": "games that the file holds are not played again",
     "evaluate.py tournament": "games that the file holds are not played again",
+    "evaluate.py exam": "answers that are kept are not asked for again",
     "train.py": "the same command resumes book, replies, labels, openings and distill",
 }
 OURS = ("connectx", "connectx_toolkit", "agents")
@@ -124,9 +125,9 @@ def main() -> int:
 
 def evaluate_commands() -> dict[str, Command]:
     """The commands of evaluate.py by name, in the order of --help; "" is the one without a name."""
-    from connectx_toolkit.cli import analyse, ladder_games, play, show
+    from connectx_toolkit.cli import analyse, examine, ladder_games, play, show
 
-    return play.COMMANDS | analyse.COMMANDS | ladder_games.COMMANDS | show.COMMANDS
+    return play.COMMANDS | examine.COMMANDS | analyse.COMMANDS | ladder_games.COMMANDS | show.COMMANDS
 
 
 def evaluate(arguments: list[str]) -> tuple[str, Callable[[], int | None]]:

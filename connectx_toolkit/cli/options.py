@@ -159,6 +159,11 @@ def add_judging_time(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--time", type=seconds, default=60.0, metavar="SECONDS", help=help_text)
 
 
+def add_write_mistakes(parser: argparse.ArgumentParser) -> None:
+    help_text = "add the positions of the mistakes to FILE, for exam --positions FILE and match --openings FILE"
+    parser.add_argument("--write-mistakes", type=Path, metavar="FILE", help=help_text)
+
+
 def add_from_one(parser: argparse.ArgumentParser) -> None:
     help_text = "columns are typed counted from 1, as on connect4.gamesolver.org (default: from 0); tables count from 0"
     parser.add_argument("--from-one", action="store_true", help=help_text)
@@ -198,3 +203,4 @@ def add_review(parser: argparse.ArgumentParser) -> None:
     help_text = "write a page to FILE: the summary, and your games to filter and to replay with exact scores"
     parser.add_argument("--html", type=Path, metavar="FILE", help=help_text)
     parser.add_argument("--json", action="store_true", help="print your games and the summary as JSON, not as tables")
+    add_write_mistakes(parser)

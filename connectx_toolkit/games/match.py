@@ -34,7 +34,7 @@ from connectx_toolkit.statistics.ratings import difference
 from connectx_toolkit.system import foreign
 from connectx_toolkit.system.console import as_typed, plural
 from connectx_toolkit.system.files import version_of
-from connectx_toolkit.system.table import Column, Part, Shown, Table
+from connectx_toolkit.system.table import Column, Part, Shown, Table, three_digits
 
 __all__ = ["Match"]
 
@@ -256,7 +256,6 @@ class Match(Shown):
         return [match_table(self), *([] if self.fixed else [*match_lines(self), *lost_game_line(self)])]
 
 
-three_digits = "{:.3f}".format
 MATCH = (  # of rows (agent, seat, side)
     Column("agent"),
     Column("seat"),

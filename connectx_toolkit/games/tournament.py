@@ -18,7 +18,7 @@ from connectx_toolkit.statistics.evidence import Evidence
 from connectx_toolkit.statistics.intervals import mean_and_variance
 from connectx_toolkit.statistics.ratings import Rating, connected, ratings
 from connectx_toolkit.system.foreign import NothingLeft, from_json, integer, noting, text
-from connectx_toolkit.system.table import Column, Part, Shown, Table
+from connectx_toolkit.system.table import Column, Part, Shown, Table, percent, two_digits, whole
 
 __all__ = ["Tournament"]
 
@@ -112,7 +112,6 @@ class Tournament(Shown):
 
 
 PROVEN = {True: "proven", False: "too early to tell"}
-two_digits, whole, percent = "{:.2f}".format, "{:.0f}".format, "{:.1%}".format
 LADDER = (  # of rows (place, standing)
     Column(""),
     Column("agent", lambda row: row[1].name, classes="name"),

@@ -163,6 +163,20 @@ def opponents_page(me: str, table: Table, notes: Sequence[str]) -> str:
     return _page(f"Opponents of {html.escape(me)}", body, [], _file_text("scout.css"), "")
 
 
+def exam_page(
+    title: str, lines: Sequence[str], tables: Sequence[Table], mistakes: Table, entries: Sequence[Mapping[str, Any]]
+) -> str:
+    """The page of an exam. ``entries``: from ``game_entry``, with ``ply``, of the rows of ``mistakes``."""
+    body = _filled(
+        "exam.html",
+        title=html.escape(title),
+        headline=_paragraphs(lines),
+        table=mistakes.html("mistakes"),
+        sections="\n".join(map(_titled, tables)),
+    )
+    return _page(html.escape(title), body, entries, _file_text("replays.css"), _file_text("exam.js"))
+
+
 def _paragraphs(lines: Sequence[str]) -> str:
     return "\n".join(f"<p>{html.escape(line)}</p>" for line in lines)
 

@@ -11,7 +11,6 @@ from typing import NamedTuple
 from connectx.exact import has_openings
 from connectx.position import STANDARD, Geometry, Position, plies_to_end, write_columns
 from connectx.solver import Value
-from connectx_toolkit.arena.rematch import Answer
 from connectx_toolkit.games.analysis import (
     GAME_SECONDS,
     JudgedMove,
@@ -31,12 +30,11 @@ from connectx_toolkit.games.schema import is_database
 from connectx_toolkit.games.tournament import grouped_games
 from connectx_toolkit.system.console import progress
 from connectx_toolkit.system.foreign import left_out_lines
-from connectx_toolkit.system.table import Column, Part, Shown, Table, print_parts
+from connectx_toolkit.system.table import Column, Part, Shown, Table, percent, print_parts
 
 __all__ = ["Analysis", "Judged"]
 
 NAMED = 3  # players of a move that are named
-percent = "{:.1%}".format
 
 
 # The moves of games
@@ -172,27 +170,6 @@ def games_table(team: str, reviews: Sequence[Review]) -> Table:
     """A row a game, from the team's seat."""
     note = "plies and columns are counted from 0"
     return Table(f"games of {team}", GAMES, reviews, note, lambda review: RESULTS[review.score])
-
-
-ANSWERS = ("your move", "positions", "good", "mistakes", "faults", "examples")
-
-
-def answers_table(agent: str, team: str, answers: Sequence[Answer]) -> Table:
-    """How often an agent keeps what the team gave away, and gives away what the team kept."""
-    rows = []
-    for words, kept in (("mistake", False), ("good", True)):
-        here = [answer for answer in answers if answer.old.kept_result == kept]
-        failed = [answer for answer in here if answer.fault]
-        given = [answer for answer in here if not answer.keeps and not answer.fault]
-        examples = "; ".join(map(answer_words, [*failed, *given][:3]))
-        rows.append((words, len(here), sum(answer.keeps for answer in here), len(given), len(failed), examples))
-    return Table(f"{agent} in positions that {team} could have won or drawn", ANSWERS, rows)
-
-
-def answer_words(answer: Answer) -> str:
-    """ "game 71 ply 9: 2, best 3"."""
-    played = answer.fault or answer.column
-    return f"{answer.review.game.name} ply {answer.old.ply}: {played}, best {answer.old.best}"
 
 
 # The database of games

@@ -141,9 +141,18 @@ def anytime(counts: Sequence[float]) -> Estimate:
     Raises:
         ValueError: there are no pairs.
     """
-    mean, _ = mean_and_variance(counts)
-    low, high = _lower_end(counts), 1 - _lower_end(counts[::-1])
+    mean, low, high = anytime_mean(counts)
     return Estimate(elo_of(mean), elo_of(low), elo_of(high), sum(counts))
+
+
+def anytime_mean(counts: Sequence[float]) -> tuple[float, float, float]:
+    """The mean score, and the interval of ``anytime`` as scores.
+
+    Raises:
+        ValueError: there are no pairs.
+    """
+    mean, _ = mean_and_variance(counts)
+    return mean, _lower_end(counts), 1 - _lower_end(counts[::-1])
 
 
 def log_wealth(counts: Sequence[float] | np.ndarray, mean: float) -> np.ndarray:

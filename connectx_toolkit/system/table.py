@@ -17,6 +17,8 @@ from rich.text import Text
 from connectx_toolkit.system.console import as_typed
 from connectx_toolkit.system.foreign import shown
 
+# How columns show numbers.
+whole, two_digits, three_digits, percent = "{:.0f}".format, "{:.2f}".format, "{:.3f}".format, "{:.1%}".format
 STYLES = {  # of rows on a terminal, by what they are about
     "won": "green", "lost": "red", "given away": "bold red",
     "note": "yellow", "warning": "bold yellow", "unknown": "bold magenta", "reject": "bold red",

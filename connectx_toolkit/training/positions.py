@@ -14,19 +14,13 @@ from connectx.encoding import safe_cells
 from connectx.jit import njit, popcount
 from connectx.lookahead import evaluate
 from connectx.position import (
-    NO_MOVE,
-    SPAN,
-    STANDARD,
     Geometry,
     column_cells,
     has_line,
-    key_of,
-    mirror_bits,
     open_cells,
     winning_spots,
 )
 from connectx.search import safe_moves
-from connectx.solver import JOB, JOB_LOW, Solver
 
 LARGEST_ERROR_SHARE = 0.4  # of the moves of a near-perfect game; the least is none
 DEPTH = 3  # plies that near-perfect play looks ahead
@@ -156,35 +150,6 @@ def record_games(seed, plies, error_shares, depths, geometry):
             if mask < 0:
                 break
     return positions, masks
-
-
-def canonical_keys(positions: np.ndarray, masks: np.ndarray, geometry: Geometry = STANDARD) -> np.ndarray:
-    """A number for each position, which only its mirror image has, too: (n,) int64."""
-    mirrored = key_of(mirror_bits(positions, geometry), mirror_bits(masks, geometry))
-    return np.minimum(key_of(positions, masks), mirrored)
-
-
-def moves_of(masks: np.ndarray, geometry: Geometry) -> np.ndarray:
-    """The stone that each column would take: (n, columns) int64 of one bit each, 0 where the column is full."""
-    columns = np.array([geometry.column_mask(column) for column in range(geometry.columns)])
-    return open_cells(masks, geometry)[:, None] & columns
-
-
-def score_moves(positions: np.ndarray, masks: np.ndarray, solver: Solver) -> np.ndarray:
-    """The exact score of every move: (n, columns) int8, NO_MOVE where there is none. Nobody may have a line."""
-    geometry = solver.geometry
-    moves = moves_of(masks, geometry)
-    wins = winning_spots(positions, masks, geometry)[:, None] & moves
-    quickest = (geometry.cells + 1 - np.bitwise_count(masks).astype(np.int64)) // 2
-    scores = np.where(wins != 0, quickest[:, None], NO_MOVE).astype(np.int8)
-    rows, columns = np.nonzero((moves != 0) & (wins == 0))
-    jobs = np.empty((len(rows), JOB), np.int64)
-    jobs[:, 0], jobs[:, 1] = (positions ^ masks)[rows], masks[rows] | moves[rows, columns]
-    jobs[:, 2:] = -SPAN, SPAN, -SPAN, SPAN  # all that is known, and all that is asked
-    queue = jobs.reshape(-1)
-    solver.work(queue)
-    scores[rows, columns] = -queue[JOB_LOW::JOB]
-    return scores
 
 
 # How a game is played: of n of them the shares of errors, (n,) float64, and the players' depths, (n, 2) int64.

@@ -17,9 +17,9 @@ from connectx.encoding import encode_many
 from connectx.network import KINDS, Architecture
 from connectx.position import STANDARD, Geometry
 from connectx.torch_form import Network
+from connectx_toolkit.games.labelled import canonical_keys
 from connectx_toolkit.system.console import progress, tell_rate
 from connectx_toolkit.training.options import Options, option
-from connectx_toolkit.training.positions import canonical_keys
 from connectx_toolkit.training.runs import save_curve
 from connectx_toolkit.training.vector_games import Logits, bitboards
 

@@ -1,4 +1,4 @@
-"""Replays in bulk: rows held to how the games were made, the summary, the page, and the rematch."""
+"""Replays in bulk: rows held to how the games were made, the summary, the page, and the file of mistakes."""
 
 import contextlib
 import html
@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from connectx.position import STANDARD, plies_to_end, write_columns
-from connectx_toolkit.arena.rematch import add_mistakes, ask
+from connectx_toolkit.cli.analyse import write_mistakes
 from connectx_toolkit.games.analysis import JudgedMove, judge_in_time, mistakes
 from connectx_toolkit.games.database import GameDatabase
 from connectx_toolkit.games.game import Game, parse_game
@@ -22,7 +22,7 @@ from connectx_toolkit.games.replay import logs_path, read_replay, replay_of, rep
 from connectx_toolkit.games.review import Review, headline, oversights, summary, team_of
 from connectx_toolkit.games.tournament import group_games, grouped_games, groups, matches
 from connectx_toolkit.kaggle.rules import Fault, Rules
-from connectx_toolkit.players.process import Inline, Setup, Task
+from connectx_toolkit.players.process import Setup, Task
 from connectx_toolkit.players.spec import resolve
 from connectx_toolkit.report.pages import replays_page
 from connectx_toolkit.system.table import Table
@@ -613,64 +613,30 @@ def test_both_seats_may_fail(tmp_path):
     assert replay.points == (1, 0) and replay.reserve is None
 
 
-def stays(obs, config):
-    """Plays column 6 wherever it may."""
-    return 6 if obs["board"][6] == 0 else next(c for c in range(7) if obs["board"][c] == 0)
-
-
-def fails(obs, config):
-    raise ValueError("no idea")
-
-
-def test_the_rematch_asks_where_something_was_to_be_kept(games):
-    replay, seat = read_replay(games[6].path), games[6].seat
-    judged = judged_by(replay, seat, [(18, 18), (0, -15), (-15, -15)])
-    judged[0] = JudgedMove.solved(judged[0].ply, judged[0].column, (18, 18, 18, 18, 18, 18, 0))
-    review = Review(replay, seat, judged)
-    answers = list(ask(Inline(resolve(stays)), review, Rules(), seed=1))
-    assert [answer.column for answer in answers] == [6, 6]  # the third was lost already
-    assert [answer.keeps for answer in answers] == [False, replay.moves[judged[1].ply] != 6]
-    (answer,) = ask(Inline(resolve(fails)), review, Rules(), seed=1)
-    assert answer.fault == "exception" and answer.column is None and not answer.keeps
-
-
 def test_mistakes_are_kept_once(games, tmp_path):
     """Mirrored or not; and what was there stays as it was."""
     replay, seat, path = read_replay(games[6].path), games[6].seat, tmp_path / "runs" / "mistakes.txt"
     review = Review(replay, seat, judged_by(replay, seat, [(18, 18), (0, -15), (15, 0)]))
-    assert add_mistakes(path, [review]) == (2, 2) and add_mistakes(path, [review]) == (0, 2)
+    assert write_mistakes(path, [review]) == f"{path}: 2 positions added, 2 in all"
+    assert write_mistakes(path, [review]) == f"{path}: 0 positions added, 2 in all"
     mirrored = "".join(str(6 - column) for column in replay.moves[: review.mistakes[0].ply])
     path.write_text(f"{mirrored}  # mine\n")
-    assert add_mistakes(path, [review]) == (1, 2)
+    assert write_mistakes(path, [review]) == f"{path}: 1 position added, 2 in all"
     assert path.read_text().splitlines()[0] == f"{mirrored}  # mine"
 
 
-def test_rematch_asks_about_won_games_too(games, folder, tmp_path, monkeypatch, capsys):
-    """With --all; without it, how many mistakes are left out is said. Copies of games are not asked about."""
+def test_mistakes_are_written_and_played_from(games, folder, tmp_path, monkeypatch, capsys):
+    """By analyse, of lost and of won games; match begins there, exam asks for moves there."""
     monkeypatch.chdir(tmp_path)
-    Path("copies").mkdir()
-    for made in games:
-        Path("copies", f"again-{made.path.name}").write_bytes(made.path.read_bytes())
-    rows = printed_json([str(folder)], capsys)["games"]
-    given = {won: sum(len(row["mistakes"]) for row in rows if (row["result"] == "won") == won) for won in (True, False)}
-    assert given[True] and given[False]
-    asked = []
-    for more in ([], ["--all"]):
-        main(["rematch", str(folder), "copies", "--agent", "leftmost", *more])
-        out = capsys.readouterr().out
-        words = f"Asked about {given[False]} of {sum(given.values())} mistakes: those of the games that were not won."
-        assert (words in out) == (not more)
-        asked += [int(re.findall(r"\nmistake +(\d+) ", out)[0])]
-    assert asked == [given[False], sum(given.values())]
-
-
-def test_rematch_and_a_match_from_its_positions(games, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    lost = [str(made.path) for made in games if made.result == "lost" and len(made.moves) > 25]
-    lost = lost or [str(made.path) for made in games if made.result != "won"]
-    main(["rematch", *lost, "--agent", "middle", "--me", TEAM])
-    out = capsys.readouterr().out
-    assert f"middle in positions that {TEAM} could" in out and re.search(
-        r"runs/mistakes.txt: [1-9]\d* positions added", out
-    )
+    rows = printed_json([str(folder), "--write-mistakes", "runs/mistakes.txt"], capsys)["games"]
+    given = {row["result"]: [move["ply"] for move in row["mistakes"]] for row in rows if row["mistakes"]}
+    assert {"won", "lost"} <= given.keys()
+    lines = Path("runs/mistakes.txt").read_text().splitlines()[1:]
+    openings = {"".join(map(str, row["moves"][: move["ply"]])) for row in rows for move in row["mistakes"]}
+    assert {line.split()[0] for line in lines} <= openings and len(lines) > 5
     main(["match", "middle", "leftmost", "--pairs", "1", "--openings", "runs/mistakes.txt", "--games", "store"])
+    capsys.readouterr()
+    late = sorted(lines, key=lambda line: len(line.split()[0]))[-3:]
+    Path("few.txt").write_text("\n".join(late))
+    main(["exam", "middle", "--positions", "few.txt", "--json"])
+    assert json.loads(capsys.readouterr().out)["positions"] == 3

@@ -23,17 +23,11 @@ from benchmarks.machine import record
 from connectx.encoding import encode_many
 from connectx.position import NO_MOVE, STANDARD, Position
 from connectx.solver import Solver
+from connectx_toolkit.games.labelled import Labels, concatenated, write_labels
 from connectx_toolkit.players.spec import resolve
 from connectx_toolkit.system.files import WEIGHTS
 from connectx_toolkit.training.makers import opponent_pool
-from connectx_toolkit.training.makers.labels import (
-    TRAINING,
-    Labels,
-    concatenated,
-    opening_labels,
-    splits_of,
-    write_labels,
-)
+from connectx_toolkit.training.makers.labels import TRAINING, opening_labels, splits_of
 
 POSITION = Position.from_moves([3] * 6 + [2] * 6 + [4] * 6, STANDARD)
 

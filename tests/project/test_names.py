@@ -59,7 +59,8 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     f"explore --add [x].json --games games --me {CRASHES}": (PLAYS,),
     f"scout --from arena --games store --me {CRASHES}": (f"{PLAYS}.py",),
     f"scout {PLAYS}.py --from arena --games store --me {CRASHES} --html [bold].html": (f"{PLAYS}.py", "[bold].html"),
-    f"rematch [x].json --agent {PLAYS}.py --me {CRASHES} --mistakes [bold].txt": (CRASHES, f"{PLAYS}.py", "[bold].txt"),
+    f"analyse [x].json [x].json --me {CRASHES} --write-mistakes [bold].txt": (CRASHES, "[bold].txt"),
+    f"exam {BOTH} --count 3": (CRASHES, f"{PLAYS}.py"),
 }
 
 

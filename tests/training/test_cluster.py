@@ -12,10 +12,10 @@ from benchmarks.positions import random_samples
 from connectx.opponent import arrays_of, columns_of_scores
 from connectx.position import STANDARD
 from connectx.solver import UNKNOWN, Solver
+from connectx_toolkit.games.labelled import Labels
 from connectx_toolkit.training import runs
 from connectx_toolkit.training.makers import labels, opening_table, replies
 from connectx_toolkit.training.makers.exact_scores import PositionFile, solve
-from connectx_toolkit.training.makers.labels import Labels
 from connectx_toolkit.training.makers.opponent_pool import Player
 from tests.conftest import LINUX
 from tests.training.in_place import pool_in_place

@@ -14,19 +14,11 @@ from connectx.position import NO_MOVE, STANDARD, Position
 from connectx.torch_form import Network
 from connectx.weights import unpack
 from connectx_toolkit.cli import train
+from connectx_toolkit.games.labelled import Labels, canonical_keys, write_labels
 from connectx_toolkit.training.makers import distill
 from connectx_toolkit.training.makers.distill import Config, batches, losses, measure, total
 from connectx_toolkit.training.makers.examples import LARGEST, MULTIPLE, SCORES, Examples, Targets, choices_of, is_new
-from connectx_toolkit.training.makers.labels import (
-    TEST,
-    TRAINING,
-    Labels,
-    canonical_keys,
-    labels_of,
-    opening_labels,
-    read_labels,
-    write_labels,
-)
+from connectx_toolkit.training.makers.labels import TEST, TRAINING, labels_of, opening_labels, read_labels
 from connectx_toolkit.training.runs import NAME
 from connectx_toolkit.training.supervised import device_named, mixed_precision
 

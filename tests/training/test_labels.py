@@ -11,18 +11,11 @@ from connectx.position import NO_MOVE, STANDARD, Position, mirror_bits
 from connectx.solver import Solver
 from connectx.weights import pack
 from connectx_toolkit.cli import train
+from connectx_toolkit.games.labelled import Labels, concatenated, read_file
 from connectx_toolkit.training import runs
 from connectx_toolkit.training.makers import labels
 from connectx_toolkit.training.makers import labels as data
-from connectx_toolkit.training.makers.labels import (
-    Config,
-    Labels,
-    concatenated,
-    opening_labels,
-    read_file,
-    read_labels,
-    splits_of,
-)
+from connectx_toolkit.training.makers.labels import Config, opening_labels, read_labels, splits_of
 from connectx_toolkit.training.positions import FIRST, LAST, sample
 from tests.training.in_place import pool_in_place
 

@@ -14,9 +14,10 @@ from connectx.position import STANDARD, Position, geometry_of
 from connectx.search import Searcher
 from connectx.weights import pack, unpack
 from connectx_toolkit.cli import train
+from connectx_toolkit.games.labelled import canonical_keys, write_labels
 from connectx_toolkit.system.files import AGENTS
 from connectx_toolkit.training.makers import leaf_network as trainer
-from connectx_toolkit.training.makers.labels import opening_labels, read_labels, write_labels
+from connectx_toolkit.training.makers.labels import opening_labels, read_labels
 from connectx_toolkit.training.makers.leaf_network import (
     Config,
     Parameters,
@@ -25,7 +26,6 @@ from connectx_toolkit.training.makers.leaf_network import (
     rounded,
     values_of,
 )
-from connectx_toolkit.training.positions import canonical_keys
 from connectx_toolkit.training.runs import NAME
 from tests.conftest import random_game
 

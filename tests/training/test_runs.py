@@ -19,12 +19,13 @@ from connectx.books import Openings
 from connectx.position import STANDARD, geometry_of
 from connectx.weights import pack
 from connectx_toolkit.cli import train
+from connectx_toolkit.games.labelled import write_labels
 from connectx_toolkit.system.files import BOOK_SCORES, ROOT, write_whole
 from connectx_toolkit.training import options as origins
 from connectx_toolkit.training import runs
 from connectx_toolkit.training.learners import imitation, value
 from connectx_toolkit.training.makers import leaf_network, opening_table, replies
-from connectx_toolkit.training.makers.labels import opening_labels, write_labels
+from connectx_toolkit.training.makers.labels import opening_labels
 from connectx_toolkit.training.options import Options, command_of, digest_of, option
 from connectx_toolkit.training.runs import FINISHED, NAME
 from connectx_toolkit.training.supervised import small_network

@@ -13,10 +13,11 @@ from connectx.books import SparseBook, openings
 from connectx.opponent import KINDS, NO_MOVE, ReplyModel, columns_of_scores
 from connectx.position import STANDARD, Position, sign
 from connectx.weights import unpack
+from connectx_toolkit.games.labelled import write_labels
 from connectx_toolkit.training import runs
 from connectx_toolkit.training.makers import book, opponent_pool, replies
 from connectx_toolkit.training.makers import replies as error_forecast
-from connectx_toolkit.training.makers.labels import opening_labels, write_labels
+from connectx_toolkit.training.makers.labels import opening_labels
 from connectx_toolkit.training.makers.opponent_pool import (
     DEVELOPMENT,
     HELD_OUT,

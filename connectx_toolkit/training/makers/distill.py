@@ -34,12 +34,13 @@ from connectx.encoding import NEVER, logit_bonus
 from connectx.network import REPLIES, Architecture, PlainNetwork
 from connectx.position import STANDARD
 from connectx.torch_form import Network
+from connectx_toolkit.games.labelled import SUFFIX, Labels
 from connectx_toolkit.system.console import progress
 from connectx_toolkit.system.cores import usable_cores
 from connectx_toolkit.system.files import write_whole
 from connectx_toolkit.training import runs
 from connectx_toolkit.training.makers.examples import SCORES, Examples, Targets, choices_of, is_new
-from connectx_toolkit.training.makers.labels import SUFFIX, TEST, TRAINING, VALIDATION, Labels, labels_of, read_labels
+from connectx_toolkit.training.makers.labels import TEST, TRAINING, VALIDATION, labels_of, read_labels
 from connectx_toolkit.training.options import DEVICES, Options, option
 from connectx_toolkit.training.runs import begin, publish, save_figure
 from connectx_toolkit.training.supervised import device_named, layers_of, mixed_precision, multiplies_bfloat16

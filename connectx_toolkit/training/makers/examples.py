@@ -15,8 +15,7 @@ from torch.nn import functional
 
 from connectx.encoding import NEVER, Afterstates, afterstates, bits_of, planes_of, scores_of, unpack_planes
 from connectx.position import STANDARD
-from connectx_toolkit.training.makers.labels import Labels
-from connectx_toolkit.training.positions import canonical_keys
+from connectx_toolkit.games.labelled import Labels, canonical_keys
 
 CPU = torch.device("cpu")
 ENCODED_AT_ONCE = 5000  # positions, in the cache: 100,000 at once take 2.5 times as long

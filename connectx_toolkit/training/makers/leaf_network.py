@@ -25,19 +25,10 @@ from connectx.leaf import ENCODING, GEOMETRY, MOST_ROWS, ROWS, LeafNet, active_r
 from connectx.lookahead import evaluate
 from connectx.position import mirror_bits, open_cells, winning_spots
 from connectx.weights import pack
+from connectx_toolkit.games.labelled import SUFFIX, Labels, canonical_keys, moves_of
 from connectx_toolkit.system.console import progress
-from connectx_toolkit.training.makers.labels import (
-    SUFFIX,
-    TEST,
-    TRAINING,
-    Labels,
-    canonical_keys,
-    labels_of,
-    read_labels,
-    splits_of,
-)
+from connectx_toolkit.training.makers.labels import TEST, TRAINING, labels_of, read_labels, splits_of
 from connectx_toolkit.training.options import Options, option
-from connectx_toolkit.training.positions import moves_of
 from connectx_toolkit.training.runs import begin, publish
 
 WARM_UP = 0.03  # share of the steps

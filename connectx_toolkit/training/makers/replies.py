@@ -37,13 +37,14 @@ from connectx.opponent import KINDS, ReplyModel, arrays_of, columns_of_scores, l
 from connectx.position import NO_MOVE, STANDARD, Position, Scores, sign, winning_spots
 from connectx.torch_form import Network
 from connectx.weights import unpack
+from connectx_toolkit.games.labelled import SUFFIX, Labels, moves_of
 from connectx_toolkit.kaggle.agent_file import load_agent
 from connectx_toolkit.kaggle.rules import DEFAULTS, sizes_of
 from connectx_toolkit.system.console import progress
 from connectx_toolkit.system.files import AGENTS, WEIGHTS, read_as
 from connectx_toolkit.training import runs
 from connectx_toolkit.training.makers.exact_scores import scores_kept_in, solve
-from connectx_toolkit.training.makers.labels import SUFFIX, TRAINING, Labels, labels_of, read_labels
+from connectx_toolkit.training.makers.labels import TRAINING, labels_of, read_labels
 from connectx_toolkit.training.makers.opponent_pool import DEVELOPMENT, Column, Player, column_of
 from connectx_toolkit.training.makers.own_games import (
     LEAST_GAIN,
@@ -54,7 +55,6 @@ from connectx_toolkit.training.makers.own_games import (
     prior_of,
 )
 from connectx_toolkit.training.options import Options, option
-from connectx_toolkit.training.positions import moves_of
 from connectx_toolkit.training.runs import begin, publish, solver_pool
 from connectx_toolkit.training.supervised import layers_of, mixed_precision
 

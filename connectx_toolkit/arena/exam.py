@@ -1,0 +1,244 @@
+"""Agents asked for their moves in positions of which every move's exact score is known.
+
+Each position stands alone: the agent is told that a game begins, and is asked for one move with all its overage time.
+An agent is loaded once, a file too, and its load is not charged. Answers are kept, line by line, in a file for each
+version of an agent and each clock.
+"""
+
+import json
+import os
+import re
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from connectx.position import STANDARD, Position, key_of
+from connectx_toolkit.arena.match import Pool, Slot, open_pool
+from connectx_toolkit.arena.referee import illegal_kind
+from connectx_toolkit.arena.schedule import derived_seed
+from connectx_toolkit.games.grades import FAILED, Sheet
+from connectx_toolkit.games.labelled import Labels
+from connectx_toolkit.kaggle.rules import Rules
+from connectx_toolkit.players.fingerprint import fingerprint
+from connectx_toolkit.players.process import Setup
+from connectx_toolkit.players.protocol import Reply
+from connectx_toolkit.players.spec import AgentSpec
+from connectx_toolkit.system.console import progress
+from connectx_toolkit.system.files import locked, not_written
+
+CHUNK = 10  # positions that an agent is asked at a time
+AGAIN = 10  # positions that are asked once more, with other random numbers
+LONG = 60.0  # seconds of an exam from which they are said beforehand
+
+
+class Answers(NamedTuple):
+    """What an agent plays in n positions."""
+
+    columns: np.ndarray  # (n,) int8, FAILED where it gave no legal move
+    seconds: np.ndarray  # (n,) float64, without the load
+    faults: list[str]  # n kinds of fault, "" where there was none
+
+
+class Chunk(NamedTuple):
+    """Some positions for an agent. Plain values, so that another process can be sent them."""
+
+    spec: AgentSpec
+    rows: tuple[int, ...]  # their numbers
+    positions: tuple[tuple[int, int], ...]  # stones of the side to move, and of both
+    seed: int
+
+    @property
+    def players(self) -> tuple[AgentSpec]:
+        return (self.spec,)
+
+
+def chunks_of(spec: AgentSpec, labels: Labels, rows: Sequence[int], seed: int, size: int = CHUNK) -> Iterator[Chunk]:
+    """So many positions at a time, in the order of ``rows``."""
+    for first in range(0, len(rows), size):
+        some = tuple(rows[first : first + size])
+        yield Chunk(spec, some, tuple((int(labels.positions[row]), int(labels.masks[row])) for row in some), seed)
+
+
+def ask(
+    pool: Pool, spec: AgentSpec, labels: Labels, rows: Iterable[int] | None = None, seed: int = 1, size: int = CHUNK
+) -> Iterator[tuple[list[int], Answers]]:
+    """Asks an agent for its moves, by Kaggle's clock or that of the pool's rules. Stop iterating to stop.
+
+    The agent's random generator is seeded for each position, by the position and the seed, so that the order of the
+    positions does not matter.
+
+    Args:
+        pool: from ``connectx_toolkit.arena.match.open_pool``.
+        rows: of the labels, all by default.
+        seed: of the agent's random numbers.
+        size: positions in a chunk.
+
+    Yields:
+        The rows of a chunk and the answers for them: in order in a pool of one, else as they are found.
+
+    Raises:
+        ProcessFailed: the agent's process does not start.
+    """
+    chosen = [*range(len(labels))] if rows is None else [*rows]
+    for chunk, answers in pool.each(answers_in, chunks_of(spec, labels, chosen, seed, size)):
+        yield list(chunk.rows), answers
+
+
+def answers_in(slot: Slot, chunk: Chunk) -> Answers:
+    """A slot's answers to a chunk."""
+    (player,) = slot.players_for([(chunk.spec, 0)])
+    player.is_reloaded = False
+    rules, columns, seconds, faults = slot.setup.rules, list[int](), list[float](), list[str]()
+    for stones, mask in chunk.positions:
+        position = Position(stones, mask, STANDARD)
+        player.begin(rules.config, derived_seed(chunk.seed, key_of(stones, mask), 0))
+        board, limit = bytes(position.to_board()), rules.config["actTimeout"]
+        reply = player.ask(position.ply, 1 + position.ply % 2, rules.overage, board, limit)
+        took = max(0.0, reply.seconds - reply.load)
+        fault = "timeout" if not reply.fault and took > limit + rules.overage else fault_of(reply, position)
+        columns.append(FAILED if fault else int(reply.action or 0))
+        seconds.append(took)
+        faults.append(fault)
+    return Answers(np.array(columns, np.int8), np.array(seconds), faults)
+
+
+def fault_of(reply: Reply, position: Position) -> str:
+    """The kind of fault of a reply; "" if it is a legal move."""
+    legal = position.legal_columns()
+    return reply.fault or illegal_kind(reply.action, position.geometry.columns, lambda column: column in legal) or ""
+
+
+class Answer(NamedTuple):
+    """One move, as a line of a file keeps it."""
+
+    column: int  # FAILED where there was no legal move
+    seconds: float
+    fault: str
+
+
+class AnswerFile:
+    """The answers of one version of an agent by one clock, by seed and position; those of a callable are not kept."""
+
+    def __init__(self, spec: AgentSpec, rules: Rules, folder: Path):
+        self.known: dict[tuple[int, int], Answer] = {}
+        self.path: Path | None = None
+        if spec.kind != "callable":
+            parts = [spec.kind, spec.target, fingerprint(spec), rules.config, rules.overage]
+            number = sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:12]
+            name = re.sub(r"[^\w.@~-]", "_", os.path.basename(spec.label))[:80]
+            self.path = folder / f"{name}-{number}.jsonl"
+            self._read()
+
+    def _read(self) -> None:
+        if self.path is None or not self.path.exists():
+            return
+        for line in self.path.read_text(encoding="utf-8", errors="replace").splitlines():
+            try:
+                seed, key, column, seconds, fault = json.loads(line)
+                self.known[int(seed), int(key)] = Answer(int(column), float(seconds), str(fault))
+            except (ValueError, TypeError):
+                continue  # empty, or cut when its writer was killed: that position is asked again
+
+    def add(self, chunk: Chunk, answers: Answers) -> None:
+        """Keeps the answers to a chunk.
+
+        Raises:
+            OSError: they cannot be written; the text says what to do.
+        """
+        lines = ""
+        for state, *values in zip(chunk.positions, *answers, strict=True):
+            answer = Answer(int(values[0]), round(float(values[1]), 6), values[2])
+            self.known[chunk.seed, int(key_of(*state))] = answer
+            lines += json.dumps([chunk.seed, int(key_of(*state)), *answer]) + "\n"
+        if self.path is not None:
+            with locked(self.path):
+                try:
+                    with self.path.open("a", encoding="utf-8") as file:
+                        file.write(f"\n{lines}")  # the line before may have been cut
+                except OSError as problem:
+                    raise not_written(problem, self.path) from None
+
+
+class Exam:
+    """Some agents in the same positions.
+
+    Args:
+        times: how often each position is asked, with other random numbers each time.
+        folder: where the answers are kept.
+    """
+
+    def __init__(self, specs: Sequence[AgentSpec], labels: Labels, setup: Setup, times: int, folder: Path):
+        self.specs, self.labels, self.setup, self.times = specs, labels, setup, times
+        self.files = [AnswerFile(spec, setup.rules, folder) for spec in specs]
+        self.keys = key_of(labels.positions, labels.masks).tolist()
+        self.is_whole = False
+        self.reused = sum((seed, key) in file.known for file in self.files for seed, key in self._asked())
+
+    def _asked(self) -> Iterator[tuple[int, int]]:
+        return ((seed, key) for seed in range(1, self.times + 1) for key in self.keys)
+
+    def _chunks(self) -> Iterator[Chunk]:
+        """What is not known yet: the agents take turns, so that an exam that is stopped compares all of them."""
+        for first in range(0, len(self.labels), CHUNK):
+            for seed in range(1, self.times + 1):
+                yield from self._missing(range(first, min(first + CHUNK, len(self.labels))), seed)
+        if self.times == 1:
+            yield from self._missing(range(min(AGAIN, len(self.labels))), 2)
+
+    def _missing(self, rows: Iterable[int], seed: int) -> Iterator[Chunk]:
+        for spec, file in zip(self.specs, self.files, strict=True):
+            yield from chunks_of(spec, self.labels, [r for r in rows if (seed, self.keys[r]) not in file.known], seed)
+
+    def sit(self, concurrency: int = 1) -> None:
+        """Asks what is not known yet, and keeps it. Ctrl-C ends it.
+
+        Raises:
+            CannotLoad: some agents cannot be loaded.
+            ProcessFailed: an agent's process does not start.
+            OSError: the answers cannot be kept.
+        """
+        missing = [*self._chunks()]
+        left = sum(len(chunk.rows) for chunk in missing)
+        if not missing:
+            self.is_whole = True
+            return
+        with open_pool(self.setup, concurrency) as pool:
+            pool.check(dict.fromkeys(chunk.spec for chunk in missing))
+            with progress(left, "move", "asking") as bar:
+                try:
+                    for chunk, answers in pool.each(answers_in, missing):
+                        self.files[self.specs.index(chunk.spec)].add(chunk, answers)
+                        bar.update(len(chunk.rows))
+                        self._say_how_long(chunk, answers, missing, concurrency)
+                    self.is_whole = True
+                except KeyboardInterrupt:
+                    return
+
+    def _say_how_long(self, chunk: Chunk, answers: Answers, missing: Sequence[Chunk], concurrency: int) -> None:
+        """After an agent's first answers, if it will take long."""
+        own = [each for each in missing if each.spec == chunk.spec]
+        moves, mean = sum(len(each.rows) for each in own), float(answers.seconds.mean())
+        if chunk is own[0] and mean * moves / concurrency > LONG:
+            minutes = mean * moves / concurrency / 60
+            words = f"{chunk.spec.label} takes {mean:.2g} s a move: about {minutes:.0f} min for its {moves} moves"
+            print(words, file=sys.stderr, flush=True)
+
+    def sheets(self) -> list[Sheet]:
+        """The answers in the positions that all agents have answered as often as they should; there may be none."""
+        seeds = range(1, self.times + 1)
+        rows = [r for r, key in enumerate(self.keys) if all((s, key) in f.known for f in self.files for s in seeds)]
+        labels = self.labels.take(np.array(rows, np.int64))
+        return [self._sheet(spec, file, labels, rows) for spec, file in zip(self.specs, self.files, strict=True)]
+
+    def _sheet(self, spec: AgentSpec, file: AnswerFile, labels: Labels, rows: Sequence[int]) -> Sheet:
+        known = [[file.known[seed, self.keys[row]] for row in rows] for seed in range(1, self.times + 1)]
+        columns = np.array([[answer.column for answer in line] for line in known], np.int64)
+        seconds = np.array([[answer.seconds for answer in line] for line in known])
+        faults = [answer.fault for line in known for answer in line if answer.fault]
+        twice = [row for row in rows if (1, self.keys[row]) in file.known and (2, self.keys[row]) in file.known]
+        changed = sum(file.known[1, self.keys[r]].column != file.known[2, self.keys[r]].column for r in twice)
+        return Sheet(spec.label, labels, columns, seconds, faults, len(twice), changed)

@@ -1,0 +1,159 @@
+"""Where an exam's positions come from: the standard exam, fresh ones by the recipes, and files of other people's.
+
+Positions of 7x6 with every move's exact score. What was solved once is kept.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from hashlib import sha256
+from pathlib import Path
+
+import numpy as np
+
+from connectx.position import STANDARD, Columns, Position, parse_columns
+from connectx.solver import Solver
+from connectx_toolkit.games.game import Game
+from connectx_toolkit.games.labelled import SUFFIX, Labels, canonical_keys, read_file, write_labels
+from connectx_toolkit.games.recipes import ALL, STANDARD_EXAM, TABLE_BITS, labelled, labels_by
+from connectx_toolkit.kaggle.rules import sizes_of
+from connectx_toolkit.system.console import plural
+from connectx_toolkit.system.files import in_words
+from connectx_toolkit.system.foreign import from_json
+
+FOLDER = Path("runs/exams")
+SPREAD = np.uint64(0x9E3779B97F4A7C15)  # odd: 2^64 over the golden ratio, which spreads keys well (Knuth)
+SCORED = re.compile(r"([1-7]*)((\s+-?\d+)+)")  # "moves score", columns from 1, as in Pons' files
+
+
+def standard_exam(count: int) -> Labels:
+    """``count`` positions of the standard exam, or all that it has: the same for everybody."""
+    return first_of(read_file(STANDARD_EXAM)[0], count)
+
+
+def fresh_exam(count: int, seed: int) -> Labels:
+    """``count`` positions by all recipes in turn: made now, or kept from an earlier call."""
+    return first_of(labels_by(ALL, count, seed, FOLDER), count)
+
+
+def first_of(labels: Labels, count: int) -> Labels:
+    """``count`` of the positions, or all: always the same ones, and those of a smaller count are among them."""
+    with np.errstate(over="ignore"):
+        spread = canonical_keys(labels.positions, labels.masks).astype(np.uint64) * SPREAD
+    return labels.take(np.argsort(spread)[:count])
+
+
+def solved(name: str, positions: Iterable[Position]) -> Labels:
+    """The positions with the score of every move; mirror images count once. Kept in a file, by what they are."""
+    different = {position.canonical().key: position for position in positions}
+    path = FOLDER / f"{sha256(str(sorted(different)).encode()).hexdigest()[:16]}{SUFFIX}"
+    if not path.exists():
+        solver = Solver(STANDARD, TABLE_BITS)
+        write_labels(path, labelled(name, different.values(), len(different), solver), {"positions": name})
+    return read_file(path)[0]
+
+
+def moves_to(position: Position) -> Columns | None:
+    """Columns that lead to a position from the empty board; None if no game does. Nobody may have a line."""
+    dead = set[int]()
+
+    def undo(own: int, mask: int) -> Columns | None:
+        """``own``: the stones of the side that moved last."""
+        if not mask:
+            return ()
+        for column in range(STANDARD.columns):
+            top = 1 << (mask & STANDARD.column_mask(column)).bit_length() >> 1
+            if top & own and mask ^ top not in dead:
+                before = undo(mask ^ own, mask ^ top)
+                if before is not None:
+                    return (*before, column)
+        dead.add(mask)
+        return None
+
+    return undo(position.position ^ position.mask, position.mask)
+
+
+def positions_in(path: Path, from_one: bool = False) -> tuple[list[Position], list[str]]:
+    """The positions of a file, one a line; empty lines and what follows a # are skipped.
+
+    A line is columns from 0, such as 3342; columns from 1 and a score, as in Pons' files; or JSON with Kaggle's
+    ``board``, as in the community's set of 1,000.
+
+    Args:
+        from_one: columns without a score are counted from 1, too.
+
+    Returns:
+        The positions in which there is something to choose, and in a line how many others were left out.
+
+    Raises:
+        ValueError: it cannot be read, has no such positions, or a line is none of 7x6 in which the game goes on. The
+            text names the line.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except OSError as problem:
+        raise ValueError(in_words(problem, path)) from None
+    except UnicodeDecodeError as problem:
+        raise ValueError(f"{path} is not text ({problem.reason} at byte {problem.start})") from None
+    found = list[Position]()
+    for number, line in enumerate(lines, 1):
+        if text := line.partition("#")[0].strip():
+            try:
+                found.append(_position_of(text, from_one))
+            except ValueError as problem:
+                raise ValueError(f"{path}, line {number}: {text:.60}: {problem}") from None
+    asked = [position for position in found if len(position.legal_columns()) > 1]
+    if not asked:
+        raise ValueError(f"{path} holds no positions with two or more legal moves")
+    forced = len(found) - len(asked)
+    return asked, [f"{path}: {forced} {plural('position', forced)} with one legal move"] if forced else []
+
+
+def _position_of(text: str, from_one: bool) -> Position:
+    """The position that a line describes. Raises ValueError if it is none, or the game is over."""
+    if text.startswith("{"):
+        position = _position_of_board(from_json(text))
+    else:
+        scored = SCORED.fullmatch(text)
+        columns = parse_columns(scored[1] if scored else text)
+        first = int(from_one or scored is not None)
+        position = Position.from_moves([column - first for column in columns], STANDARD)
+    if position.is_over():
+        raise ValueError("the game is over")
+    return position
+
+
+def _position_of_board(document: object) -> Position:
+    board = document.get("board") if isinstance(document, dict) else None
+    if not isinstance(board, list) or len(board) != STANDARD.cells or not all(cell in (0, 1, 2) for cell in board):
+        raise ValueError("expected a board of 42 cells, each 0, 1 or 2: exams are of 7x6")
+    position = Position.from_observation({"board": board, "mark": 1 + sum(map(bool, board)) % 2}, sizes_of(STANDARD))
+    moves = () if position.is_over() else moves_to(position)
+    if moves is None or (moves and Position.from_moves(moves, STANDARD) != position):  # others have stones that float
+        raise ValueError("no game leads to this board")
+    return position
+
+
+def positions_of(
+    games: Iterable[Game], player: str, seat: int | None = None, result: float | None = None
+) -> Iterator[Position]:
+    """The positions in which a player had to move and could choose, in the games that were played on 7x6.
+
+    Args:
+        seat: 0 or 1, if only games in which the player had this seat count.
+        result: 1, 0.5 or 0, if only games in which the player made so many points count.
+
+    Raises:
+        ValueError: a game is of another board.
+    """
+    for game in games:
+        if game.geometry != STANDARD:
+            raise ValueError(
+                f"{game.source or game.name}: exams are of 7x6, not {game.geometry.columns}x{game.geometry.rows}"
+            )
+        for own in (0, 1):
+            points = None if game.points is None else game.points[own]
+            if game.names[own] != player or seat not in (None, own) or result not in (None, points):
+                continue
+            for ply, position in game.positions(game.opening).items():
+                if ply % 2 == own and len(position.legal_columns()) > 1:
+                    yield position

@@ -1,0 +1,183 @@
+"""Positions drawn from games by six recipes, the same for the same seed, with the exact score of every move.
+
+The recipes were written down before anything was measured:
+
+- "random": uniform random play without lines, 9 to 20 stones, each number alike.
+- "half-random": each move by chance random or perfect, 4 to 27 stones, without positions in which somebody could win
+  with the next stone. After Clausen (2020), whose networks of 6 and 1.57 million parameters play the perfect move in
+  93.5 and 92.4% of his.
+- "plies 4 to 7": uniform random play.
+- "plies 10 to 16": careful random play, in which nobody who can help it lets the other win at once.
+- "near-perfect": three of four moves perfect, the others random, 2 to 36 stones.
+- "searchers": two heuristic alpha-beta searchers of 1 to 8 plies after six random moves, 8 to 36 stones.
+"""
+
+import random
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
+from pathlib import Path
+from typing import NamedTuple
+
+from connectx.clock import Budget
+from connectx.exact import move_values
+from connectx.position import STANDARD, Geometry, Position
+from connectx.search import Searcher
+from connectx.solver import Solver
+from connectx_toolkit.games.labelled import SUFFIX, Labels, concatenated, read_file, scored, write_labels
+from connectx_toolkit.system.console import progress
+
+FOLDER = Path("runs/recipes")
+ALL = "exam"  # in place of a recipe's name: positions of all of them
+STANDARD_EXAM = Path(__file__).with_name("exam.labels")
+STANDARD_COUNT, STANDARD_SEED = 1000, 0
+TABLE_BITS = 24  # 128 MB: with a smaller table, the hardest positions take more nodes
+RANDOM_PLIES = 6  # of a game of searchers
+
+
+class Sample(NamedTuple):
+    """A position, the moves that lead to it (columns from 0), and its score if known."""
+
+    moves: tuple[int, ...]
+    position: Position
+    score: int | None = None
+    nodes: int | None = None  # that the solver entered to find it
+
+    @property
+    def ply(self) -> int:
+        return len(self.moves)
+
+
+Choice = Callable[[random.Random, Position, list[int]], int]
+
+
+def play_out(rng: random.Random, geometry: Geometry, stones: int, choose: Choice) -> Sample | None:
+    """A position with ``stones`` stones and no line; ``choose`` picks among moves without a line. None if stuck."""
+    position, moves = Position.empty(geometry), []
+    for _ in range(stones):
+        winning = position.winning_columns()
+        quiet = [column for column in position.legal_columns() if column not in winning]
+        if not quiet:
+            return None
+        moves.append(choose(rng, position, quiet))
+        position = position.play(moves[-1])
+    return Sample(tuple(moves), position)
+
+
+def uniform_choice(rng: random.Random, position: Position, columns: list[int]) -> int:
+    """Any of the columns."""
+    return rng.choice(columns)
+
+
+def careful_choice(rng: random.Random, position: Position, columns: list[int]) -> int:
+    """Any of the columns that do not let the opponent win at once; if there are none, any."""
+    careful = [column for column in columns if not position.play(column).winning_columns()]
+    return rng.choice(careful or columns)
+
+
+def erring_choice(solver: Solver, error_share: float) -> Choice:
+    """A perfect move, or with some probability any."""
+
+    def choose(rng: random.Random, position: Position, columns: list[int]) -> int:
+        if rng.random() < error_share:
+            return rng.choice(columns)
+        values = move_values(position, solver, best=True)
+        lows = {column: value.low for column in columns if (value := values[column]) is not None}
+        return rng.choice([column for column in columns if lows[column] == max(lows.values())])
+
+    return choose
+
+
+def searching(depths: tuple[int, int]) -> Choice:
+    """Two searchers, each as deep as it is."""
+    searchers = [Searcher(STANDARD) for _ in depths]
+
+    def choose(rng: random.Random, position: Position, columns: list[int]) -> int:
+        if position.ply < RANDOM_PLIES:
+            return rng.choice(columns)
+        seat = position.ply % 2
+        return searchers[seat].search(position, Budget(), max_depth=depths[seat], columns=set(columns)).column
+
+    return choose
+
+
+def is_trivial(position: Position) -> bool:
+    """Whether the next stone of either side could make a line."""
+    return bool(position.winning_columns() or position.pass_turn().winning_columns())
+
+
+Recipe = Callable[[random.Random, Solver], Position | None]  # None where a game does not come to it
+
+
+def recipe(first: int, last: int, choice: Callable[[random.Random, Solver], Choice], trivial: bool = True) -> Recipe:
+    """Positions of ``first`` to ``last`` stones, each number alike, by games of a kind."""
+
+    def draw(rng: random.Random, solver: Solver) -> Position | None:
+        sample = play_out(rng, STANDARD, rng.randint(first, last), choice(rng, solver))
+        return None if sample is None or (not trivial and is_trivial(sample.position)) else sample.position
+
+    return draw
+
+
+RECIPES: dict[str, Recipe] = {
+    "random": recipe(9, 20, lambda rng, solver: uniform_choice),
+    "half-random": recipe(4, 27, lambda rng, solver: erring_choice(solver, 0.5), trivial=False),
+    "plies 4 to 7": recipe(4, 7, lambda rng, solver: uniform_choice),
+    "plies 10 to 16": recipe(10, 16, lambda rng, solver: careful_choice),
+    "near-perfect": recipe(2, 36, lambda rng, solver: erring_choice(solver, 0.25)),
+    "searchers": recipe(8, 36, lambda rng, solver: searching((rng.randint(1, 8), rng.randint(1, 8)))),
+}
+
+
+def drawn(name: str, seed: int, solver: Solver) -> Iterator[Position]:
+    """Positions of a recipe, or of all of them in turn if the name is ``ALL``; for ever."""
+    if name == ALL:
+        kinds = [drawn(kind, seed, solver) for kind in RECIPES]
+        yield from chain.from_iterable(zip(*kinds, strict=True))
+    rng = random.Random(f"{name} {seed}")
+    while True:
+        if position := RECIPES[name](rng, solver):
+            yield position
+
+
+def labelled(name: str, positions: Iterable[Position], count: int, solver: Solver) -> Labels:
+    """The first ``count`` different positions, mirror images counting as equal, with the score of every move.
+
+    Args:
+        name: what the progress bar calls them.
+    """
+    keys, parts = set[int](), list[Labels]()
+    with progress(count, "position", name) as bar:
+        for position in positions:
+            if len(parts) == count:
+                break
+            if position.canonical().key not in keys:
+                keys.add(position.canonical().key)
+                parts.append(scored([position], solver))
+                bar.update()
+    return concatenated(parts)
+
+
+def labels_by(name: str, count: int, seed: int, folder: Path = FOLDER) -> Labels:
+    """``count`` positions of a recipe: those that the folder has, or made now and kept there.
+
+    Raises:
+        ValueError: the folder's file is damaged.
+        OSError: it cannot be read or written.
+    """
+    path = folder / f"{name.replace(' ', '-')}-{count}-{seed}{SUFFIX}"
+    if not path.exists():
+        solver, made_as = Solver(STANDARD, TABLE_BITS), {"recipe": name, "count": count, "seed": seed}
+        write_labels(path, labelled(name, drawn(name, seed, solver), count, solver), made_as)
+    return read_file(path)[0]
+
+
+def main() -> None:
+    """``python -m connectx_toolkit.games.recipes`` makes the standard exam again, in a minute or two."""
+    solver, command = Solver(STANDARD, TABLE_BITS), "python -m connectx_toolkit.games.recipes"
+    labels = labelled(ALL, drawn(ALL, STANDARD_SEED, solver), STANDARD_COUNT, solver)
+    write_labels(STANDARD_EXAM, labels, {"command": command, "recipes": list(RECIPES), "seed": STANDARD_SEED})
+    print(f"{STANDARD_EXAM}: {len(labels)} positions")
+
+
+if __name__ == "__main__":
+    main()

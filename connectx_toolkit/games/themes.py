@@ -1,0 +1,108 @@
+"""Where an agent is weak: its mistakes by theme, and how far it sees; from the exact scores alone.
+
+A mistake is a move that does not keep the result. Each move that would be one has a theme, the first that fits:
+
+- a win in 1 missed; a loss in 1 not stopped: the other side wins with its next stone;
+- a double threat missed: a win with the second stone, whatever the other side does; one allowed to the other side;
+- an opening: fewer than 8 stones on the board;
+- odd and even threats: the win that was given away or let in comes with one of the last eight stones of a full board,
+  where zugzwang decides it;
+- a longer forced win missed, or one allowed to the other side.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from connectx.position import NO_MOVE, STANDARD, plies_to_end_table
+from connectx_toolkit.games.grades import FAILED, Sheet
+from connectx_toolkit.games.labelled import Labels
+
+THEMES = (
+    "a win in 1 missed",
+    "a loss in 1 not stopped",
+    "a double threat missed",
+    "a double threat allowed",
+    "an opening",
+    "odd and even threats",
+    "a longer win missed",
+    "a longer loss allowed",
+)
+NO_MISTAKE = -1
+OPENING = 8  # stones
+LAST = 8  # stones of a full board
+WORST = 3  # examples
+AHEAD = ((1, 2), (3, 4), (5, 8), (9, 12), (13, 20), (21, STANDARD.cells))  # plies
+SEEN = 0.95  # share of the wins so many plies ahead that are kept by an agent that sees so far
+
+
+def themes_of_moves(labels: Labels) -> np.ndarray:
+    """The number in ``THEMES`` of each move that is a mistake, NO_MISTAKE for any other: (n, columns) int64."""
+    ends, plies = plies_to_end_table(STANDARD.cells), labels.plies.astype(np.int64)[:, None]
+    values, scores = labels.values.astype(np.int64)[:, None], labels.scores.astype(np.int64)
+    scores = np.where(labels.scores == NO_MOVE, 0, scores)
+    win = np.where(values > 0, ends[plies, values + STANDARD.cells], 0)  # plies to one's own win, 0 without one
+    loss = np.where(scores < 0, ends[plies, scores + STANDARD.cells], 0)  # to the other side's after the move
+    is_late = plies + np.where(loss > 0, loss, win) > STANDARD.cells - LAST
+    conditions = [win == 1, loss == 2, win == 3, loss == 4, plies < OPENING, is_late, loss == 0]
+    conditions = [np.broadcast_to(condition, scores.shape) for condition in conditions]
+    themes = np.select(conditions, range(len(conditions)), len(conditions))
+    return np.where(labels.legal & ~labels.good, themes, NO_MISTAKE)
+
+
+class Weakness(NamedTuple):
+    """The mistakes of one theme."""
+
+    theme: str
+    chances: int  # positions in which some move would be such a mistake
+    missed: float  # of them, those in which the agent made it; a mean where it was asked several times
+    share: float  # of all its mistakes
+    worst: list[int]  # numbers of positions in which it gave the most points away, at its first answer
+
+
+def weaknesses(sheet: Sheet) -> list[Weakness]:
+    """The mistakes by theme, the commonest first. Faults have no theme."""
+    themes, rows = themes_of_moves(sheet.labels), np.arange(len(sheet.labels))
+    made = np.where(sheet.columns == FAILED, NO_MISTAKE, themes[rows, sheet.columns])  # (t, n)
+    total, found = float((made != NO_MISTAKE).mean(0).sum()), list[Weakness]()
+    for number, theme in enumerate(THEMES):
+        chances, missed = int((themes == number).any(1).sum()), float((made == number).mean(0).sum())
+        own = np.flatnonzero(made[0] == number)
+        worst = own[np.argsort(-sheet.given[0][own], kind="stable")][:WORST].tolist()
+        if chances:
+            found.append(Weakness(theme, chances, missed, missed / total if total else 0.0, worst))
+    return sorted(found, key=lambda weakness: -weakness.missed)
+
+
+class Horizon(NamedTuple):
+    """Wins so many plies ahead that some move gives away."""
+
+    first: int  # plies
+    last: int
+    wins: int
+    kept: float  # their share that the agent keeps
+
+
+def horizons(sheet: Sheet) -> list[Horizon]:
+    """How many wins the agent keeps, by their distance; distances without any are left out."""
+    labels, cells = sheet.labels, STANDARD.cells
+    ends = plies_to_end_table(cells)[labels.plies.astype(np.int64), labels.values.astype(np.int64) + cells]
+    found = []
+    for first, last in AHEAD:
+        rows = np.flatnonzero((labels.values > 0) & labels.critical & (ends >= first) & (ends <= last))
+        if len(rows):
+            found.append(Horizon(first, last, len(rows), float(sheet.good[:, rows].mean())))
+    return found
+
+
+def horizon_words(agent: str, found: Sequence[Horizon]) -> str:
+    """ "X finds wins up to 4 plies ahead (95% or more); of 41 wins in 5 to 8 plies it finds 31%"; "" without any."""
+    seen = 0
+    for horizon in found:
+        if horizon.kept < SEEN:
+            rest = f"of {horizon.wins} wins in {horizon.first} to {horizon.last} plies it finds {horizon.kept:.0%}"
+            sees = f" finds wins up to {seen} plies ahead ({SEEN:.0%} or more); " if seen else ": "
+            return f"{agent}{sees}{rest}."
+        seen = horizon.last
+    return f"{agent} finds {SEEN:.0%} or more of the wins at every distance." if found else ""

@@ -1,0 +1,254 @@
+"""What an exam says: tables and lines of rates, differences, times and weaknesses; the page; the file of mistakes."""
+
+from collections import Counter
+from collections.abc import Sequence
+from itertools import combinations, pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from connectx.position import STANDARD, Columns, Position, write_columns
+from connectx_toolkit.games.analysis import JudgedMove
+from connectx_toolkit.games.exam_positions import moves_to
+from connectx_toolkit.games.game import Game
+from connectx_toolkit.games.grades import FAILED, Estimate, Sheet, mean_difference, rate, rate_difference
+from connectx_toolkit.games.match import kinds
+from connectx_toolkit.games.themes import (
+    THEMES,
+    Weakness,
+    horizon_words,
+    horizons,
+    themes_of_moves,
+    weaknesses,
+)
+from connectx_toolkit.report.pages import exam_page, game_entry
+from connectx_toolkit.system.console import plural
+from connectx_toolkit.system.table import Column, Table, percent, three_digits, two_digits
+
+ALL_PAIRS = 3  # agents of which every two are compared
+HOLDS = "95% intervals hold however often you look and go on"
+
+
+def interval(estimate: Estimate) -> str:
+    return f"{estimate.low:.1%} to {estimate.high:.1%}"
+
+
+RATES = (  # of rows (agent, part, positions, good, perfect, points given away)
+    "agent",
+    "part",
+    Column("positions"),
+    Column("good moves", lambda row: row[3].mean, percent, help="keep the result: win, draw or loss"),
+    Column("of good moves", lambda row: row[3], interval, align="right"),
+    Column("perfect moves", lambda row: row[4].mean, percent, help="have the best exact score"),
+    Column("of perfect moves", lambda row: row[4], interval, align="right"),
+    Column("points given away", lambda row: row[5], two_digits, help="a move, on average: stones by which a win comes "
+           "later, a loss sooner, or both"),
+)  # fmt: skip
+
+
+def rates_table(sheets: Sequence[Sheet]) -> Table:
+    """Good and perfect moves of each agent: of all positions, critical ones, by stage and by seat."""
+    rows = []
+    for sheet in sheets:
+        for part, chosen in sheet.parts().items():
+            good, perfect = rate(sheet.good[:, chosen]), rate(sheet.perfect[:, chosen])
+            given = float(sheet.given[:, chosen].mean())
+            rows.append(("" if part != "all" else sheet.agent, part, len(chosen), good, perfect, given))
+    note = f"critical: positions in which some legal move does not keep the result; {HOLDS}"
+    return Table("moves by exact score", RATES, rows, note)
+
+
+TIMES = (  # of rows (sheet, actTimeout)
+    Column("agent", lambda row: row[0].agent),
+    Column("median s", lambda row: float(np.median(row[0].seconds)), three_digits),
+    Column("worst s", lambda row: float(row[0].seconds.max()), three_digits),
+    Column("over actTimeout", lambda row: int((row[0].seconds > row[1]).sum()), help="moves that took overage time"),
+    Column("faults", lambda row: kinds(Counter(row[0].faults))),
+)
+
+
+def times_table(sheets: Sequence[Sheet], act_timeout: float) -> Table:
+    """Seconds of a move, without the load, and faults by kind."""
+    return Table("times and faults", TIMES, [(sheet, act_timeout) for sheet in sheets])
+
+
+def _signed(estimate: Estimate) -> str:
+    return f"{100 * estimate.mean:+.1f}% ({100 * estimate.low:+.1f}% to {100 * estimate.high:+.1f}%)"
+
+
+def _points(estimate: Estimate) -> str:
+    return f"{estimate.mean:+.2f} ({estimate.low:+.2f} to {estimate.high:+.2f})"
+
+
+DIFFERENCES = (
+    "agents",
+    Column("good moves", show=_signed, align="right"),
+    Column("perfect moves", show=_signed, align="right"),
+    Column("points kept", show=_points, help="a move, on average", align="right"),
+)
+
+
+def compared(sheets: Sequence[Sheet]) -> list[tuple[Sheet, Sheet]]:
+    """Every two agents; of more than ``ALL_PAIRS``, each with the next by good moves."""
+    if len(sheets) <= ALL_PAIRS:
+        return [*combinations(sheets, 2)]
+    return [*pairwise(sorted(sheets, key=lambda sheet: -sheet.good.mean()))]
+
+
+def differences_table(sheets: Sequence[Sheet]) -> Table:
+    """Two agents on the same positions."""
+    rows = []
+    for one, other in compared(sheets):
+        good, perfect = rate_difference(one.good, other.good), rate_difference(one.perfect, other.perfect)
+        points = mean_difference(other.given, one.given)
+        rows.append((f"{one.agent} less {other.agent}", good, perfect, points))
+    return Table("differences in the same positions", DIFFERENCES, rows, HOLDS)
+
+
+def verdicts(sheets: Sequence[Sheet]) -> list[str]:
+    """Who is better, in words, of two agents."""
+    return [_verdict(one, other) for one, other in compared(sheets)]
+
+
+def _verdict(one: Sheet, other: Sheet) -> str:
+    found = {
+        "good moves": rate_difference(one.good, other.good),
+        "perfect moves": rate_difference(one.perfect, other.perfect),
+    }
+    proven = {name: estimate for name, estimate in found.items() if estimate.is_proof}
+    count = f"{len(one.labels)} {plural('position', len(one.labels))}"
+    if not proven:
+        return f"{one.agent} and {other.agent}: too early to tell who is better, by {count}."
+    words = []
+    for name, estimate in proven.items():
+        better, worse = (one, other) if estimate.mean > 0 else (other, one)
+        words.append(f"{better.agent} plays more {name} than {worse.agent}")
+    open_ = [name for name in found if name not in proven]
+    rest = f"; of {open_[0]} it is too early to tell" if open_ else ""
+    return f"{'; '.join(words)}{rest}."
+
+
+class Mistake(NamedTuple):
+    """A move that did not keep the result."""
+
+    agent: str
+    moves: Columns  # to the position
+    column: int
+    scores: tuple[int | None, ...]  # of the position's moves
+    theme: str
+
+    @property
+    def judged(self) -> JudgedMove:
+        return JudgedMove.solved(len(self.moves), self.column, self.scores)
+
+    @property
+    def game(self) -> Game:
+        """A game that leads to the position, with the agent's move."""
+        names = ("anyone", self.agent) if len(self.moves) % 2 else (self.agent, "anyone")
+        return Game(STANDARD, (*self.moves, self.column), names, opening=len(self.moves))
+
+    def row(self) -> dict[str, Any]:
+        """The mistake for machines."""
+        best = self.judged.best_columns
+        return {"agent": self.agent, "theme": self.theme, "moves": self.moves, "column": self.column, "best": best}
+
+    def words(self) -> str:
+        """ "3342: 0, best 3 4"."""
+        best = " ".join(map(str, self.judged.best_columns))
+        return f"{write_columns(self.moves) or 'empty board'}: {self.column}, best {best}"
+
+
+def mistake_of(sheet: Sheet, row: int) -> Mistake:
+    """What an agent answered first in a position in which it made a mistake."""
+    labels, column = sheet.labels, int(sheet.columns[0, row])
+    moves = moves_to(Position(int(labels.positions[row]), int(labels.masks[row]), STANDARD))
+    assert moves is not None
+    scores = [int(score) if legal else None for score, legal in zip(labels.scores[row], labels.legal[row], strict=True)]
+    theme = int(themes_of_moves(labels.take(np.array([row])))[0, column])
+    return Mistake(sheet.agent, moves, column, tuple(scores), THEMES[theme])
+
+
+def mistakes_of(sheets: Sequence[Sheet]) -> list[Mistake]:
+    """All mistakes at the first answer; of each agent those by which it gave the most points away first."""
+    found = []
+    for sheet in sheets:
+        rows = np.flatnonzero(~sheet.good[0] & (sheet.columns[0] != FAILED))
+        found += [mistake_of(sheet, row) for row in rows[np.argsort(-sheet.given[0][rows], kind="stable")].tolist()]
+    return found
+
+
+WEAKNESSES = (  # of rows (agent, weakness, examples)
+    "agent",
+    Column("theme", lambda row: row[1].theme),
+    Column("positions", lambda row: row[1].chances, help="in which some move would be such a mistake"),
+    Column("mistakes", lambda row: row[1].missed, "{:g}".format),
+    Column("avoided", lambda row: 1 - row[1].missed / row[1].chances, percent),
+    Column("of all mistakes", lambda row: row[1].share, percent),
+    Column("worst examples", lambda row: row[2], help="the position as columns from 0, what was played, what is best"),
+)
+
+
+def weaknesses_table(sheet: Sheet) -> Table:
+    """An agent's mistakes by theme."""
+    found = weaknesses(sheet)
+    rows = [(sheet.agent if n == 0 else "", one, _examples(sheet, one)) for n, one in enumerate(found)]
+    return Table(f"mistakes of {sheet.agent} by theme", WEAKNESSES, rows)
+
+
+def _examples(sheet: Sheet, weakness: Weakness) -> str:
+    return "; ".join(mistake_of(sheet, row).words() for row in weakness.worst)
+
+
+def horizons_table(sheets: Sequence[Sheet]) -> Table:
+    """How many wins each agent finds, by their distance in plies."""
+    found = {sheet.agent: horizons(sheet) for sheet in sheets}
+    rows = [
+        (f"{line[0].first} to {line[0].last}", line[0].wins, *(each.kept for each in line))
+        for line in zip(*found.values(), strict=True)
+    ]
+    columns: list[Column | str] = ["plies to the win", "wins", *(Column(agent, show=percent) for agent in found)]
+    return Table("wins found", columns, rows, "positions with a win that some legal move gives away")
+
+
+def exam_lines(sheets: Sequence[Sheet]) -> list[str]:
+    """In words: who is better, how far each sees, and who answers differently each time."""
+    lines = verdicts(sheets) + [words for s in sheets if (words := horizon_words(s.agent, horizons(s)))]
+    for sheet in sheets:
+        if sheet.changed:
+            again = f"{sheet.changed} of {sheet.asked_again} positions asked again got another move"
+            more = "the rates are means" if len(sheet.columns) > 1 else "--times 5 gives means"
+            lines.append(f"{sheet.agent} answers differently each time: {again}; {more}.")
+    return lines
+
+
+def exam_tables(sheets: Sequence[Sheet], act_timeout: float) -> list[Table]:
+    """All tables of an exam, in the order in which they are shown."""
+    differences = [differences_table(sheets)] if len(sheets) > 1 and len(sheets[0].labels) > 1 else []
+    return [
+        rates_table(sheets),
+        times_table(sheets, act_timeout),
+        *differences,
+        horizons_table(sheets),
+        *map(weaknesses_table, sheets),
+    ]
+
+
+MISTAKES = (
+    Column("agent", lambda mistake: mistake.agent),
+    Column("theme", lambda mistake: mistake.theme),
+    Column("ply", lambda mistake: len(mistake.moves)),
+    Column("played", lambda mistake: mistake.column),
+    Column("best", lambda mistake: " ".join(map(str, mistake.judged.best_columns)), align="right"),
+)
+
+
+def page_of(sheets: Sequence[Sheet], act_timeout: float, mistakes: Sequence[Mistake]) -> str:
+    """The page of an exam: what it says, and every mistake to replay and to practise."""
+    entries = [
+        game_entry(mistake.game, [mistake.judged], mistake.theme)
+        | {"title": f"{number}. {mistake.agent}: {mistake.theme}", "ply": len(mistake.moves)}
+        for number, mistake in enumerate(mistakes, 1)
+    ]
+    names = ", ".join(sheet.agent for sheet in sheets)
+    listed = Table("mistakes", MISTAKES, mistakes, "columns are counted from 0")
+    return exam_page(f"Exam of {names}", exam_lines(sheets), exam_tables(sheets, act_timeout), listed, entries)

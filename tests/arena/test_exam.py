@@ -1,0 +1,161 @@
+"""Agents asked in single positions: what they answer, that answers are kept, and that an exam goes on."""
+
+import errno
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from connectx.position import STANDARD, Position
+from connectx_toolkit.arena import exam
+from connectx_toolkit.arena.exam import AnswerFile, Exam, ask
+from connectx_toolkit.arena.match import open_pool
+from connectx_toolkit.games.exam_positions import standard_exam
+from connectx_toolkit.games.grades import FAILED
+from connectx_toolkit.games.labelled import Labels
+from connectx_toolkit.kaggle.rules import Rules
+from connectx_toolkit.players.process import Setup
+from connectx_toolkit.players.spec import resolve
+from tests.conftest import TWO_CORES
+
+SETUP = Setup(Rules())
+
+
+@pytest.fixture(scope="module")
+def labels() -> Labels:
+    return standard_exam(40)
+
+
+def answered(agent, labels: Labels, concurrency: int = 1, setup: Setup = SETUP, **how) -> tuple[np.ndarray, list[str]]:
+    columns, faults = np.full(len(labels), FAILED), [""] * len(labels)
+    with open_pool(setup, concurrency) as pool:
+        for rows, answers in ask(pool, resolve(agent), labels, **how):
+            columns[rows] = answers.columns
+            for row, fault in zip(rows, answers.faults, strict=True):
+                faults[row] = fault
+    return columns, faults
+
+
+def by_turns(obs, config):
+    """A right move, then each kind of fault in turn, by the number of stones."""
+    stones = sum(map(bool, obs.board))
+    if stones % 4 == 0:
+        raise ValueError("no idea")
+    if stones % 4 == 1:
+        return 7
+    if stones % 4 == 2:
+        return "3"
+    return next(column for column in range(7) if not obs.board[column])
+
+
+def test_what_an_agent_plays_and_its_faults(labels):
+    columns, faults = answered(by_turns, labels)
+    kinds = np.array(["exception", "no such column", "not an integer", ""])
+    assert faults == kinds[labels.plies % 4].tolist()
+    for row, column in enumerate(columns.tolist()):
+        position = Position(int(labels.positions[row]), int(labels.masks[row]), STANDARD)
+        assert column == (FAILED if faults[row] else position.legal_columns()[0])
+
+
+def test_the_clock_is_that_of_the_rules(labels, tmp_path):
+    file = tmp_path / "slow.py"
+    file.write_text("import time\ndef agent(obs, config):\n    time.sleep(0.05)\n    return obs.board.index(0)\n")
+    setup = Setup(Rules({"actTimeout": 0.01}, overage=0.01))
+    assert set(answered(str(file), labels, setup=setup, rows=range(3))[1][:3]) == {"timeout"}
+    assert set(answered(str(file), labels, rows=range(3))[1]) == {""}
+
+
+def test_a_file_is_loaded_once(labels, tmp_path):
+    file = tmp_path / "counting.py"
+    file.write_text(
+        f"open({str(tmp_path / 'loads')!r}, 'a').write('x')\ndef agent(obs, config):\n    return obs.board.index(0)\n"
+    )
+    answered(str(file), labels, size=5)
+    assert (tmp_path / "loads").read_text() == "x"
+
+
+@pytest.mark.parametrize("concurrency", [1, pytest.param(2, marks=TWO_CORES)])
+def test_random_numbers_depend_on_the_position_alone(labels, concurrency):
+    first = answered("random_legal", labels)[0]
+    backwards = answered("random_legal", labels, concurrency, rows=range(len(labels))[::-1], size=3)[0]
+    assert (first == backwards).all() and (first != answered("random_legal", labels, seed=2)[0]).any()
+
+
+def exam_of(labels: Labels, folder: Path, *agents: str, times: int = 1) -> Exam:
+    return Exam([resolve(agent) for agent in agents], labels, SETUP, times, folder)
+
+
+def test_answers_are_kept(labels, tmp_path, monkeypatch):
+    """A second exam asks nothing; one whose file lost its end asks for what is missing, and a new version for all."""
+    first = exam_of(labels, tmp_path, "leftmost", "random_legal")
+    first.sit()
+    (left, drawn), (file,) = first.sheets(), tmp_path.glob("random_legal-*")
+    assert first.is_whole and first.reused == 0 and len(left.labels) == len(labels)
+    assert left.changed == 0 < drawn.changed <= drawn.asked_again == exam.AGAIN
+    again = exam_of(labels, tmp_path, "leftmost", "random_legal")
+    with monkeypatch.context() as patch:
+        patch.setattr(exam, "open_pool", lambda *_: pytest.fail("it asks"))
+        again.sit()
+    assert again.is_whole and again.reused == 2 * len(labels)
+    assert (again.sheets()[1].columns == drawn.columns).all()
+    content = file.read_bytes()
+    file.write_bytes(content[:-20])  # as a kill leaves it
+    cut = exam_of(labels, tmp_path, "random_legal")
+    cut.sit()
+    assert cut.reused == len(labels) and (cut.sheets()[0].columns == drawn.columns).all()  # the last was asked twice
+    with monkeypatch.context() as patch:
+        patch.setattr(exam, "open_pool", lambda *_: pytest.fail("it asks"))
+        exam_of(labels, tmp_path, "random_legal").sit()  # what came after the cut line is whole
+    monkeypatch.setattr(exam, "fingerprint", lambda spec: "another")
+    assert exam_of(labels, tmp_path, "random_legal").reused == 0
+
+
+def test_other_clocks_and_callables_have_answers_of_their_own(tmp_path):
+    spec, rules = resolve("leftmost"), Rules()
+    assert AnswerFile(spec, rules, tmp_path).path != AnswerFile(spec, Rules({"actTimeout": 1}), tmp_path).path
+    assert AnswerFile(resolve(by_turns), rules, tmp_path).path is None  # its code may be the same with other numbers
+
+
+def test_an_exam_that_is_stopped_compares_what_it_knows(labels, tmp_path, monkeypatch):
+    stopped, add = exam_of(labels, tmp_path, "leftmost", "middle"), AnswerFile.add
+    calls = []
+
+    def adding(*arguments):
+        add(*arguments)
+        calls.append(1)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(AnswerFile, "add", adding)
+    stopped.sit()
+    assert not stopped.is_whole and [len(sheet.labels) for sheet in stopped.sheets()] == [exam.CHUNK] * 2
+    after = exam_of(labels, tmp_path, "leftmost", "middle")
+    after.sit()
+    assert after.is_whole and after.reused == 3 * exam.CHUNK and len(after.sheets()[0].labels) == len(labels)
+
+
+def test_a_full_disk(labels, tmp_path, monkeypatch):
+    opened = Path.open
+
+    def full(path, mode="r", *arguments, **options):
+        if mode == "a":
+            raise OSError(errno.ENOSPC, "")
+        return opened(path, mode, *arguments, **options)
+
+    monkeypatch.setattr(Path, "open", full)
+    with pytest.raises(OSError, match=r"leftmost-.*no space left"):
+        exam_of(labels, tmp_path, "leftmost").sit()
+
+
+def test_how_long_it_takes_is_said(labels, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(exam, "LONG", 0.0)
+    exam_of(labels, tmp_path, "leftmost").sit()
+    assert "leftmost takes " in (err := capsys.readouterr().err) and f"for its {len(labels) + exam.AGAIN} moves" in err
+
+
+def test_asked_several_times(labels, tmp_path):
+    several = exam_of(labels, tmp_path, "random_legal", times=3)
+    several.sit()
+    (sheet,) = several.sheets()
+    assert sheet.columns.shape == sheet.seconds.shape == (3, len(labels))
+    assert not (sheet.columns[0] == sheet.columns[2]).all()

@@ -1,0 +1,178 @@
+"""Where an exam's positions come from: exact, the same for everybody, and read from other people's files."""
+
+import contextlib
+import json
+import random
+
+import numpy as np
+import pytest
+
+from benchmarks.oracle import scores_of
+from connectx.position import NO_MOVE, STANDARD, Position, write_columns
+from connectx.solver import Solver
+from connectx_toolkit.games import exam_positions
+from connectx_toolkit.games.exam_positions import (
+    first_of,
+    fresh_exam,
+    moves_to,
+    positions_in,
+    positions_of,
+    solved,
+    standard_exam,
+)
+from connectx_toolkit.games.game import Game
+from connectx_toolkit.games.labelled import Labels, canonical_keys, scored
+
+LATE = (3, 3, 3, 3, 3, 2, 2, 2, 2, 2, 4, 4, 4, 4, 1, 5, 0, 6, 6, 0, 5, 5, 1, 1)
+
+
+def states(labels: Labels) -> list[Position]:
+    return [Position(int(p), int(m), STANDARD) for p, m in zip(labels.positions, labels.masks, strict=True)]
+
+
+def test_the_standard_exam_is_exact():
+    """Late positions against the solver; and that all have something to play and are different."""
+    labels = standard_exam(10_000)
+    assert len(labels) == 1000 == len(np.unique(canonical_keys(labels.positions, labels.masks)))
+    late = labels.take(np.flatnonzero(labels.plies > 22))
+    solver = Solver(STANDARD)
+    for position, scores in zip(states(late), late.scores.tolist(), strict=True):
+        values = solver.scores(position)
+        assert scores == [NO_MOVE if value is None else value.low for value in values]
+    assert not any(position.is_over() for position in states(labels)) and len(late) > 50
+
+
+def test_fewer_positions_are_among_more():
+    few, more = standard_exam(100), standard_exam(300)
+    assert (few.positions == more.positions[:100]).all() and len(more) == 300
+    kinds = np.bincount(np.minimum(standard_exam(300).plies // 10, 3)) / np.bincount(
+        np.minimum(standard_exam(1000).plies // 10, 3)
+    )
+    assert (kinds > 0.2).all() and (kinds < 0.4).all()  # no stage is left out
+
+
+def test_early_positions_have_the_scores_of_the_table_of_openings():
+    """And those of the solver for later ones, in any order."""
+    positions = [Position.from_moves(moves, STANDARD) for moves in (LATE, (3, 3), LATE[:-1], ())]
+    labels = scored(positions, Solver(STANDARD))
+    assert states(labels) == positions
+    assert labels.scores[3].tolist() == [-2, -1, 0, 1, 0, -1, -2]
+    for row, position in enumerate(positions[:3:2]):
+        assert [s for s in labels.scores[2 * row].tolist() if s != NO_MOVE] == [
+            score for score in scores_of(position) if score is not None
+        ]
+
+
+def test_fresh_positions_are_solved_once(tmp_path, monkeypatch):
+    """A second call, and a second run's, asks the solver nothing; another seed gives others."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(exam_positions, "ALL", "random")
+    first = fresh_exam(6, 3)
+    other = fresh_exam(6, 4)
+    given = solved("mine", [Position.from_moves(LATE, STANDARD)] * 2)
+    monkeypatch.setattr("connectx_toolkit.games.recipes.Solver", None)
+    monkeypatch.setattr(exam_positions, "Solver", None)
+    assert (fresh_exam(6, 3).positions == first.positions).all() and len(first) == 6
+    assert set(first.masks) != set(other.masks)
+    assert solved("mine", [Position.from_moves(LATE, STANDARD)]).masks.tolist() == given.masks.tolist()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_moves_lead_to_a_position(seed):
+    rng = random.Random(seed)
+    for _ in range(50):
+        position = Position.empty(STANDARD)
+        for _ in range(rng.randint(0, 41)):
+            if position.is_over():
+                break
+            position = position.play(rng.choice(position.legal_columns()))
+        if not position.is_lost():
+            moves = moves_to(position)
+            assert moves is not None and Position.from_moves(moves, STANDARD) == position
+
+
+def board_of(rows: str) -> dict:
+    return {"board": [int(cell) for row in rows.split() for cell in row]}
+
+
+EMPTY_ROWS = "0000000 " * 4
+FLOATS = "0000000 " * 3 + "1000000 0000000 0000000"
+UPSIDE = EMPTY_ROWS + "1000000 2000000"  # the first player's stone is above
+
+
+def test_what_lines_mean(tmp_path):
+    """Columns from 0, or from 1 on request; Pons' columns from 1 with scores; JSON with a board; comments."""
+    file, moves = tmp_path / "positions", (0, 3, 3, 2, 6)
+    position = Position.from_moves(moves, STANDARD)
+    pons = write_columns([column + 1 for column in moves])
+    lines = ["# mine", "03326  # why", f"{pons} -2", f"{pons} 1 3000", json.dumps({"board": position.to_board()}), ""]
+    file.write_text("\n".join(lines))
+    assert positions_in(file) == ([position] * 4, [])
+    file.write_text(f"{pons}\n{pons} -2\n")
+    assert positions_in(file, from_one=True) == ([position] * 2, [])
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("30303030", "cannot be played"),
+        ("3030303", "the game is over"),
+        ("37", "cannot be played"),
+        ("hello", "expected columns"),
+        ("88 1", "expected columns"),
+        ('{"board": [0, 1]}', "42 cells"),
+        ('{"score": 1}', "42 cells"),
+        ('{"board": ', "not JSON"),
+        (json.dumps(board_of(UPSIDE)), "no game leads"),
+        (json.dumps(board_of(FLOATS)), "no game leads"),
+    ],
+)
+def test_lines_that_are_refused(line, words, tmp_path):
+    file = tmp_path / "positions"
+    file.write_text(f"33\n{line}\n")
+    with pytest.raises(ValueError, match=rf"positions, line 2: .*({words})"):
+        positions_in(file)
+
+
+def test_positions_without_a_choice_are_left_out(tmp_path):
+    """With one open column there is nothing to ask; how many there are is said."""
+    file, rng, forced = tmp_path / "positions", random.Random(1), ""
+    while len(set(forced)) == 0:
+        moves = [column for column in range(7) for _ in range(6)]
+        rng.shuffle(moves)
+        with contextlib.suppress(ValueError):
+            end = Position.from_moves(moves[:40], STANDARD)
+            forced = write_columns(moves[:40]) if not end.is_over() and len(end.legal_columns()) == 1 else ""
+    file.write_text(f"33\n{forced}\n")
+    positions, left_out = positions_in(file)
+    assert [position.ply for position in positions] == [2] and left_out == [f"{file}: 1 position with one legal move"]
+    file.write_text(forced)
+    with pytest.raises(ValueError, match="no positions with two or more legal moves"):
+        positions_in(file)
+
+
+def test_files_that_are_refused(tmp_path):
+    for content, words in ((b"# nothing\n", "holds no positions with"), (b"\xff\xfe3", "not text")):
+        (tmp_path / "file").write_bytes(content)
+        with pytest.raises(ValueError, match=f"file.*{words}"):
+            positions_in(tmp_path / "file")
+    with pytest.raises(ValueError, match="no such file"):
+        positions_in(tmp_path / "nothing")
+
+
+def test_positions_of_games():
+    """Those in which the player had to move, after the opening, by seat and result."""
+    won = Game(STANDARD, (3, 0, 3, 0, 3, 0, 3), ("me", "you"), opening=2)
+    lost = Game(STANDARD, (3, 0, 3, 0, 3, 0, 3), ("you", "me"))
+    plies = lambda *how: [position.ply for position in positions_of([won, lost], "me", *how)]  # noqa: E731
+    assert plies() == [2, 4, 6, 1, 3, 5]
+    assert plies(1) == plies(None, 0.0) == plies(1, 0.0) == [1, 3, 5] and plies(1, 1.0) == []
+    small = Game(STANDARD._replace(rows=5), (3,), ("me", "you"))
+    with pytest.raises(ValueError, match="exams are of 7x6, not 7x5"):
+        [*positions_of([small], "me")]
+
+
+def test_the_first_of_labels_do_not_depend_on_their_order():
+    labels = standard_exam(50)
+    backwards = labels.take(np.arange(50)[::-1])
+    assert (first_of(labels, 20).masks == first_of(backwards, 20).masks).all()

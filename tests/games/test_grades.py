@@ -1,0 +1,148 @@
+"""What answers are worth: rates, paired differences, themes and horizons, held to positions that one can check."""
+
+import numpy as np
+import pytest
+
+from connectx.position import STANDARD, Position
+from connectx.solver import Solver
+from connectx_toolkit.games.exam_positions import standard_exam
+from connectx_toolkit.games.grades import (
+    FAILED,
+    Sheet,
+    mean_difference,
+    points_given_away,
+    rate,
+    rate_difference,
+)
+from connectx_toolkit.games.labelled import Labels, scored
+from connectx_toolkit.games.themes import (
+    NO_MISTAKE,
+    THEMES,
+    Horizon,
+    horizon_words,
+    horizons,
+    themes_of_moves,
+    weaknesses,
+)
+
+
+def labels_of(*games: tuple[int, ...]) -> Labels:
+    return scored([Position.from_moves(moves, STANDARD) for moves in games], Solver(STANDARD))
+
+
+def sheet_of(labels: Labels, *columns) -> Sheet:
+    found = np.array(columns)
+    return Sheet("agent", labels, found, np.zeros(found.shape), [])
+
+
+def test_points_given_away():
+    """Of a win at once: nothing for it, all for a fault; in a lost position, how much sooner it is lost."""
+    labels = labels_of((3, 0, 3, 0, 3, 0), (3, 0, 3, 0, 3))
+    assert labels.values[0] == 18
+    best = labels.perfect.argmax(1)
+    assert points_given_away(labels, best).tolist() == [0, 0]
+    failed = points_given_away(labels, np.array([FAILED, FAILED]))
+    assert failed.tolist() == [18 + 18, int(labels.values[1]) + 18]
+    allows = points_given_away(labels, np.array([3, 0]))  # column 0 lets the other side win at once
+    assert allows.tolist() == [0, failed[1]]
+    assert points_given_away(labels, np.array([[3, 0], best])).tolist() == [[0, failed[1]], [0, 0]]
+
+
+def test_faults_are_no_good_moves():
+    labels = labels_of((6, 3, 6, 3, 6))  # only the last column is good
+    sheet = sheet_of(labels, [FAILED], [6])
+    assert sheet.good.tolist() == sheet.perfect.tolist() == [[False], [True]]
+    assert sheet.given.tolist() == [[int(labels.values[0]) + 18], [0]]
+
+
+def test_the_parts_of_an_exam():
+    labels = standard_exam(1000)
+    parts = sheet_of(labels, np.zeros(1000, int)).parts()
+    stages = [len(rows) for name, rows in parts.items() if name.startswith("plies")]
+    assert len(parts["all"]) == 1000 == sum(stages) == len(parts["moving first"]) + len(parts["moving second"])
+    assert (labels.plies[parts["moving second"]] % 2 == 1).all() and labels.critical[parts["critical"]].all()
+
+
+def test_rates_and_differences():
+    rng = np.random.default_rng(1)
+    one, other = rng.random((1, 400)) < 0.8, rng.random((1, 400)) < 0.6
+    share, apart, same = rate(one), rate_difference(one, other), rate_difference(one, one)
+    assert share.mean == pytest.approx(one.mean()) and share.low < 0.8 < share.high
+    assert apart.mean == pytest.approx(one.mean() - other.mean()) and apart.is_proof and not same.is_proof
+    back = rate_difference(other, one)
+    assert (back.mean, back.low, back.high) == pytest.approx((-apart.mean, -apart.high, -apart.low))
+    points = mean_difference(one.astype(int), other.astype(int))
+    assert points.mean == pytest.approx(apart.mean) and points.is_proof
+
+
+def test_asking_again_is_no_new_evidence():
+    """Answers that are always the same say as much as one of them; a mean of others says no more."""
+    rng = np.random.default_rng(1)
+    one, other = rng.random((1, 200)) < 0.8, rng.random((1, 200)) < 0.7
+    for estimate in (rate, lambda hits: rate_difference(hits, np.repeat(other, len(hits), 0))):
+        once, often = estimate(one), estimate(np.repeat(one, 5, 0))
+        assert tuple(once) == pytest.approx(tuple(often))
+
+
+def test_intervals_hold_at_every_look():
+    """Of 200 exams that are looked at after 20, 50, 100 and 200 positions, few ever leave the truth out."""
+    rng, missed = np.random.default_rng(1), 0
+    for _ in range(200):
+        hits, others = rng.random((1, 200)) < 0.85, rng.random((1, 200)) < 0.85
+        looks = [rate_difference(hits[:, :n], others[:, :n]) for n in (20, 50, 100, 200)]
+        missed += any(look.is_proof for look in looks)
+    assert missed <= 10
+
+
+def theme_of(moves: tuple[int, ...], column: int) -> str | None:
+    number = int(themes_of_moves(labels_of(moves))[0, column])
+    return None if number == NO_MISTAKE else THEMES[number]
+
+
+@pytest.mark.parametrize(
+    ("moves", "column", "theme"),
+    [
+        ((3, 0, 3, 0, 3, 0), 3, None),
+        ((3, 0, 3, 0, 3, 0), 1, "a win in 1 missed"),
+        ((3, 3, 2, 2, 4), 0, None),  # lost whatever one does: two open ends
+        ((3, 0, 3, 0, 3), 1, None),  # lost already
+        ((0, 3, 0, 3, 0), 1, "a loss in 1 not stopped"),
+        ((3, 3, 2, 3), 6, "a double threat missed"),
+        ((3, 3, 2), 3, "a double threat allowed"),
+        ((), 2, "an opening"),
+    ],
+)
+def test_themes(moves, column, theme):
+    assert theme_of(moves, column) == theme
+
+
+def test_late_mistakes_are_those_of_odd_and_even_threats():
+    """Every mistake has one theme, and this one only if the win comes with one of the last eight stones."""
+    labels = standard_exam(1000)
+    themes = themes_of_moves(labels)
+    assert ((themes != NO_MISTAKE) == (labels.legal & ~labels.good)).all()
+    rows, columns = np.nonzero(themes == THEMES.index("odd and even threats"))
+    assert len(rows) > 100
+    for row, column in zip(rows.tolist(), columns.tolist(), strict=True):
+        score = int(labels.scores[row, column])
+        decided = score if score < 0 else int(labels.values[row])
+        assert abs(decided) <= 4 and labels.plies[row] >= 8
+
+
+def test_weaknesses_count_chances_and_mistakes():
+    labels = labels_of((3, 0, 3, 0, 3, 0), (3, 0, 3, 0, 3), (0, 3, 0, 3, 0), (3, 3))
+    found = {one.theme: one for one in weaknesses(sheet_of(labels, [1, 0, 1, 3], [3, 3, 0, 3]))}
+    stopped = found["a loss in 1 not stopped"]
+    assert (stopped.chances, stopped.missed, stopped.worst) == (1, 0.5, [2])
+    missed = found["a win in 1 missed"]
+    assert (missed.chances, missed.missed, missed.share, missed.worst) == (1, 0.5, 0.5, [0])
+
+
+def test_horizons():
+    labels = labels_of((3, 0, 3, 0, 3, 0), (3, 3, 2, 3), (3, 3))
+    assert horizons(sheet_of(labels, [3, 6, 3]))[:2] == [Horizon(1, 2, 1, 1.0), Horizon(3, 4, 1, 0.0)]
+    words = horizon_words("x", [Horizon(1, 2, 9, 1.0), Horizon(3, 4, 9, 0.96), Horizon(5, 8, 41, 0.31)])
+    assert words == "x finds wins up to 4 plies ahead (95% or more); of 41 wins in 5 to 8 plies it finds 31%."
+    assert horizon_words("x", [Horizon(1, 2, 9, 1.0)]) == "x finds 95% or more of the wins at every distance."
+    assert horizon_words("x", [Horizon(1, 2, 9, 0.5)]) == "x: of 9 wins in 1 to 2 plies it finds 50%."
+    assert horizon_words("x", []) == ""
