@@ -1,12 +1,12 @@
 """What evaluates, builds, trains and shows agents. Never part of a submission: those contain ``connectx`` only.
 
-In a notebook or a script: ``from connectx_toolkit import get_win_percentages, match, tournament, analyse, build, check,
-adopt, Board``.
+In a notebook or a script: ``from connectx_toolkit import get_win_percentages, match, tournament, exam, analyse, build,
+check, adopt, Board``.
 """
 
 from typing import Any
 
-__all__ = ["Board", "adopt", "analyse", "build", "check", "get_win_percentages", "match", "tournament"]
+__all__ = ["Board", "adopt", "analyse", "build", "check", "exam", "get_win_percentages", "match", "tournament"]
 
 
 def __getattr__(name: str) -> Any:

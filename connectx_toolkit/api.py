@@ -22,10 +22,11 @@ if TYPE_CHECKING:
     from connectx_toolkit.games.game import Game
     from connectx_toolkit.games.match import Match
     from connectx_toolkit.games.tournament import Tournament
+    from connectx_toolkit.report.exams import Examined
     from connectx_toolkit.report.tables import Analysis
     from connectx_toolkit.training.adoption.adopt import Adopted
 
-__all__ = ["adopt", "analyse", "build", "check", "get_win_percentages", "match", "tournament"]
+__all__ = ["adopt", "analyse", "build", "check", "exam", "get_win_percentages", "match", "tournament"]
 
 Agent = str | PathLike | Callable | AgentSpec
 PAIRS, SPRT_PAIRS, TOURNAMENT_PAIRS = 50, 1000, 20  # of a match: to play, and at most with an SPRT; of a tournament
@@ -222,6 +223,57 @@ def tournament(
         if stem is not None and not played.is_interrupted:
             write_ladder(stem, played.standings(), name)
         return played
+
+
+def exam(
+    *agents: Agent,
+    count: int = 300,
+    seed: int | None = None,
+    positions: str | PathLike | None = None,
+    times: int = 1,
+    workers: int = 1,
+    config: dict | None = None,
+    overage: float = OVERAGE,
+) -> "Examined":
+    """Asks agents for their moves in positions of 7x6 of which every move's exact score is known.
+
+    Answers are kept as they come, in runs/exams: the same exam goes on where it was stopped.
+
+    >>> exam("leftmost", "one_step", count=20)  # doctest: +ELLIPSIS
+    moves by exact score
+    ...
+
+    Args:
+        count: number of positions.
+        seed: draws fresh positions, by the same recipes; None takes those of the standard exam.
+        positions: takes them from a file: lines of columns, lines of columns and score as in Pons' files, lines of JSON
+            with a board, or a file of labels.
+        times: how often each position is asked, with other random numbers each time.
+        workers: positions at a time, each on a core of its own.
+        config: Kaggle's configuration, such as actTimeout; the board stays 7x6.
+        overage: seconds that an agent may use beyond actTimeout, in each position anew.
+
+    Raises:
+        ValueError: an unknown agent or one that cannot be loaded, a bad file or configuration, or too many workers.
+        KeyboardInterrupt: it was stopped; what was answered is kept.
+    """
+    from connectx_toolkit.arena.exam import Exam
+    from connectx_toolkit.games.exam_positions import FOLDER, fresh_exam, given_positions, standard_exam
+    from connectx_toolkit.players.process import Setup
+    from connectx_toolkit.report.exams import Examined
+
+    with _errors_as_typed():
+        specs = told_apart([resolve(agent) for agent in agents])
+        setup = Setup(Rules(config or {}, overage))
+        if positions is not None:
+            labels = given_positions(Path(positions))[0]
+        else:
+            labels = standard_exam(count) if seed is None else fresh_exam(count, seed)
+        taken = Exam(specs, labels, setup, times, FOLDER)
+        taken.sit(workers)
+    if not taken.is_whole:
+        raise KeyboardInterrupt
+    return Examined(taken.sheets(), setup.rules.config["actTimeout"])
 
 
 def analyse(

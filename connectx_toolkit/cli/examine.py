@@ -131,19 +131,15 @@ def _positions(options: argparse.Namespace) -> tuple[Labels, list[str]]:
 
 def _given_positions(options: argparse.Namespace) -> tuple[Labels, list[str]]:
     """The positions of a file or a folder."""
-    from connectx_toolkit.games.exam_positions import positions_in, positions_of, solved
-    from connectx_toolkit.games.labelled import SUFFIX, read_file
+    from connectx_toolkit.games.exam_positions import given_positions, positions_of, solved
     from connectx_toolkit.games.schema import is_database
 
     path = options.positions
     of_games = path.is_dir() or path.suffix in OF_GAMES or is_database(path)
     if not of_games and (options.me or options.seat or options.result):
         raise ValueError(f"{path} holds no games: --me, --seat and --result choose among games")
-    if path.suffix == SUFFIX:
-        return read_file(path)[0], []
     if not of_games:
-        found, left_out = positions_in(path, options.from_one)
-        return solved(path.name, found), left_out
+        return given_positions(path, options.from_one)
     options.what, options.latest = [str(path)], None
     games, left_out = own_games(options)
     seat = SEATS.index(options.seat) if options.seat else None

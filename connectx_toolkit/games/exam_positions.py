@@ -52,6 +52,14 @@ def solved(name: str, positions: Iterable[Position]) -> Labels:
     return read_file(path)[0]
 
 
+def given_positions(path: Path, from_one: bool = False) -> tuple[Labels, list[str]]:
+    """The positions of a file of labels or of one position a line, and what was left out of it."""
+    if path.suffix == SUFFIX:
+        return read_file(path)[0], []
+    found, left_out = positions_in(path, from_one)
+    return solved(path.name, found), left_out
+
+
 def moves_to(position: Position) -> Columns | None:
     """Columns that lead to a position from the empty board; None if no game does. Nobody may have a line."""
     dead = set[int]()

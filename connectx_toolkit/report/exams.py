@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import combinations, pairwise
 from typing import Any, NamedTuple
 
@@ -23,7 +24,7 @@ from connectx_toolkit.games.themes import (
 )
 from connectx_toolkit.report.pages import exam_page, game_entry
 from connectx_toolkit.system.console import plural
-from connectx_toolkit.system.table import Column, Table, percent, three_digits, two_digits
+from connectx_toolkit.system.table import Column, Part, Shown, Table, percent, three_digits, two_digits
 
 ALL_PAIRS = 3  # agents of which every two are compared
 HOLDS = "95% intervals hold however often you look and go on"
@@ -231,6 +232,27 @@ def exam_tables(sheets: Sequence[Sheet], act_timeout: float) -> list[Table]:
         horizons_table(sheets),
         *map(weaknesses_table, sheets),
     ]
+
+
+@dataclass(frozen=True, repr=False)
+class Examined(Shown):
+    """What agents did in an exam.
+
+    Attributes:
+        sheets: of each agent, the positions with their exact scores, and its answers.
+        act_timeout: seconds that a move was allowed before overage time.
+    """
+
+    sheets: Sequence[Sheet]
+    act_timeout: float
+
+    @property
+    def mistakes(self) -> list[Mistake]:
+        """The moves that gave a result away."""
+        return mistakes_of(self.sheets)
+
+    def parts(self) -> list[Part]:
+        return [*exam_tables(self.sheets, self.act_timeout), *exam_lines(self.sheets)]
 
 
 MISTAKES = (
