@@ -38,7 +38,7 @@ def test_a_build_is_accepted_and_plays_in_kaggles_environment(folder, capsys):
 
 
 def test_the_default_output_has_the_name_that_was_given(folder, capsys, monkeypatch):
-    monkeypatch.setattr(build_submission, "SUBMISSIONS", Path("built"))
+    monkeypatch.setattr("connectx_toolkit.builder.submission.SUBMISSIONS", Path("built"))
     Path("built").mkdir()
     written(folder / "lesson.ipynb", [MIDDLE])
     written(folder / "two.ipynb", [MIDDLE, choosing("c").replace("my_agent", "other")])
