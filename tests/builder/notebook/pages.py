@@ -52,7 +52,11 @@ def moves_of(agent: Any) -> list[int]:
 def moves_of_file(text: str, path: Path) -> list[int]:
     """The moves of a submission, as Kaggle loads it."""
     path.write_text(text)
-    return moves_of(get_last_callable(text, path=str(path)))
+    limit = sys.getrecursionlimit()
+    try:
+        return moves_of(get_last_callable(text, path=str(path)))
+    finally:
+        sys.setrecursionlimit(limit)  # which a file may raise
 
 
 _KERNEL = """
