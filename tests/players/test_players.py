@@ -165,10 +165,8 @@ def test_a_fault_comes_with_the_cure_of_the_pre_flight(write, start):
     path = write("def agent(obs, config):\n    return choice(obs.board)\n")
     words = "(submission.py, line 2); import or define choice in submission.py: other cells of a notebook"
     assert words in ask(start(path)).detail
-    failed = start(write("get_ipython().system('pip install x')\n", "script.py")).load()
+    failed = start(write("shell = get_ipython()\n", "script.py")).load()
     assert "it is a notebook's command, not Python: leave it out" in failed.detail
-    failed = start(write('{"cells": []}', "lesson.ipynb")).load()
-    assert failed.detail.strip().endswith("%%writefile main.py, and use that file")
 
 
 OURS = ["agents", "benchmarks", "build_submission", "connectx", "connectx_toolkit", "evaluate", "tests", "train"]
