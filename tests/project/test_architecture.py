@@ -31,7 +31,7 @@ TOOLKIT = ROOT / "connectx_toolkit"
 FLOORS = [
     {"cli", "__init__"},
     {"api"},
-    {"board"},
+    {"board", "tuning"},
     {"report", "training"},
     {"arena"},
     {"games"},

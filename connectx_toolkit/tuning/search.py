@@ -1,0 +1,225 @@
+"""The search for better numbers, by optuna: its sampler proposes, its pruner gives up, its storage keeps all of it.
+
+Each trial is one candidate in an agent's process. Every process of every machine that works on a study opens the
+storage itself, so one of them may be killed at any time: the others, or the next call, go on. A trial that a killed
+process has left is marked as failed after ``STALE`` seconds.
+"""
+
+import contextlib
+import os
+import time
+import warnings
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import optuna
+from optuna.trial import FrozenTrial, Trial, TrialState
+from sqlalchemy.exc import SQLAlchemyError
+
+from connectx_toolkit.arena.match import Pool, Slot
+from connectx_toolkit.system.console import progress
+from connectx_toolkit.system.files import check_folder, locked
+from connectx_toolkit.training.options import check_same
+from connectx_toolkit.tuning.candidates import place_for, spec_of
+from connectx_toolkit.tuning.numbers import Number, Value, with_values
+from connectx_toolkit.tuning.objective import Objective
+
+STALE = 60  # seconds without a sign of life, after which a trial's process is taken for dead
+BUSY = 60.0  # seconds that a process waits for SQLite while others write
+FINISHED = (TrialState.COMPLETE, TrialState.PRUNED)
+FEWEST_FOR_IMPORTANCE = 20  # candidates asked to the end
+SETTINGS, FAULTS = "settings", "faults"  # attributes of a study, and of a trial
+
+
+@dataclass(frozen=True, eq=False)
+class Search:
+    """What all trials of a study have in common. Plain values, so that another process can be sent them."""
+
+    storage: str  # URL
+    name: str  # of the study
+    agent: Path
+    text: str  # of the agent's file
+    numbers: list[Number]
+    objective: Objective
+    seed: int
+    trials: int
+
+    def candidate(self, slot: Slot, trial: Trial) -> float:
+        """What a candidate costs.
+
+        Raises:
+            optuna.TrialPruned: it is worse than the best so far, or costs what it did before.
+        """
+        values = {number.name: _suggested(trial, number) for number in self.numbers}
+        if known := _known(trial):
+            if known.state == TrialState.PRUNED or known.value is None:
+                raise optuna.TrialPruned
+            return known.value
+        costs, faults = list[float](), Counter[str]()
+        with TemporaryDirectory(prefix="connectx-tune-") as folder:
+            path = place_for(self.agent, Path(folder), self.agent.name)
+            path.write_text(with_values(self.text, self.numbers, values), encoding="utf-8")
+            spec = spec_of(path, self.agent.name)
+            try:
+                for number, step in enumerate(self.objective.steps(slot, spec)):
+                    costs.append(step.cost)
+                    if step.faults:
+                        faults.update(step.faults)
+                        trial.set_user_attr(FAULTS, dict(faults))
+                    trial.report(step.cost, number)
+                    if trial.should_prune():
+                        raise optuna.TrialPruned
+            finally:
+                slot.release(spec)
+        return sum(costs) / len(costs)
+
+    def best(self, study: optuna.Study) -> tuple[FrozenTrial, dict[str, Value]]:
+        """The cheapest candidate of those asked to the end, and its numbers; the earliest of equals.
+
+        Raises:
+            ValueError: there is none.
+        """
+        whole = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+        if not whole:
+            raise ValueError(f"{self.storage} has no finished candidate yet")
+        found = min(whole, key=lambda trial: (trial.value, trial.number))
+        return found, self.values(found)
+
+    def values(self, trial: FrozenTrial) -> dict[str, Value]:
+        """A trial's numbers, as they were written into its file."""
+        return {number.name: number.rounded(trial.params[number.name]) for number in self.numbers}
+
+
+def _suggested(trial: Trial, number: Number) -> Value:
+    if number.words:
+        value: Value = trial.suggest_categorical(number.name, number.words)
+    elif number.is_whole:
+        value = trial.suggest_int(number.name, int(number.low), int(number.high), log=number.log)
+    else:
+        value = trial.suggest_float(number.name, number.low, number.high, log=number.log)
+    return number.rounded(value)
+
+
+def _known(trial: Trial) -> FrozenTrial | None:
+    """An earlier trial of the same numbers: it would cost the same again."""
+    earlier = trial.study.get_trials(deepcopy=False, states=FINISHED)
+    return next((other for other in earlier if other.params == trial.params), None)
+
+
+def run_trial(slot: Slot, search: Search) -> None:
+    """One trial of a study, unless it has enough."""
+    with told(search.storage):
+        study = _study(search.storage, search.name, search.seed, os.getpid())
+        if count_finished(study) < search.trials:
+            study.optimize(partial(search.candidate, slot), n_trials=1)
+
+
+def search_on(search: Search, pool: Pool, minutes: float) -> bool:
+    """Runs trials until the study has enough, or so many minutes have passed (0: no limit). Ctrl-C ends it.
+
+    Returns:
+        Whether it came to one of these ends.
+
+    Raises:
+        OSError: the storage cannot be written.
+    """
+    study = opened(search)
+    end = time.monotonic() + 60 * minutes if minutes else float("inf")
+
+    def jobs() -> Iterator[Any]:
+        while count_finished(study) < search.trials and time.monotonic() < end:
+            yield search
+
+    done = count_finished(study)
+    with progress(search.trials, "candidate", "tuning", done=min(done, search.trials)) as bar:
+        try:
+            for _ in pool.each(run_trial, jobs()):
+                with told(search.storage):
+                    bar.set_postfix_str(f"best {search.best(study)[0].value:.3f}", refresh=False)
+                    now = count_finished(study)
+                bar.update(min(now, search.trials) - bar.n)
+        except KeyboardInterrupt:
+            return False
+    return True
+
+
+def begin(search: Search, settings: dict[str, Any], run: Path) -> None:
+    """Makes the study, with the file's own numbers as its first candidate; or sees that it is this one.
+
+    Args:
+        settings: what the costs depend on: another study has others.
+        run: the folder of the run, which messages name.
+
+    Raises:
+        ValueError: the storage holds a study of something else, or cannot be opened.
+        OSError: it cannot be written.
+    """
+    check_folder(run / "study.db", is_made=True)
+    with locked(run / "study.db"), told(search.storage):  # two processes may begin at once
+        names = optuna.get_all_study_names(_storage(search.storage))
+        study = opened(search) if search.name in names else None
+        if study is None:
+            study = optuna.create_study(storage=_storage(search.storage), study_name=search.name)
+            study.set_user_attr(SETTINGS, settings)
+        check_same(run, study.user_attrs[SETTINGS], settings)
+        if all(trial.state == TrialState.FAIL for trial in study.get_trials(deepcopy=False)):
+            study.enqueue_trial({number.name: number.value for number in search.numbers})
+
+
+def opened(search: Search) -> optuna.Study:
+    """The study, in this process."""
+    with told(search.storage):
+        return _study(search.storage, search.name, search.seed, os.getpid())
+
+
+def count_finished(study: optuna.Study) -> int:
+    return len(study.get_trials(deepcopy=False, states=FINISHED))
+
+
+@lru_cache(maxsize=1)
+def _study(url: str, name: str, seed: int, process: int) -> optuna.Study:
+    """The study in a process: a fork must not use its parent's connection."""
+    storage = _storage(url)
+    number = len(optuna.load_study(study_name=name, storage=storage).get_trials(deepcopy=False))
+    # Resumed, or beside others, it must not propose the same again.
+    sampler = optuna.samplers.TPESampler(seed=hash((seed, number, process)) % 2**32, multivariate=True)
+    return optuna.load_study(study_name=name, storage=storage, sampler=sampler, pruner=optuna.pruners.WilcoxonPruner())
+
+
+def _storage(url: str) -> optuna.storages.RDBStorage:
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    warnings.filterwarnings("ignore", category=optuna.exceptions.ExperimentalWarning)
+    waiting = {"connect_args": {"timeout": BUSY}} if url.startswith("sqlite") else {}
+    return optuna.storages.RDBStorage(url, engine_kwargs=waiting, heartbeat_interval=STALE // 2)
+
+
+@contextlib.contextmanager
+def told(storage: str) -> Iterator[None]:
+    """Turns the errors of a storage into one of this system.
+
+    Raises:
+        OSError: the storage cannot be opened, read or written.
+    """
+    try:
+        yield
+    except (optuna.exceptions.StorageInternalError, SQLAlchemyError) as problem:
+        reason = problem.__cause__ or problem
+        words = " ".join(str(getattr(reason, "orig", None) or reason).split())
+        raise OSError(f"{storage}: {words}; free some space, or name another place with --storage or --run") from None
+
+
+def importances(study: optuna.Study) -> dict[str, float]:
+    """How much of the costs' spread each number explains, from 0 to 1, in candidates asked to the end; {} if few were.
+
+    By PED-ANOVA (Watanabe et al., 2023), which needs no further package.
+    """
+    whole = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+    if len(whole) < FEWEST_FOR_IMPORTANCE:
+        return {}
+    evaluator = optuna.importance.PedAnovaImportanceEvaluator()
+    return optuna.importance.get_param_importances(study, evaluator=evaluator)
