@@ -199,7 +199,8 @@ def command_of(config: Options) -> str:
         if value == item.default:
             continue
         text = value.as_posix() if isinstance(value, Path) else str(value)
-        words += [flag(item.name)] if item.type is bool else [flag(item.name), text]
+        named = [] if item.metadata["comes_first"] else [flag(item.name)]
+        words += named if item.type is bool else [*named, text]
     return shlex.join(words)
 
 

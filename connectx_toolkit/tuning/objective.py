@@ -36,8 +36,11 @@ class Positions(NamedTuple):
 
     labels: Labels
     seed: int
-    unit = "points given away a move"
-    top = 8.0  # of the axis of a chart, at least: a loss let in gives about twenty points away
+
+    @property
+    def unit(self) -> str:
+        """What costs are."""
+        return "points given away a move"
 
     def steps(self, slot: Slot, spec: AgentSpec) -> Iterator[Step]:
         """A move for which a game of 21 moves has no time counts as a fault: else a search would grow ever deeper."""
@@ -56,8 +59,11 @@ class Games(NamedTuple):
     opponent: AgentSpec
     openings: tuple[Opening, ...]
     seed: int
-    unit = "share of the points lost"
-    top = 1.0
+
+    @property
+    def unit(self) -> str:
+        """What costs are."""
+        return "share of the points lost"
 
     def steps(self, slot: Slot, spec: AgentSpec) -> Iterator[Step]:
         costs, faults = list[float](), list[str]()

@@ -78,6 +78,16 @@ class Search:
                 slot.release(spec)
         return sum(costs) / len(costs)
 
+    @property
+    def original(self) -> dict[str, Value]:
+        """The numbers that the file has."""
+        return {number.name: number.value for number in self.numbers}
+
+    def of_original(self, study: optuna.Study) -> FrozenTrial | None:
+        """The finished trial of the file's own numbers."""
+        finished = study.get_trials(deepcopy=False, states=FINISHED)
+        return next((trial for trial in finished if trial.params == self.original), None)
+
     def best(self, study: optuna.Study) -> tuple[FrozenTrial, dict[str, Value]]:
         """The cheapest candidate of those asked to the end, and its numbers; the earliest of equals.
 
@@ -96,8 +106,9 @@ class Search:
 
 
 def _suggested(trial: Trial, number: Number) -> Value:
+    value: Any
     if number.words:
-        value: Value = trial.suggest_categorical(number.name, number.words)
+        value = trial.suggest_categorical(number.name, number.words)
     elif number.is_whole:
         value = trial.suggest_int(number.name, int(number.low), int(number.high), log=number.log)
     else:
@@ -119,8 +130,12 @@ def run_trial(slot: Slot, search: Search) -> None:
             study.optimize(partial(search.candidate, slot), n_trials=1)
 
 
-def search_on(search: Search, pool: Pool, minutes: float) -> bool:
-    """Runs trials until the study has enough, or so many minutes have passed (0: no limit). Ctrl-C ends it.
+def search_on(search: Search, pool: Pool, concurrency: int, minutes: float) -> bool:
+    """Runs trials until the study has enough, or has taken so many minutes (0: no limit). Ctrl-C ends it.
+
+    Args:
+        concurrency: trials at a time in the pool.
+        minutes: those of earlier calls included, as ``seconds_spent`` counts them.
 
     Returns:
         Whether it came to one of these ends.
@@ -129,7 +144,7 @@ def search_on(search: Search, pool: Pool, minutes: float) -> bool:
         OSError: the storage cannot be written.
     """
     study = opened(search)
-    end = time.monotonic() + 60 * minutes if minutes else float("inf")
+    end = time.monotonic() + 60 * minutes - seconds_spent(study) / concurrency if minutes else float("inf")
 
     def jobs() -> Iterator[Any]:
         while count_finished(study) < search.trials and time.monotonic() < end:
@@ -167,8 +182,9 @@ def begin(search: Search, settings: dict[str, Any], run: Path) -> None:
             study = optuna.create_study(storage=_storage(search.storage), study_name=search.name)
             study.set_user_attr(SETTINGS, settings)
         check_same(run, study.user_attrs[SETTINGS], settings)
-        if all(trial.state == TrialState.FAIL for trial in study.get_trials(deepcopy=False)):
-            study.enqueue_trial({number.name: number.value for number in search.numbers})
+        waiting = study.get_trials(deepcopy=False, states=(TrialState.WAITING,))
+        if not waiting and search.of_original(study) is None:  # or the process that asked it was killed
+            study.enqueue_trial(search.original)
 
 
 def opened(search: Search) -> optuna.Study:
@@ -179,6 +195,12 @@ def opened(search: Search) -> optuna.Study:
 
 def count_finished(study: optuna.Study) -> int:
     return len(study.get_trials(deepcopy=False, states=FINISHED))
+
+
+def seconds_spent(study: optuna.Study) -> float:
+    """Seconds that all finished trials have taken; those of two at a time count twice."""
+    found = study.get_trials(deepcopy=False, states=FINISHED)
+    return sum(trial.duration.total_seconds() for trial in found if trial.duration)
 
 
 @lru_cache(maxsize=1)

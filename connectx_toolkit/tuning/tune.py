@@ -68,7 +68,12 @@ class Config(Options):
     numbers: str = option("", 'more numbers, or other ranges: "DEPTH = 1 to 5; STYLE = careful, bold"')
     games: str = option("", "an opponent: tune by games against it, not by positions")
     trials: int = option(200, "number of candidates, those of earlier calls included", least=2, is_free=True)
-    minutes: float = option(0.0, "end this call's search after so many minutes; 0 is no limit", least=0, is_free=True)
+    minutes: float = option(
+        0.0,
+        "end the search after so many minutes, earlier calls included; 0 is no limit",
+        least=0,
+        is_free=True,
+    )
     count: int = option(
         0, f"positions for each candidate, with --games pairs of games; 0 is {POSITIONS}, or {PAIRS}", least=0
     )
@@ -106,8 +111,11 @@ class Config(Options):
         return Setup(Rules({"actTimeout": self.act_timeout}, self.bank))
 
 
-def train(config: Config) -> None:
+def train(config: Config) -> Judgement | None:
     """Searches, judges, and writes the tuned agent if it is proven to be better.
+
+    Returns:
+        How the best candidate compares with the original; None if the original is the best.
 
     Raises:
         ValueError: something in the file, or of an earlier search, does not fit; the text says what.
@@ -127,11 +135,11 @@ def train(config: Config) -> None:
     with open_pool(config.setup, config.concurrency) as pool:
         pool.check([original, *([objective.opponent] if isinstance(objective, Games) else [])])
         begin(search, _settings(config, numbers, objective), config.folder)
-        is_whole = search_on(search, pool, config.minutes)
+        is_whole = search_on(search, pool, config.concurrency, config.minutes)
     study = opened(search)
     if not is_whole:
         _stopped(search, study, objective)
-    judge(config, search, study, original, fresh)
+    return judge(config, search, study, original, fresh)
 
 
 def _text(config: Config) -> str:
@@ -171,7 +179,9 @@ def _settings(config: Config, numbers: Sequence[Number], objective: Objective) -
     return {"agent": content, "numbers": ranges, "games": config.games, **asked, **other}
 
 
-def judge(config: Config, search: "Search", study: "Study", original: AgentSpec, fresh: Sequence[Opening]) -> None:
+def judge(
+    config: Config, search: "Search", study: "Study", original: AgentSpec, fresh: Sequence[Opening]
+) -> Judgement | None:
     """Compares the best candidate with the original, prints what is proven, and writes it if it is."""
     values = search.best(study)[1]
     lines = search_lines(search, study)
@@ -179,7 +189,7 @@ def judge(config: Config, search: "Search", study: "Study", original: AgentSpec,
     numbers = _numbers(search, study, values)
     console.print(numbers_table(numbers))
     judgement = None
-    if values == {number.name: number.value for number in search.numbers}:
+    if values == search.original:
         lines.append("nothing is proven: no candidate was better than the original. Nothing is written")
     else:
         path = place_for(config.agent, config.folder / "best", config.tuned.name)
@@ -197,6 +207,7 @@ def judge(config: Config, search: "Search", study: "Study", original: AgentSpec,
     write_whole(page, tuned_page(title, lines, numbers, chart, sheets, match, config.act_timeout).encode())
     for line in [*(said if judgement else lines), f"page: {page}"]:
         console.print(line, soft_wrap=True)
+    return judgement
 
 
 def _judged(config: Config, objective: Objective, specs: list[AgentSpec], fresh: Sequence[Opening]) -> Judgement:
@@ -251,11 +262,8 @@ def _costs(study: "Study") -> list[tuple[int, float]]:
 
 def _cost_before(search: "Search", study: "Study") -> float | None:
     """What the file's own numbers cost, if they were asked to the end."""
-    own = {number.name: number.value for number in search.numbers}
-    same = (
-        trial for trial in study.get_trials(deepcopy=False) if trial.state.name == "COMPLETE" and trial.params == own
-    )
-    return next((trial.value for trial in same), None)
+    found = search.of_original(study)
+    return found.value if found is not None and found.state.name == "COMPLETE" else None
 
 
 def _numbers(search: "Search", study: "Study", values: dict[str, Value]) -> list[Tuned]:
