@@ -118,6 +118,7 @@ def told(match: Match) -> dict[str, Any]:
 def measure(name: str, options: argparse.Namespace) -> dict[str, Any]:
     """Tunes a heuristic by both methods; each best plays a match against the original."""
     agent, folder = HEURISTICS / f"{name}.py", options.folder / name
+    folder.mkdir(parents=True, exist_ok=True)
     config = Config(
         agent=agent, run=options.folder, output=str(folder / f"{name}_tuned.py"), trials=1_000_000,
         minutes=options.minutes, concurrency=options.concurrency, pairs=options.pairs, judged=options.judged,

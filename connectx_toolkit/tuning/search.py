@@ -10,7 +10,7 @@ import os
 import time
 import warnings
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
@@ -18,7 +18,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import optuna
-from optuna.trial import FrozenTrial, Trial, TrialState
+from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
+from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
 from sqlalchemy.exc import SQLAlchemyError
 
 from connectx_toolkit.arena.match import Pool, Slot
@@ -27,7 +28,7 @@ from connectx_toolkit.system.files import check_folder, locked
 from connectx_toolkit.training.options import check_same
 from connectx_toolkit.tuning.candidates import place_for, spec_of
 from connectx_toolkit.tuning.numbers import Number, Value, with_values
-from connectx_toolkit.tuning.objective import Objective
+from connectx_toolkit.tuning.objective import Objective, Step
 
 STALE = 60  # seconds without a sign of life, after which a trial's process is taken for dead
 BUSY = 60.0  # seconds that a process waits for SQLite while others write
@@ -61,22 +62,26 @@ class Search:
                 raise optuna.TrialPruned
             return known.value
         costs, faults = list[float](), Counter[str]()
+        for number, step in enumerate(self.steps(slot, values)):
+            costs.append(step.cost)
+            if step.faults:
+                faults.update(step.faults)
+                trial.set_user_attr(FAULTS, dict(faults))
+            trial.report(step.cost, number)
+            if trial.should_prune():
+                raise optuna.TrialPruned
+        return sum(costs) / len(costs)
+
+    def steps(self, slot: Slot, values: Mapping[str, Value]) -> Iterator[Step]:
+        """What the file with these numbers costs, step by step, asked in a process of its own."""
         with TemporaryDirectory(prefix="connectx-tune-") as folder:
             path = place_for(self.agent, Path(folder), self.agent.name)
             path.write_text(with_values(self.text, self.numbers, values), encoding="utf-8")
             spec = spec_of(path, self.agent.name)
             try:
-                for number, step in enumerate(self.objective.steps(slot, spec)):
-                    costs.append(step.cost)
-                    if step.faults:
-                        faults.update(step.faults)
-                        trial.set_user_attr(FAULTS, dict(faults))
-                    trial.report(step.cost, number)
-                    if trial.should_prune():
-                        raise optuna.TrialPruned
+                yield from self.objective.steps(slot, spec)
             finally:
                 slot.release(spec)
-        return sum(costs) / len(costs)
 
     @property
     def original(self) -> dict[str, Value]:
@@ -105,6 +110,14 @@ class Search:
         return {number.name: number.rounded(trial.params[number.name]) for number in self.numbers}
 
 
+def _distribution(number: Number) -> BaseDistribution:
+    if number.words:
+        return CategoricalDistribution(number.words)
+    if number.is_whole:
+        return IntDistribution(int(number.low), int(number.high), number.log)
+    return FloatDistribution(number.low, number.high, number.log)
+
+
 def _suggested(trial: Trial, number: Number) -> Value:
     value: Any
     if number.words:
@@ -130,6 +143,26 @@ def run_trial(slot: Slot, search: Search) -> None:
             study.optimize(partial(search.candidate, slot), n_trials=1)
 
 
+def ask_original(slot: Slot, search: Search) -> None:
+    """The first trial: the file's own numbers, asked to the end.
+
+    It is not given to optuna to propose: of two processes that begin at once, SQLite lets both take such a trial, and
+    the second to end fails.
+    """
+    steps = [*search.steps(slot, search.original)]
+    faults = Counter(fault for step in steps for fault in step.faults)
+    with told(search.storage):
+        opened(search).add_trial(
+            create_trial(
+                params=search.original,
+                distributions={number.name: _distribution(number) for number in search.numbers},
+                value=sum(step.cost for step in steps) / len(steps),
+                intermediate_values={number: step.cost for number, step in enumerate(steps)},
+                user_attrs={FAULTS: dict(faults)} if faults else {},
+            )
+        )
+
+
 def search_on(search: Search, pool: Pool, concurrency: int, minutes: float) -> bool:
     """Runs trials until the study has enough, or has taken so many minutes (0: no limit). Ctrl-C ends it.
 
@@ -153,6 +186,8 @@ def search_on(search: Search, pool: Pool, concurrency: int, minutes: float) -> b
     done = count_finished(study)
     with progress(search.trials, "candidate", "tuning", done=min(done, search.trials)) as bar:
         try:
+            if search.of_original(study) is None:
+                next(pool.each(ask_original, [search]))
             for _ in pool.each(run_trial, jobs()):
                 with told(search.storage):
                     bar.set_postfix_str(f"best {search.best(study)[0].value:.3f}", refresh=False)
@@ -164,7 +199,7 @@ def search_on(search: Search, pool: Pool, concurrency: int, minutes: float) -> b
 
 
 def begin(search: Search, settings: dict[str, Any], run: Path) -> None:
-    """Makes the study, with the file's own numbers as its first candidate; or sees that it is this one.
+    """Makes the study, or sees that the one in the storage is this one.
 
     Args:
         settings: what the costs depend on: another study has others.
@@ -181,10 +216,9 @@ def begin(search: Search, settings: dict[str, Any], run: Path) -> None:
         if study is None:
             study = optuna.create_study(storage=_storage(search.storage), study_name=search.name)
             study.set_user_attr(SETTINGS, settings)
-        check_same(run, study.user_attrs[SETTINGS], settings)
-        waiting = study.get_trials(deepcopy=False, states=(TrialState.WAITING,))
-        if not waiting and search.of_original(study) is None:  # or the process that asked it was killed
-            study.enqueue_trial(search.original)
+        before = study.user_attrs[SETTINGS]
+        check_same(run, {"numbers": before["numbers"]}, {"numbers": settings["numbers"]})  # told before the file
+        check_same(run, before, settings)
 
 
 def opened(search: Search) -> optuna.Study:
