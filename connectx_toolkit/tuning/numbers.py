@@ -65,8 +65,10 @@ def numbers_in(text: str, given: str = "", file: str = "the file") -> list[Numbe
     try:
         tree = ast.parse(text)
         comments = _comments(text)
-    except (SyntaxError, tokenize.TokenError) as problem:
+    except (SyntaxError, ValueError, tokenize.TokenError) as problem:
         raise ValueError(f"{file} is not Python: {problem}") from None
+    except (RecursionError, MemoryError):
+        raise ValueError(f"{file} is too deeply nested to be read") from None
     named = {_set_on(tree, line, file): words for line, words in comments.items()} | _given(given)
     if not named:
         raise ValueError(

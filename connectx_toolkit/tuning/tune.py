@@ -51,7 +51,7 @@ from connectx_toolkit.tuning.objective import Games, Objective, Positions, for_t
 if TYPE_CHECKING:  # --help and messages about the file do not need optuna
     from optuna import Study
 
-    from connectx_toolkit.tuning.search import Search
+    from connectx_toolkit.tuning.study import Search
 
 POSITIONS, PAIRS = 300, 40  # by which a candidate's cost is measured, unless --count says otherwise
 HEAD = "# Tuned by:"
@@ -124,7 +124,7 @@ def train(config: Config) -> Judgement | None:
     """
     text = _text(config)
     numbers = numbers_in(text, config.numbers, str(config.agent))
-    from connectx_toolkit.tuning.search import Search, begin, opened, search_on
+    from connectx_toolkit.tuning.study import Search, begin, opened, search_on
 
     openings = openings_for(STANDARD, None, config.seed)
     objective, fresh = _objective(config, openings)
@@ -239,7 +239,7 @@ def tuned_text(config: Config, search: "Search", values: dict[str, Value]) -> st
 
 def search_lines(search: "Search", study: "Study") -> list[str]:
     """How many candidates were tried, and what the best costs."""
-    from connectx_toolkit.tuning.search import FAULTS
+    from connectx_toolkit.tuning.study import FAULTS
 
     trials, states = study.get_trials(deepcopy=False), Counter[str]()
     states.update(trial.state.name for trial in trials)
@@ -267,7 +267,7 @@ def _cost_before(search: "Search", study: "Study") -> float | None:
 
 
 def _numbers(search: "Search", study: "Study", values: dict[str, Value]) -> list[Tuned]:
-    from connectx_toolkit.tuning.search import importances
+    from connectx_toolkit.tuning.study import importances
 
     matters = importances(study)
     return [Tuned(n.name, n.range, n.value, values[n.name], matters.get(n.name)) for n in search.numbers]

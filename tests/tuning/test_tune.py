@@ -23,7 +23,7 @@ from connectx_toolkit.tuning import judgement, tune
 from connectx_toolkit.tuning.candidates import place_for, spec_of
 from connectx_toolkit.tuning.numbers import numbers_in
 from connectx_toolkit.tuning.objective import Positions, for_tuning
-from connectx_toolkit.tuning.search import Search, opened
+from connectx_toolkit.tuning.study import Search, opened
 from connectx_toolkit.tuning.tune import HEAD, Config, train
 from tests.conftest import disk_that_is
 
