@@ -46,9 +46,11 @@ def course_chart(costs: Sequence[tuple[int, float]], before: float | None, unit:
         before: the original's.
     """
     best = list(accumulate((cost for _, cost in costs), min))
-    steps = [(n, low) for (n, cost), low in zip(costs, best, strict=True) if cost == low]  # where it got better
+    steps = list[tuple[float, float]]()
+    for (number, cost), low, earlier in zip(costs, best, [best[0], *best], strict=False):
+        steps += [(number, earlier), (number, low)] if cost == low < earlier else []
     last = costs[-1][0]
-    curves = {"best so far": [*steps, (last, best[-1])]}
+    curves = {"best so far": [(costs[0][0], best[0]), *steps, (last, best[-1])]}
     if before is not None:
         curves["original"] = [(0, before), (last, before)]
     top = max(y for curve in curves.values() for _, y in curve) * 1.1 or 1.0
