@@ -23,7 +23,7 @@ from connectx.position import STANDARD
 from connectx_toolkit.arena.match import Slot, open_pool
 from connectx_toolkit.arena.start_positions import Opening, openings_for
 from connectx_toolkit.games.match import Match, interval, verdict
-from connectx_toolkit.players.process import Setup, Task
+from connectx_toolkit.players.process import Task
 from connectx_toolkit.players.spec import resolve
 from connectx_toolkit.statistics.ratings import difference
 from connectx_toolkit.system.files import ROOT, write_whole
@@ -93,7 +93,7 @@ def spsa(agent: Path, folder: Path, minutes: float, concurrency: int, openings: 
             yield number, signs, *games
             number += 1
 
-    with open_pool(Setup(Config().setup.rules), concurrency) as pool:
+    with open_pool(Config().setup, concurrency) as pool:
         for (number, signs, *_), result in pool.each(pair_result, jobs()):
             rate = RATE * ((1 + STABLE) / (number + 1 + STABLE)) ** ALPHA
             for name, sign in signs.items():

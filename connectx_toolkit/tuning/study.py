@@ -216,7 +216,11 @@ def begin(search: Search, settings: dict[str, Any], run: Path) -> None:
         if study is None:
             study = optuna.create_study(storage=_storage(search.storage), study_name=search.name)
             study.set_user_attr(SETTINGS, settings)
-        before = study.user_attrs[SETTINGS]
+        before = study.user_attrs.get(SETTINGS)
+        if before is None:
+            raise ValueError(
+                f"{search.storage} holds a study {search.name} of something else: choose another --storage"
+            )
         check_same(run, {"numbers": before["numbers"]}, {"numbers": settings["numbers"]})  # told before the file
         check_same(run, before, settings)
 

@@ -196,7 +196,8 @@ def judge(
         path.write_text(tuned_text(config, search, values), encoding="utf-8")
         print(*lines, "comparing the best with the original", sep="\n", flush=True)
         judgement = _judged(config, search.objective, [spec_of(path, config.tuned.name), original], fresh)
-        said = [*verdicts(judgement.sheets), *match_lines(judgement.match), _conclusion(config, judgement)]
+        said = [*verdicts(judgement.sheets), *_changing(judgement), *match_lines(judgement.match)]
+        said.append(_conclusion(config, judgement))
         if judgement.is_proven:
             write_whole(config.tuned, path.read_bytes())
         lines = [*lines, *said]
@@ -220,6 +221,16 @@ def _judged(config: Config, objective: Objective, specs: list[AgentSpec], fresh:
     except KeyboardInterrupt:
         raise KeyboardInterrupt("nothing is written yet; the same command goes on with the comparison") from None
     return Judgement(sheets, match)
+
+
+def _changing(judgement: Judgement) -> list[str]:
+    """Who answers differently each time."""
+    return [
+        f"{sheet.agent} answers differently each time: every position was asked {len(sheet.columns)} times, and the "
+        "mean counts; the search asked every candidate once, with the same random numbers"
+        for sheet in judgement.sheets
+        if sheet.changed
+    ]
 
 
 def _conclusion(config: Config, judgement: Judgement) -> str:

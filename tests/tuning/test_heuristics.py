@@ -24,7 +24,8 @@ def test_a_heuristic_plays_without_faults_and_has_numbers(name):
 
 
 def test_places_are_values():
-    text = "A = 10.0  # tune: 0.1 to 1000 log\nB = 3  # tune: 1 to 5\nC = 'b'  # tune: a, b, c\nD = -1.0  # tune: -4 to 4\n"
+    text = "A = 10.0  # tune: 0.1 to 1000 log\nB = 3  # tune: 1 to 5\nC = 'b'  # tune: a, b, c\n"
+    text += "D = -1.0  # tune: -4 to 4\n"
     for number in numbers_in(text):
         assert value_at(number, place_of(number)) == number.value
     first, second, third, _ = numbers_in(text)

@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import optuna
 import pytest
 
 from connectx_toolkit.arena.match import open_pool
@@ -94,6 +95,24 @@ def test_better_by_chance_is_not_written(folder, monkeypatch, capsys):
 def test_tuning_by_games(folder, capsys):
     train(config(games="random", count=4, trials=4))
     assert "share of the points lost" in capsys.readouterr().out
+
+
+def test_an_agent_that_draws_is_asked_several_times(folder, capsys):
+    drawing = AGENT.replace("key=middle", "key=lambda column: random.random()").replace(
+        "from helper", "import random  #"
+    )
+    (folder / "my_agent.py").write_text(drawing)
+    judged = train(config(trials=4, judged=40))
+    out = capsys.readouterr().out
+    assert "my_agent.py answers differently each time: every position was asked 3 times" in out
+    assert {len(sheet.columns) for sheet in judged.sheets} == {judgement.TIMES}
+
+
+def test_a_study_of_somebody_else_is_left_alone(folder):
+    (folder / "runs").mkdir()
+    optuna.create_study(storage="sqlite:///runs/mine.db", study_name="my_agent")
+    with pytest.raises(ValueError, match="of something else"):
+        train(config(storage="sqlite:///runs/mine.db"))
 
 
 def test_faults_are_told_and_cost(folder, capsys):
