@@ -4,6 +4,9 @@ import os
 from pathlib import Path
 
 from connectx_toolkit.players.spec import AgentSpec
+from connectx_toolkit.system.files import ROOT
+
+OURS = ROOT / "connectx"  # beside an agent in a checkout; elsewhere, numba would compile it again
 
 
 def place_for(original: Path, folder: Path, name: str) -> Path:
@@ -27,7 +30,8 @@ def place_for(original: Path, folder: Path, name: str) -> Path:
             entry.unlink()
     for entry in beside.iterdir():
         link = place / entry.name
-        if entry.name not in (name, original.name, "__pycache__") and not os.path.lexists(link):
+        is_left_out = entry.name in (name, original.name, "__pycache__") or entry == OURS  # found where it is
+        if not is_left_out and not os.path.lexists(link):
             link.symlink_to(entry)
     return place / name
 

@@ -19,6 +19,8 @@ from connectx_toolkit.arena.match import open_pool
 from connectx_toolkit.games import recipes
 from connectx_toolkit.games.exam_positions import standard_exam
 from connectx_toolkit.games.labelled import canonical_keys
+from connectx_toolkit.kaggle.rules import Rules
+from connectx_toolkit.players.process import AgentProcess
 from connectx_toolkit.system.files import ROOT
 from connectx_toolkit.tuning import judgement, tune
 from connectx_toolkit.tuning.candidates import place_for, spec_of
@@ -227,6 +229,19 @@ def test_a_candidate_finds_what_lies_beside_the_original(tmp_path):
     (original.parent / "gone.txt").unlink()
     place_for(original, tmp_path / "work", "my_agent.py")
     assert not os.path.lexists(path.parent / "gone.txt") and original.read_text() == "old"
+
+
+def test_the_toolkit_is_found_where_it_is(tmp_path):
+    """Beside an agent in a checkout lies ours: by a link, it would be another package, and be compiled again."""
+    path = place_for(ROOT / "my_agent.py", tmp_path, "my_agent.py")
+    path.write_text(
+        "import connectx.search\n\ndef agent(obs, config):\n    raise ValueError(connectx.search.__file__)\n"
+    )
+    assert (path.parent / "agents").is_symlink()
+    with AgentProcess(spec_of(path, "my_agent.py")) as player:
+        player.begin(Rules().config, 1)
+        reply = player.ask(0, 1, 60.0, bytes(42), 2.0)
+    assert str(ROOT / "connectx" / "search.py") in reply.detail
 
 
 def test_a_move_without_time_for_the_rest_of_a_game_is_a_fault(tmp_path):
