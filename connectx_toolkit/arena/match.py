@@ -294,6 +294,11 @@ class Slot:
             self.players.pop(key).close()
         return [self.players[key] for key in keys]
 
+    def release(self, spec: AgentSpec) -> None:
+        """Ends the processes of an agent that will not be asked again."""
+        for key in [key for key in self.players if key[0] == spec]:
+            self.players.pop(key).close()
+
     def _new(self, spec: AgentSpec) -> Player:
         setup = self.setup
         limit = setup.rules.config["actTimeout"] + setup.rules.overage

@@ -37,7 +37,7 @@ GOES_ON = {  # what a stopped command says, by its name or that of its script
     "evaluate.py match": "games that the file holds are not played again",
     "evaluate.py tournament": "games that the file holds are not played again",
     "evaluate.py exam": "answers that are kept are not asked for again",
-    "train.py": "the same command resumes book, replies, labels, openings and distill",
+    "train.py": "the same command resumes tune, book, replies, labels, openings and distill",
 }
 OURS = ("connectx", "connectx_toolkit", "agents")
 USAGE = """\

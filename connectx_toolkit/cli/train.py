@@ -3,13 +3,15 @@
 {methods}
 
 examples
+  python train.py tune my_agent.py
   python train.py adopt model.zip -o my_agent.py
   python train.py menace --human first
   python train.py METHOD --help     what a method does, and its options
 
 A run keeps its files in runs/METHOD, or in the folder that --run names, and writes its result there. Other options or
-other input files need another folder. If book, replies, labels, openings or distill was interrupted, the same command
-resumes it; the others take minutes, and begin again. The toolkit's own files are replaced only if --output names them.
+other input files need another folder. If tune, book, replies, labels, openings or distill was interrupted, the same
+command resumes it; the others take minutes, and begin again. The toolkit's own files are replaced only if --output
+names them.
 """
 
 import argparse
@@ -22,30 +24,40 @@ from connectx_toolkit.cli.main import run
 from connectx_toolkit.system.console import Parser
 from connectx_toolkit.training.options import add_options, config_from
 
-GROUPS = {  # of methods: {how each is called: (its module in connectx_toolkit.training, what it does)}
-    "your own model, and your own games": {
-        "adopt": ("adoption.adopt", "make an agent of your model from stable-baselines3 or torch"),
-        "book --second --games": ("makers.book", "learn an opening book for perfect from your games"),
-        "replies --games": ("makers.replies", "learn an opponent model for perfect from your games"),
+GROUPS = {  # of methods: {how each is called: (its module in connectx_toolkit, what it does)}
+    "your own agent, your own model, and your own games": {
+        "tune": ("tuning.tune", "find better numbers for your agent, and prove that they are better"),
+        "adopt": ("training.adoption.adopt", "make an agent of your model from stable-baselines3 or torch"),
+        "book --second --games": ("training.makers.book", "learn an opening book for perfect from your games"),
+        "replies --games": ("training.makers.replies", "learn an opponent model for perfect from your games"),
     },
     "learners of Kaggle's course and of books": {
-        "menace": ("learners.menace", "Menace, boxes and beads, on Nim or another small game"),
-        "actor-critic": ("learners.actor_critic", "a network by actor-critic, on tic-tac-toe or ConnectX"),
-        "imitate": ("learners.imitation", "a policy network that imitates a look-ahead: the strong policy agent"),
+        "menace": ("training.learners.menace", "Menace, boxes and beads, on Nim or another small game"),
+        "actor-critic": ("training.learners.actor_critic", "a network by actor-critic, on tic-tac-toe or ConnectX"),
+        "imitate": (
+            "training.learners.imitation",
+            "a policy network that imitates a look-ahead: the strong policy agent",
+        ),
         "policy-gradient": (
-            "learners.policy_gradient",
+            "training.learners.policy_gradient",
             "a policy network by REINFORCE against the strong policy agent",
         ),
-        "value": ("learners.value", "a value network on the games of policy-gradient"),
-        "ppo": ("learners.ppo", "a policy by PPO with stable-baselines3; --protocol course: the course's last lesson"),
+        "value": ("training.learners.value", "a value network on the games of policy-gradient"),
+        "ppo": (
+            "training.learners.ppo",
+            "a policy by PPO with stable-baselines3; --protocol course: the course's last lesson",
+        ),
     },
     "how the toolkit's own files are made": {
-        "labels": ("makers.labels", "training data: positions with the exact score of every move"),
-        "distill": ("makers.distill", "the policy and value network, on labels"),
-        "leaf": ("makers.leaf_network", "the small evaluator of minimax, on labels"),
-        "replies": ("makers.replies", "the opponent model, which perfect uses when it moves second"),
-        "book": ("makers.book", "the opening books of perfect"),
-        "openings": ("makers.opening_table", "the opening table: the exact score of every position up to ply 8"),
+        "labels": ("training.makers.labels", "training data: positions with the exact score of every move"),
+        "distill": ("training.makers.distill", "the policy and value network, on labels"),
+        "leaf": ("training.makers.leaf_network", "the small evaluator of minimax, on labels"),
+        "replies": ("training.makers.replies", "the opponent model, which perfect uses when it moves second"),
+        "book": ("training.makers.book", "the opening books of perfect"),
+        "openings": (
+            "training.makers.opening_table",
+            "the opening table: the exact score of every position up to ply 8",
+        ),
     },
 }
 METHODS = {called.split()[0]: module for group in GROUPS.values() for called, (module, _) in group.items()}
@@ -61,7 +73,7 @@ def listed() -> str:
 
 def module_of(method: str) -> ModuleType:
     """The module of a method, imported only now: torch and stable-baselines3 take seconds."""
-    return import_module(f"connectx_toolkit.training.{METHODS[method]}")
+    return import_module(f"connectx_toolkit.{METHODS[method]}")
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:

@@ -23,13 +23,23 @@ from connectx.exact import move_values
 from connectx.position import STANDARD, Geometry, Position
 from connectx.search import Searcher
 from connectx.solver import Solver
-from connectx_toolkit.games.labelled import SUFFIX, Labels, concatenated, read_file, scored, write_labels
+from connectx_toolkit.games.labelled import (
+    SUFFIX,
+    Labels,
+    canonical_keys,
+    concatenated,
+    read_file,
+    scored,
+    write_labels,
+)
 from connectx_toolkit.system.console import progress
 
 FOLDER = Path("runs/recipes")
 ALL = "exam"  # in place of a recipe's name: positions of all of them
 STANDARD_EXAM = Path(__file__).with_name("exam.labels")
 STANDARD_COUNT, STANDARD_SEED = 1000, 0
+FOR_TUNING = Path(__file__).with_name("tuning.labels")  # critical positions that the standard exam lacks
+TUNING_COUNT, TUNING_SEED = 600, 1_000_000_007  # a seed that nobody draws fresh positions with
 TABLE_BITS = 24  # 128 MB: with a smaller table, the hardest positions take more nodes
 RANDOM_PLIES = 6  # of a game of searchers
 
@@ -139,21 +149,33 @@ def drawn(name: str, seed: int, solver: Solver) -> Iterator[Position]:
             yield position
 
 
-def labelled(name: str, positions: Iterable[Position], count: int, solver: Solver) -> Labels:
+def labelled(
+    name: str,
+    positions: Iterable[Position],
+    count: int,
+    solver: Solver,
+    but: Labels | None = None,
+    critical: bool = False,
+) -> Labels:
     """The first ``count`` different positions, mirror images counting as equal, with the score of every move.
 
     Args:
         name: what the progress bar calls them.
+        but: positions that are left out.
+        critical: leave out positions in which every move keeps the result.
     """
-    keys, parts = set[int](), list[Labels]()
+    keys = set() if but is None else set(canonical_keys(but.positions, but.masks).tolist())
+    parts = list[Labels]()
     with progress(count, "position", name) as bar:
         for position in positions:
             if len(parts) == count:
                 break
             if position.canonical().key not in keys:
                 keys.add(position.canonical().key)
-                parts.append(scored([position], solver))
-                bar.update()
+                one = scored([position], solver)
+                if not critical or one.critical[0]:
+                    parts.append(one)
+                    bar.update()
     return concatenated(parts)
 
 
@@ -172,11 +194,13 @@ def labels_by(name: str, count: int, seed: int, folder: Path = FOLDER) -> Labels
 
 
 def main() -> None:
-    """``python -m connectx_toolkit.games.recipes`` makes the standard exam again, in a minute or two."""
+    """``python -m connectx_toolkit.games.recipes`` makes the standard exam and the positions for tuning, in minutes."""
     solver, command = Solver(STANDARD, TABLE_BITS), "python -m connectx_toolkit.games.recipes"
-    labels = labelled(ALL, drawn(ALL, STANDARD_SEED, solver), STANDARD_COUNT, solver)
-    write_labels(STANDARD_EXAM, labels, {"command": command, "recipes": list(RECIPES), "seed": STANDARD_SEED})
-    print(f"{STANDARD_EXAM}: {len(labels)} positions")
+    standard = labelled(ALL, drawn(ALL, STANDARD_SEED, solver), STANDARD_COUNT, solver)
+    tuning = labelled(ALL, drawn(ALL, TUNING_SEED, solver), TUNING_COUNT, solver, but=standard, critical=True)
+    for path, labels, seed in ((STANDARD_EXAM, standard, STANDARD_SEED), (FOR_TUNING, tuning, TUNING_SEED)):
+        write_labels(path, labels, {"command": command, "recipes": list(RECIPES), "seed": seed})
+        print(f"{path}: {len(labels)} positions")
 
 
 if __name__ == "__main__":

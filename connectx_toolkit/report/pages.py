@@ -177,6 +177,14 @@ def exam_page(
     return _page(html.escape(title), body, entries, _file_text("replays.css"), _file_text("exam.js"))
 
 
+def tuning_page(title: str, lines: Sequence[str], numbers: Table, chart: str, tables: Sequence[Table]) -> str:
+    """The page of a search for better numbers. ``chart``: SVG of its course."""
+    parts = [f"<h1>{html.escape(title)}</h1>", _paragraphs(lines), _titled(numbers), "<h2>Course of the search</h2>"]
+    parts += [_chart_html(chart), *map(_titled, tables)]
+    body = f'<main class="report scout">{"".join(parts)}</main>'
+    return _page(html.escape(title), body, [], _file_text("scout.css"), "")
+
+
 def _paragraphs(lines: Sequence[str]) -> str:
     return "\n".join(f"<p>{html.escape(line)}</p>" for line in lines)
 

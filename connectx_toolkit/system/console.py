@@ -176,6 +176,7 @@ EXTRAS = {  # of pyproject.toml, by the module that is missing
     **dict.fromkeys(("anywidget", "IPython"), "notebook"),
     **dict.fromkeys(("kagglesdk", "requests"), "kaggle"),
     "distributed": "cluster",
+    **dict.fromkeys(("optuna", "sqlalchemy"), "tune"),
 }
 
 

@@ -6,6 +6,7 @@ Also here: what a result is made from (digests of files and folders, and the com
 import argparse
 import hashlib
 import operator
+import re
 import shlex
 import subprocess
 from dataclasses import MISSING, Field, field, fields
@@ -15,6 +16,8 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from connectx_toolkit.system.files import ROOT
+
+DIGEST = re.compile("[0-9a-f]{64}")  # of what a run reads, among its settings
 
 
 def digest_of(path: Path, endings: tuple[str, ...]) -> str:
@@ -196,8 +199,23 @@ def command_of(config: Options) -> str:
         if value == item.default:
             continue
         text = value.as_posix() if isinstance(value, Path) else str(value)
-        words += [flag(item.name)] if item.type is bool else [flag(item.name), text]
+        named = [] if item.metadata["comes_first"] else [flag(item.name)]
+        words += named if item.type is bool else [*named, text]
     return shlex.join(words)
+
+
+def check_same(folder: Path, before: dict[str, Any], now: dict[str, Any]) -> None:
+    """Raises ValueError if the settings of a run's folder are not those of the run that is to begin."""
+    for name in sorted(now.keys() | before.keys()):
+        option, old, new = "--" + name.replace("_", "-"), before.get(name), now.get(name)
+        if old == new:
+            continue
+        what = f"with {option} {old!r}, not {new!r}"
+        if old is None or new is None:
+            what = f"of another version of the toolkit, which differs in {option}"
+        elif DIGEST.fullmatch(f"{old}") or DIGEST.fullmatch(f"{new}"):
+            what = f"that read other files with {option}"
+        raise ValueError(f"{folder} holds a run {what}: choose another --run, or delete it")
 
 
 DEVICES = ("auto", "cpu", "cuda", "mps")

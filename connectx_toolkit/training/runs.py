@@ -13,7 +13,6 @@ Pools of processes are killed at once if the run is interrupted. Plots are drawn
 import hashlib
 import io
 import json
-import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -28,8 +27,7 @@ from connectx.weights import pack, unpack
 from connectx_toolkit.system.files import check_folder, locked, read_as, write_whole
 from connectx_toolkit.system.foreign import from_json, mapping
 from connectx_toolkit.system.workers import cluster_workers, local_workers
-
-DIGEST = re.compile("[0-9a-f]{64}")  # of what a run reads, among its settings
+from connectx_toolkit.training.options import check_same
 
 
 class Checkpoint(NamedTuple):
@@ -60,20 +58,6 @@ def load(path: Path, settings: dict[str, Any]) -> Checkpoint | None:
         raise ValueError(f"{path} is not the checkpoint of a training run")
     check_same(path.parent, meta["settings"], settings)
     return Checkpoint(meta["facts"], arrays)
-
-
-def check_same(folder: Path, before: dict[str, Any], now: dict[str, Any]) -> None:
-    """Raises ValueError if the settings of a run's folder are not those of the run that is to begin."""
-    for name in sorted(now.keys() | before.keys()):
-        option, old, new = "--" + name.replace("_", "-"), before.get(name), now.get(name)
-        if old == new:
-            continue
-        what = f"with {option} {old!r}, not {new!r}"
-        if old is None or new is None:
-            what = f"of another version of the toolkit, which differs in {option}"
-        elif DIGEST.fullmatch(f"{old}") or DIGEST.fullmatch(f"{new}"):
-            what = f"that read other files with {option}"
-        raise ValueError(f"{folder} holds a run {what}: choose another --run, or delete it")
 
 
 @contextmanager

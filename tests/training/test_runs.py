@@ -34,7 +34,7 @@ from tests.training.in_place import pool_in_place
 
 POOL_NETWORKS = "connectx_toolkit/training/makers/networks"
 MANIFESTS = [ROOT / folder / NAME for folder in ("agents/weights", "connectx/data", POOL_NETWORKS)]
-NO_RUN = ("adopt", "labels")  # labels goes on by its files, adopt has nothing to go on with
+NO_RUN = ("adopt", "labels", "tune")  # labels and tune go on by their files, adopt has nothing to go on with
 WEIGHTS = ROOT / "agents" / "weights"
 INPUTS: dict[str, Any] = {  # an input of tiny runs by its option: what ``inputs`` makes, or a file of ours
     "labels": "some.labels", "games": "games.bin", "policy": "policy.bin",
@@ -200,10 +200,11 @@ def test_nothing_of_ours_is_written_unasked(method, monkeypatch):
     """Every output is in runs, in a folder of the method, or where the user is."""
     config = train.module_of(method).Config()
     written = [item.name for item in fields(config) if item.type is Path and not item.metadata["reads"]]
-    places = {name: getattr(config, name) for name in written if name not in ("model", "labels", "scores", "packed")}
+    places = {name: getattr(config, name) for name in written if name not in READ}
     assert places and all(path.parts[0] == "runs" or len(path.parts) == 1 for path in places.values())
     if hasattr(config, "run"):
         assert config.run == Path("runs") / method
+    if hasattr(config, "run") and method != "tune":  # whose output is an agent, beside the original
         assert config.output.parent == config.run
         elsewhere = train.module_of(method).Config(run=Path("runs/other"))
         assert elsewhere.output == Path("runs/other") / config.output.name
@@ -231,6 +232,7 @@ def test_a_command_says_every_option(method):
     assert train.config_from(kind, given) == config
 
 
+READ = ("agent", "model", "labels", "scores", "packed")
 ASKED = {"ppo": {"opponent": "random", "encoding": "stones-1"}}
 OTHER = {"encoding": "stones-1", "board": "4x5k3", "layers": "dense:9"}  # numbers become 3
 

@@ -122,7 +122,7 @@ def test_help_has_every_method_in_a_group(capsys):
         ).keys()
 
 
-ARGUMENTS = {"adopt": ["model.zip"]}
+ARGUMENTS = {"adopt": ["model.zip"], "tune": ["my_agent.py"]}
 
 
 @dataclass

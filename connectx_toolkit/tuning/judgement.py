@@ -1,0 +1,98 @@
+"""Whether tuned numbers are better: on positions that the search did not see, and in a match from fresh openings."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from connectx_toolkit.arena.exam import Exam
+from connectx_toolkit.arena.match import open_pool, play_match
+from connectx_toolkit.arena.start_positions import Opening
+from connectx_toolkit.games.database import GameDatabase
+from connectx_toolkit.games.exam_positions import fresh_exam
+from connectx_toolkit.games.game import Game
+from connectx_toolkit.games.grades import Estimate, Sheet, rate_difference
+from connectx_toolkit.games.labelled import Labels, canonical_keys
+from connectx_toolkit.games.match import Match, conditions_here
+from connectx_toolkit.players.process import Setup, Task
+from connectx_toolkit.players.spec import AgentSpec
+from connectx_toolkit.statistics.ratings import difference
+from connectx_toolkit.system.console import progress
+
+TIMES = 3  # that an agent which answers differently each time is asked
+
+
+class Judgement(NamedTuple):
+    """The tuned agent, first, and the original."""
+
+    sheets: list[Sheet]
+    match: Match
+
+    @property
+    def good_moves(self) -> Estimate:
+        """The tuned agent's good move rate less the original's, in the same positions."""
+        tuned, original = self.sheets
+        return rate_difference(tuned.good, original.good)
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether the tuned agent plays more good moves or wins more, and neither is shown to be worse."""
+        evidence = self.match.evidence
+        proofs = [self.good_moves] + ([difference(evidence)[0]] if evidence.pairs else [])
+        better, worse = (any(each.is_proof and sign * each.low > 0 for each in proofs) for sign in (1, -1))
+        return better and not worse
+
+
+def unseen(count: int, seed: int, seen: Labels) -> Labels:
+    """So many fresh positions of the exam's six kinds, less those that were seen. Solved once, then kept."""
+    labels = fresh_exam(count, seed)
+    known = canonical_keys(seen.positions, seen.masks)
+    return labels.take(np.flatnonzero(~np.isin(canonical_keys(labels.positions, labels.masks), known)))
+
+
+def examined(specs: Sequence[AgentSpec], labels: Labels, setup: Setup, folder: Path, concurrency: int) -> list[Sheet]:
+    """What the agents answer: asked once, or several times if one of them answers differently each time.
+
+    Raises:
+        KeyboardInterrupt: it was stopped; the answers so far are kept.
+    """
+    sheets: list[Sheet] = []
+    for times in (1, TIMES):
+        exam = Exam(specs, labels, setup, times, folder)
+        exam.sit(concurrency)
+        if not exam.is_whole:
+            raise KeyboardInterrupt
+        sheets = exam.sheets()
+        if not any(sheet.changed for sheet in sheets):
+            break
+    return sheets
+
+
+def played(
+    specs: Sequence[AgentSpec],
+    setup: Setup,
+    openings: Sequence[Opening],
+    pairs: int,
+    seed: int,
+    file: Path,
+    concurrency: int,
+) -> Match:
+    """A match from these openings, kept in a file of games: what was played is not played again.
+
+    Raises:
+        KeyboardInterrupt: it was stopped.
+    """
+    here, (first, second) = conditions_here(concurrency), specs
+    with GameDatabase(file) as database, open_pool(setup, concurrency) as pool:
+        number = database.match_id(first, second, setup, openings, seed)
+        with database.turn(number, 2 * pairs) as known, progress(2 * pairs, "game", "match", done=len(known)) as bar:
+
+            def on_game(task: Task, game: Game) -> Game:
+                bar.update()
+                return database.add_played(number, task, game, here)
+
+            match = play_match(first, second, setup, openings, pairs, seed, known=known, on_game=on_game, pool=pool)
+    if match.ending == "interrupted":
+        raise KeyboardInterrupt
+    return match

@@ -1,0 +1,285 @@
+"""The search for better numbers, by optuna: its sampler proposes, its pruner gives up, its storage keeps all of it.
+
+Each trial is one candidate in an agent's process. Every process of every machine that works on a study opens the
+storage itself, so one of them may be killed at any time: the others, or the next call, go on. A trial that a killed
+process has left is marked as failed after ``STALE`` seconds.
+"""
+
+import contextlib
+import os
+import time
+import warnings
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import optuna
+from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
+from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
+from sqlalchemy.exc import SQLAlchemyError
+
+from connectx_toolkit.arena.match import Pool, Slot
+from connectx_toolkit.system.console import progress
+from connectx_toolkit.system.files import check_folder, locked
+from connectx_toolkit.training.options import check_same
+from connectx_toolkit.tuning.candidates import place_for, spec_of
+from connectx_toolkit.tuning.numbers import Number, Value, with_values
+from connectx_toolkit.tuning.objective import Objective, Step
+
+STALE = 60  # seconds without a sign of life, after which a trial's process is taken for dead
+BUSY = 60.0  # seconds that a process waits for SQLite while others write
+FINISHED = (TrialState.COMPLETE, TrialState.PRUNED)
+FEWEST_FOR_IMPORTANCE = 20  # candidates asked to the end
+SETTINGS, FAULTS = "settings", "faults"  # attributes of a study, and of a trial
+
+
+@dataclass(frozen=True, eq=False)
+class Search:
+    """What all trials of a study have in common. Plain values, so that another process can be sent them."""
+
+    storage: str  # URL
+    name: str  # of the study
+    agent: Path
+    text: str  # of the agent's file
+    numbers: list[Number]
+    objective: Objective
+    seed: int
+    trials: int
+
+    def candidate(self, slot: Slot, trial: Trial) -> float:
+        """What a candidate costs.
+
+        Raises:
+            optuna.TrialPruned: it is worse than the best so far, or costs what it did before.
+        """
+        values = {number.name: _suggested(trial, number) for number in self.numbers}
+        if known := _known(trial):
+            if known.state == TrialState.PRUNED or known.value is None:
+                raise optuna.TrialPruned
+            return known.value
+        costs, faults = list[float](), Counter[str]()
+        for number, step in enumerate(self.steps(slot, values)):
+            costs.append(step.cost)
+            if step.faults:
+                faults.update(step.faults)
+                trial.set_user_attr(FAULTS, dict(faults))
+            trial.report(step.cost, number)
+            if trial.should_prune():
+                raise optuna.TrialPruned
+        return sum(costs) / len(costs)
+
+    def steps(self, slot: Slot, values: Mapping[str, Value]) -> Iterator[Step]:
+        """What the file with these numbers costs, step by step, asked in a process of its own."""
+        with TemporaryDirectory(prefix="connectx-tune-") as folder:
+            path = place_for(self.agent, Path(folder), self.agent.name)
+            path.write_text(with_values(self.text, self.numbers, values), encoding="utf-8")
+            spec = spec_of(path, self.agent.name)
+            try:
+                yield from self.objective.steps(slot, spec)
+            finally:
+                slot.release(spec)
+
+    @property
+    def original(self) -> dict[str, Value]:
+        """The numbers that the file has."""
+        return {number.name: number.value for number in self.numbers}
+
+    def of_original(self, study: optuna.Study) -> FrozenTrial | None:
+        """The finished trial of the file's own numbers."""
+        finished = study.get_trials(deepcopy=False, states=FINISHED)
+        return next((trial for trial in finished if trial.params == self.original), None)
+
+    def best(self, study: optuna.Study) -> tuple[FrozenTrial, dict[str, Value]]:
+        """The cheapest candidate of those asked to the end, and its numbers; the earliest of equals.
+
+        Raises:
+            ValueError: there is none.
+        """
+        whole = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+        if not whole:
+            raise ValueError(f"{self.storage} has no finished candidate yet")
+        found = min(whole, key=lambda trial: (trial.value, trial.number))
+        return found, self.values(found)
+
+    def values(self, trial: FrozenTrial) -> dict[str, Value]:
+        """A trial's numbers, as they were written into its file."""
+        return {number.name: number.rounded(trial.params[number.name]) for number in self.numbers}
+
+
+def _distribution(number: Number) -> BaseDistribution:
+    if number.words:
+        return CategoricalDistribution(number.words)
+    if number.is_whole:
+        return IntDistribution(int(number.low), int(number.high), number.log)
+    return FloatDistribution(number.low, number.high, number.log)
+
+
+def _suggested(trial: Trial, number: Number) -> Value:
+    value: Any
+    if number.words:
+        value = trial.suggest_categorical(number.name, number.words)
+    elif number.is_whole:
+        value = trial.suggest_int(number.name, int(number.low), int(number.high), log=number.log)
+    else:
+        value = trial.suggest_float(number.name, number.low, number.high, log=number.log)
+    return number.rounded(value)
+
+
+def _known(trial: Trial) -> FrozenTrial | None:
+    """An earlier trial of the same numbers: it would cost the same again."""
+    earlier = trial.study.get_trials(deepcopy=False, states=FINISHED)
+    return next((other for other in earlier if other.params == trial.params), None)
+
+
+def run_trial(slot: Slot, search: Search) -> None:
+    """One trial of a study, unless it has enough."""
+    with told(search.storage):
+        study = _study(search.storage, search.name, search.seed, os.getpid())
+        if count_finished(study) < search.trials:
+            study.optimize(partial(search.candidate, slot), n_trials=1)
+
+
+def ask_original(slot: Slot, search: Search) -> None:
+    """The first trial: the file's own numbers, asked to the end.
+
+    It is not given to optuna to propose: of two processes that begin at once, SQLite lets both take such a trial, and
+    the second to end fails.
+    """
+    steps = [*search.steps(slot, search.original)]
+    faults = Counter(fault for step in steps for fault in step.faults)
+    with told(search.storage):
+        opened(search).add_trial(
+            create_trial(
+                params=search.original,
+                distributions={number.name: _distribution(number) for number in search.numbers},
+                value=sum(step.cost for step in steps) / len(steps),
+                intermediate_values={number: step.cost for number, step in enumerate(steps)},
+                user_attrs={FAULTS: dict(faults)} if faults else {},
+            )
+        )
+
+
+def search_on(search: Search, pool: Pool, concurrency: int, minutes: float) -> bool:
+    """Runs trials until the study has enough, or has taken so many minutes (0: no limit). Ctrl-C ends it.
+
+    Args:
+        concurrency: trials at a time in the pool.
+        minutes: those of earlier calls included, as ``seconds_spent`` counts them.
+
+    Returns:
+        Whether it came to one of these ends.
+
+    Raises:
+        OSError: the storage cannot be written.
+    """
+    study = opened(search)
+    end = time.monotonic() + 60 * minutes - seconds_spent(study) / concurrency if minutes else float("inf")
+
+    def jobs() -> Iterator[Any]:
+        while count_finished(study) < search.trials and time.monotonic() < end:
+            yield search
+
+    done = count_finished(study)
+    with progress(search.trials, "candidate", "tuning", done=min(done, search.trials)) as bar:
+        try:
+            if search.of_original(study) is None:
+                next(pool.each(ask_original, [search]))
+            for _ in pool.each(run_trial, jobs()):
+                with told(search.storage):
+                    bar.set_postfix_str(f"best {search.best(study)[0].value:.3f}", refresh=False)
+                    now = count_finished(study)
+                bar.update(min(now, search.trials) - bar.n)
+        except KeyboardInterrupt:
+            return False
+    return True
+
+
+def begin(search: Search, settings: dict[str, Any], run: Path) -> None:
+    """Makes the study, or sees that the one in the storage is this one.
+
+    Args:
+        settings: what the costs depend on: another study has others.
+        run: the folder of the run, which messages name.
+
+    Raises:
+        ValueError: the storage holds a study of something else, or cannot be opened.
+        OSError: it cannot be written.
+    """
+    check_folder(run / "study.db", is_made=True)
+    with locked(run / "study.db"), told(search.storage):  # two processes may begin at once
+        names = optuna.get_all_study_names(_storage(search.storage))
+        study = opened(search) if search.name in names else None
+        if study is None:
+            study = optuna.create_study(storage=_storage(search.storage), study_name=search.name)
+            study.set_user_attr(SETTINGS, settings)
+        before = study.user_attrs.get(SETTINGS)
+        if before is None:
+            raise ValueError(
+                f"{search.storage} holds a study {search.name} of something else: choose another --storage"
+            )
+        check_same(run, {"numbers": before["numbers"]}, {"numbers": settings["numbers"]})  # told before the file
+        check_same(run, before, settings)
+
+
+def opened(search: Search) -> optuna.Study:
+    """The study, in this process."""
+    with told(search.storage):
+        return _study(search.storage, search.name, search.seed, os.getpid())
+
+
+def count_finished(study: optuna.Study) -> int:
+    return len(study.get_trials(deepcopy=False, states=FINISHED))
+
+
+def seconds_spent(study: optuna.Study) -> float:
+    """Seconds that all finished trials have taken; those of two at a time count twice."""
+    found = study.get_trials(deepcopy=False, states=FINISHED)
+    return sum(trial.duration.total_seconds() for trial in found if trial.duration)
+
+
+@lru_cache(maxsize=1)
+def _study(url: str, name: str, seed: int, process: int) -> optuna.Study:
+    """The study in a process: a fork must not use its parent's connection."""
+    storage = _storage(url)
+    number = len(optuna.load_study(study_name=name, storage=storage).get_trials(deepcopy=False))
+    # Resumed, or beside others, it must not propose the same again.
+    sampler = optuna.samplers.TPESampler(seed=hash((seed, number, process)) % 2**32, multivariate=True)
+    return optuna.load_study(study_name=name, storage=storage, sampler=sampler, pruner=optuna.pruners.WilcoxonPruner())
+
+
+def _storage(url: str) -> optuna.storages.RDBStorage:
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    warnings.filterwarnings("ignore", category=optuna.exceptions.ExperimentalWarning)
+    waiting = {"connect_args": {"timeout": BUSY}} if url.startswith("sqlite") else {}
+    return optuna.storages.RDBStorage(url, engine_kwargs=waiting, heartbeat_interval=STALE // 2)
+
+
+@contextlib.contextmanager
+def told(storage: str) -> Iterator[None]:
+    """Turns the errors of a storage into one of this system.
+
+    Raises:
+        OSError: the storage cannot be opened, read or written.
+    """
+    try:
+        yield
+    except (optuna.exceptions.StorageInternalError, SQLAlchemyError) as problem:
+        reason = problem.__cause__ or problem
+        words = " ".join(str(getattr(reason, "orig", None) or reason).split())
+        raise OSError(f"{storage}: {words}; free some space, or name another place with --storage or --run") from None
+
+
+def importances(study: optuna.Study) -> dict[str, float]:
+    """How much of the costs' spread each number explains, from 0 to 1, in candidates asked to the end; {} if few were.
+
+    By PED-ANOVA (Watanabe et al., 2023), which needs no further package.
+    """
+    whole = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+    if len(whole) < FEWEST_FOR_IMPORTANCE:
+        return {}
+    evaluator = optuna.importance.PedAnovaImportanceEvaluator()
+    return optuna.importance.get_param_importances(study, evaluator=evaluator)

@@ -1,0 +1,294 @@
+"""Finds better numbers for your agent, and proves that they are better.
+
+Say which numbers, by comments in the agent's file:
+
+    DEPTH = 2                # tune: 1 to 3
+    THREE_IN_A_ROW = 100     # tune: 1 to 10000 log
+    CENTRE = 0.5             # tune: 0.0 to 3.0
+    STYLE = "careful"        # tune: careful, bold
+
+Whole numbers stay whole. "log" tries factors instead of steps. An evaluation has no scale: twice all its numbers plays
+the same, so leave one of them without a comment. Every candidate is asked for its moves in the same positions, of which
+every move's exact score is known; what it gives away is its cost. Bad ones are given up early. At the end, the best is
+compared with the original in positions that the search did not see, and in a match. Only if it is proven to be better
+is it written, to another file.
+
+examples
+  python train.py tune my_agent.py --minutes 10 --concurrency 2
+  python train.py tune my_agent.py --numbers "DEPTH = 1 to 3; CENTRE = 0.0 to 3.0"
+  python train.py tune my_agent.py --games negamax      by games against an opponent, not by positions
+"""
+
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from connectx.position import STANDARD
+from connectx_toolkit.arena.match import open_pool
+from connectx_toolkit.arena.start_positions import Opening, openings_for
+from connectx_toolkit.games.labelled import Labels
+from connectx_toolkit.games.match import kinds, match_lines
+from connectx_toolkit.kaggle.rules import DEFAULTS, OVERAGE, Rules
+from connectx_toolkit.players.fingerprint import fingerprint
+from connectx_toolkit.players.process import Setup
+from connectx_toolkit.players.spec import AgentSpec, resolve
+from connectx_toolkit.report.exams import verdicts
+from connectx_toolkit.report.tuning import Tuned, course_chart, numbers_table, tuned_page
+from connectx_toolkit.system.console import as_typed, plural
+from connectx_toolkit.system.cores import check_concurrency
+from connectx_toolkit.system.files import check_folder, in_words, write_whole
+from connectx_toolkit.system.table import console_for_tables
+from connectx_toolkit.training.options import Options, command_of, option
+from connectx_toolkit.tuning.candidates import place_for, spec_of
+from connectx_toolkit.tuning.judgement import Judgement, examined, played, unseen
+from connectx_toolkit.tuning.numbers import Number, Value, numbers_in, with_values
+from connectx_toolkit.tuning.objective import Games, Objective, Positions, for_tuning, split_openings
+
+if TYPE_CHECKING:  # --help and messages about the file do not need optuna
+    from optuna import Study
+
+    from connectx_toolkit.tuning.study import Search
+
+POSITIONS, PAIRS = 300, 40  # by which a candidate's cost is measured, unless --count says otherwise
+HEAD = "# Tuned by:"
+GOES_ON = "the search is kept; the same command goes on"
+
+
+@dataclass
+class Config(Options):
+    """Options of ``train.py tune``."""
+
+    METHOD = "tune"
+
+    agent: Path = option(Path(), "the agent's file, in which comments name the numbers to tune", comes_first=True)
+    numbers: str = option("", 'more numbers, or other ranges: "DEPTH = 1 to 5; STYLE = careful, bold"')
+    games: str = option("", "an opponent: tune by games against it, not by positions")
+    trials: int = option(200, "number of candidates, those of earlier calls included", least=2, is_free=True)
+    minutes: float = option(
+        0.0,
+        "end the search after so many minutes, earlier calls included; 0 is no limit",
+        least=0,
+        is_free=True,
+    )
+    count: int = option(
+        0, f"positions for each candidate, with --games pairs of games; 0 is {POSITIONS}, or {PAIRS}", least=0
+    )
+    judged: int = option(400, "fresh positions of the final comparison", least=10, is_free=True)
+    pairs: int = option(100, "pairs of games of the final match", least=1, is_free=True)
+    concurrency: int = option(1, "candidates at a time, each on a core of its own", least=1, is_free=True)
+    act_timeout: float = option(float(DEFAULTS["actTimeout"]), "seconds for a move", above=0)
+    bank: float = option(float(OVERAGE), "overage time of a game, in seconds", least=0)
+    seed: int = option(1, "random seed; another one compares in other fresh positions and openings")
+    storage: str = option(
+        "", "URL of the database of candidates, for several machines; by default a file in --run", is_free=True
+    )
+    output: str = option("", "the tuned agent (NAME_tuned.py beside the agent)", short="-o", is_free=True)
+    run: Path = option(
+        Path("runs/tune"), "folder for the search, the page and the games; each agent has a folder in it"
+    )
+
+    @property
+    def folder(self) -> Path:
+        """The folder of this agent's search."""
+        return self.run / self.agent.stem
+
+    @property
+    def tuned(self) -> Path:
+        """Where the tuned agent goes."""
+        return Path(self.output) if self.output else self.agent.with_name(f"{self.agent.stem}_tuned.py")
+
+    @property
+    def database(self) -> str:
+        """The URL of the storage."""
+        return self.storage or f"sqlite:///{(self.folder / 'study.db').absolute()}"
+
+    @cached_property
+    def setup(self) -> Setup:
+        return Setup(Rules({"actTimeout": self.act_timeout}, self.bank))
+
+
+def train(config: Config) -> Judgement | None:
+    """Searches, judges, and writes the tuned agent if it is proven to be better.
+
+    Returns:
+        How the best candidate compares with the original; None if the original is the best.
+
+    Raises:
+        ValueError: something in the file, or of an earlier search, does not fit; the text says what.
+        OSError: a file cannot be read or written.
+        KeyboardInterrupt: it was stopped; what is known has been printed.
+    """
+    text = _text(config)
+    numbers = numbers_in(text, config.numbers, str(config.agent))
+    from connectx_toolkit.tuning.study import Search, begin, opened, search_on
+
+    openings = openings_for(STANDARD, None, config.seed)
+    objective, fresh = _objective(config, openings)
+    search = Search(
+        config.database, config.agent.stem, config.agent, text, numbers, objective, config.seed, config.trials
+    )  # fmt: skip
+    original = spec_of(config.agent, config.agent.name)
+    with open_pool(config.setup, config.concurrency) as pool:
+        pool.check([original, *([objective.opponent] if isinstance(objective, Games) else [])])
+        begin(search, _settings(config, numbers, objective), config.folder)
+        is_whole = search_on(search, pool, config.concurrency, config.minutes)
+    study = opened(search)
+    if not is_whole:
+        _stopped(search, study, objective)
+    return judge(config, search, study, original, fresh)
+
+
+def _text(config: Config) -> str:
+    """The agent's text. Raises ValueError, or OSError, where there is none, or the result would replace it."""
+    if config.agent.suffix != ".py":
+        raise ValueError(f"{config.agent} is no Python file: its numbers are set in its text")
+    check_concurrency(config.concurrency)
+    if config.tuned.absolute() == config.agent.absolute() or (
+        config.tuned.exists() and config.tuned.samefile(config.agent)
+    ):
+        raise ValueError(f"--output {config.tuned} is the agent itself, which is never replaced: choose another name")
+    try:
+        if config.tuned.exists() and HEAD not in config.tuned.read_text(encoding="utf-8", errors="replace"):
+            raise ValueError(f"{config.tuned} is not a tuned agent, and stays as it is: choose another --output")
+        check_folder(config.tuned)
+        return config.agent.read_text(encoding="utf-8")
+    except UnicodeDecodeError as problem:
+        raise ValueError(f"{config.agent} is not text ({problem.reason} at byte {problem.start})") from None
+    except OSError as problem:
+        raise ValueError(in_words(problem, config.agent)) from None
+
+
+def _objective(config: Config, openings: Sequence[Opening]) -> tuple[Objective, list[Opening]]:
+    """What a candidate costs, and the openings that the search does not see."""
+    if config.games:
+        used, fresh = split_openings(openings, config.count or PAIRS)
+        return Games(resolve(config.games), used, config.seed), fresh
+    return Positions(for_tuning(config.count or POSITIONS), config.seed), list(openings)
+
+
+def _settings(config: Config, numbers: Sequence[Number], objective: Objective) -> dict[str, Any]:
+    """What a candidate's cost depends on: the files that the agent reads, the ranges, how it is asked."""
+    content = fingerprint(spec_of(config.agent, config.agent.name))
+    other = {"opponent": fingerprint(objective.opponent)} if isinstance(objective, Games) else {}
+    asked = {"count": config.count, "act_timeout": config.act_timeout, "bank": config.bank, "seed": config.seed}
+    ranges = "; ".join(f"{number.name} = {number.range}" for number in numbers)
+    return {"agent": content, "numbers": ranges, "games": config.games, **asked, **other}
+
+
+def judge(
+    config: Config, search: "Search", study: "Study", original: AgentSpec, fresh: Sequence[Opening]
+) -> Judgement | None:
+    """Compares the best candidate with the original, prints what is proven, and writes it if it is."""
+    values = search.best(study)[1]
+    lines = search_lines(search, study)
+    console = console_for_tables()
+    numbers = _numbers(search, study, values)
+    console.print(numbers_table(numbers))
+    judgement = None
+    if values == search.original:
+        lines.append("nothing is proven: no candidate was better than the original. Nothing is written")
+    else:
+        path = place_for(config.agent, config.folder / "best", config.tuned.name)
+        path.write_text(tuned_text(config, search, values), encoding="utf-8")
+        print(*lines, "comparing the best with the original", sep="\n", flush=True)
+        judgement = _judged(config, search.objective, [spec_of(path, config.tuned.name), original], fresh)
+        said = [*verdicts(judgement.sheets), *_changing(judgement), *match_lines(judgement.match)]
+        said.append(_conclusion(config, judgement))
+        if judgement.is_proven:
+            write_whole(config.tuned, path.read_bytes())
+        lines = [*lines, *said]
+    page = config.folder / "page.html"
+    sheets, match = (judgement.sheets, judgement.match) if judgement else ([], None)
+    chart = course_chart(_costs(study), _cost_before(search, study), search.objective.unit)
+    title = f"Numbers of {config.agent.name}"
+    write_whole(page, tuned_page(title, lines, numbers, chart, sheets, match, config.act_timeout).encode())
+    for line in [*(said if judgement else lines), f"page: {page}"]:
+        console.print(line, soft_wrap=True)
+    return judgement
+
+
+def _judged(config: Config, objective: Objective, specs: list[AgentSpec], fresh: Sequence[Opening]) -> Judgement:
+    labels: Labels = unseen(config.judged, config.seed, for_tuning(sys.maxsize))
+    try:
+        sheets = examined(specs, labels, config.setup, config.folder / "answers", config.concurrency)
+        match = played(
+            specs, config.setup, fresh, config.pairs, config.seed, config.folder / "games.sqlite", config.concurrency
+        )  # fmt: skip
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt("nothing is written yet; the same command goes on with the comparison") from None
+    return Judgement(sheets, match)
+
+
+def _changing(judgement: Judgement) -> list[str]:
+    """Who answers differently each time."""
+    return [
+        f"{sheet.agent} answers differently each time: every position was asked {len(sheet.columns)} times, and the "
+        "mean counts; the search asked every candidate once, with the same random numbers"
+        for sheet in judgement.sheets
+        if sheet.changed
+    ]
+
+
+def _conclusion(config: Config, judgement: Judgement) -> str:
+    if judgement.is_proven:
+        return f"wrote {config.tuned}"
+    again = as_typed("--pairs and --judged ask for more evidence, --trials for a longer search")
+    return f"nothing is proven, so nothing is written; {again}"
+
+
+def tuned_text(config: Config, search: "Search", values: dict[str, Value]) -> str:
+    """The agent's text with new numbers; above it, in comments, the command and the old numbers."""
+    old = [f"#   {n.name} = {values[n.name]!r}, was {n.value!r} ({n.range})" for n in search.numbers]
+    lines = with_values(search.text, search.numbers, values).splitlines(keepends=True)
+    first = next((n for n, line in enumerate(lines) if not line.startswith("#!")), 0)
+    return "".join([*lines[:first], "\n".join([f"{HEAD} {command_of(config)}", *old]) + "\n", *lines[first:]])
+
+
+def search_lines(search: "Search", study: "Study") -> list[str]:
+    """How many candidates were tried, and what the best costs."""
+    from connectx_toolkit.tuning.study import FAULTS
+
+    trials, states = study.get_trials(deepcopy=False), Counter[str]()
+    states.update(trial.state.name for trial in trials)
+    whole, early = states["COMPLETE"], states["PRUNED"]
+    lines = [f"{whole + early} {plural('candidate', whole + early)}: {whole} to the end, {early} given up early"]
+    faulty = [trial for trial in trials if trial.user_attrs.get(FAULTS)]
+    if faulty:
+        faults = sum((Counter(trial.user_attrs[FAULTS]) for trial in faulty), Counter[str]())
+        lines.append(f"{len(faulty)} of them made faults: {kinds(faults)}")
+    before, (best, _) = _cost_before(search, study), search.best(study)
+    words = f", the original {before:.3f}" if before is not None else ""
+    unit = search.objective.unit
+    return [*lines, f"{unit}: the best {best.value:.3f}{words}; the best of many looks better there than it is"]
+
+
+def _costs(study: "Study") -> list[tuple[int, float]]:
+    whole = [trial for trial in study.get_trials(deepcopy=False) if trial.state.name == "COMPLETE"]
+    return [(trial.number, trial.value) for trial in whole if trial.value is not None]
+
+
+def _cost_before(search: "Search", study: "Study") -> float | None:
+    """What the file's own numbers cost, if they were asked to the end."""
+    found = search.of_original(study)
+    return found.value if found is not None and found.state.name == "COMPLETE" else None
+
+
+def _numbers(search: "Search", study: "Study", values: dict[str, Value]) -> list[Tuned]:
+    from connectx_toolkit.tuning.study import importances
+
+    matters = importances(study)
+    return [Tuned(n.name, n.range, n.value, values[n.name], matters.get(n.name)) for n in search.numbers]
+
+
+def _stopped(search: "Search", study: "Study", objective: Objective) -> None:
+    """Prints what is known. Raises KeyboardInterrupt."""
+    if _costs(study):
+        console = console_for_tables()
+        console.print(numbers_table(_numbers(search, study, search.best(study)[1])))
+        for line in search_lines(search, study):
+            console.print(line, soft_wrap=True)
+    raise KeyboardInterrupt(GOES_ON)
