@@ -5,12 +5,11 @@ from itertools import accumulate
 from typing import Any, NamedTuple
 
 from connectx_toolkit.games.grades import Sheet
-from connectx_toolkit.games.match import Match
+from connectx_toolkit.games.match import Match, match_table
 from connectx_toolkit.report.charts import line_chart
 from connectx_toolkit.report.exams import exam_tables
 from connectx_toolkit.report.pages import tuning_page
-from connectx_toolkit.report.tables import match_table, percent
-from connectx_toolkit.system.table import Column, Table
+from connectx_toolkit.system.table import Column, Table, percent
 
 
 class Tuned(NamedTuple):

@@ -15,7 +15,9 @@ from connectx_toolkit import analyse, build, check, match, tournament
 from connectx_toolkit.builder.build import NotAccepted
 from connectx_toolkit.system.files import ROOT
 
-IMPORT = "from connectx_toolkit import get_win_percentages, match, tournament, exam, analyse, build, check, adopt, Board"
+IMPORT = (
+    "from connectx_toolkit import get_win_percentages, match, tournament, exam, analyse, build, check, adopt, Board"
+)
 LEFTMOST = """def my_agent(obs, config):
     return [column for column in range(config.columns) if obs.board[column] == 0][0]"""
 CELLS = [

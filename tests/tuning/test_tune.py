@@ -61,10 +61,17 @@ def config(**options) -> Config:
     return Config(agent=Path("my_agent.py"), **{"trials": 12, "count": 60, "judged": 20, "pairs": 2, **options})
 
 
+def judgement_of(options: Config) -> judgement.Judgement:
+    """What a search finds that beats the original."""
+    found = train(options)
+    assert found is not None
+    return found
+
+
 def test_better_numbers_are_found_proven_and_written(folder, capsys):
-    judged = train(config(judged=500, pairs=12))
+    judged = judgement_of(config(judged=500, pairs=12))
     text = (folder / "my_agent_tuned.py").read_text()
-    found = int(re.search(r"^PLAY = (\d+)  # tune: 1 to 99$", text, re.M)[1])
+    (found,) = map(int, re.findall(r"^PLAY = (\d+)  # tune: 1 to 99$", text, re.M))
     assert found >= 60 and judged.is_proven
     assert text.startswith(f"{HEAD} python train.py tune my_agent.py --trials 12")
     assert f"#   PLAY = {found}, was 10 (1 to 99)\n" in text
@@ -89,7 +96,7 @@ def test_what_is_not_proven_is_not_written(folder, capsys):
 def test_better_by_chance_is_not_written(folder, monkeypatch, capsys):
     """A candidate that looks better to the search, and is not."""
     monkeypatch.setattr(tune, "with_values", lambda text, *_: text)
-    judged = train(config())
+    judged = judgement_of(config())
     assert not judged.is_proven and not (folder / "my_agent_tuned.py").exists()
     assert "nothing is proven, so nothing is written" in capsys.readouterr().out
 
@@ -104,7 +111,7 @@ def test_an_agent_that_draws_is_asked_several_times(folder, capsys):
         "from helper", "import random  #"
     )
     (folder / "my_agent.py").write_text(drawing)
-    judged = train(config(trials=4, judged=40))
+    judged = judgement_of(config(trials=4, judged=40))
     out = capsys.readouterr().out
     assert "my_agent.py answers differently each time: every position was asked 3 times" in out
     assert {len(sheet.columns) for sheet in judged.sheets} == {judgement.TIMES}
@@ -175,7 +182,7 @@ def test_an_agent_that_cannot_be_loaded(folder):
 def test_killed_and_resumed(folder):
     """Killed three times, with two processes each; then it ends with what all of them have found."""
     command = [sys.executable, str(ROOT / "train.py"), "tune", "my_agent.py", "--trials", "60", "--count", "60"]
-    counts = []
+    counts = list[int]()
     for _ in range(3):
         with (
             subprocess.Popen(command, stderr=subprocess.DEVNULL) as one,
@@ -188,7 +195,7 @@ def test_killed_and_resumed(folder):
                 process.send_signal(signal.SIGKILL)
         counts.append(finished())
     assert 2 < counts[0] < counts[1] < counts[2]
-    assert train(config(trials=60, judged=500)).is_proven
+    assert judgement_of(config(trials=60, judged=500)).is_proven
     assert finished() >= 60 and search_of(config()).of_original(opened(search_of(config()))) is not None
 
 
