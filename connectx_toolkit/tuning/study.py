@@ -2,7 +2,8 @@
 
 Each trial is one candidate in an agent's process. Every process of every machine that works on a study opens the
 storage itself, so one of them may be killed at any time: the others, or the next call, go on. A trial that a killed
-process has left is marked as failed after ``STALE`` seconds.
+process has left stays unfinished, and does not count. (optuna's heartbeat would mark it as failed; but its thread is no
+daemon, and a Ctrl-C at the wrong moment leaves the process waiting for it, and the trial alive, for ever.)
 """
 
 import contextlib
@@ -30,7 +31,6 @@ from connectx_toolkit.tuning.candidates import place_for, spec_of
 from connectx_toolkit.tuning.numbers import Number, Value, with_values
 from connectx_toolkit.tuning.objective import Objective, Step
 
-STALE = 60  # seconds without a sign of life, after which a trial's process is taken for dead
 BUSY = 60.0  # seconds that a process waits for SQLite while others write
 FINISHED = (TrialState.COMPLETE, TrialState.PRUNED)
 FEWEST_FOR_IMPORTANCE = 20  # candidates asked to the end
@@ -255,7 +255,7 @@ def _storage(url: str) -> optuna.storages.RDBStorage:
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     warnings.filterwarnings("ignore", category=optuna.exceptions.ExperimentalWarning)
     waiting = {"connect_args": {"timeout": BUSY}} if url.startswith("sqlite") else {}
-    return optuna.storages.RDBStorage(url, engine_kwargs=waiting, heartbeat_interval=STALE // 2)
+    return optuna.storages.RDBStorage(url, engine_kwargs=waiting)
 
 
 @contextlib.contextmanager

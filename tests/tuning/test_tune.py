@@ -218,7 +218,10 @@ def test_ctrl_c_prints_what_is_known(folder):
         while time.monotonic() < deadline and finished() < 3:
             time.sleep(0.2)
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=60)
+        try:
+            out, err = process.communicate(timeout=60)
+        finally:
+            process.kill()  # or a test that fails would wait for ever
     assert process.returncode == 130 and "the search is kept; the same command goes on" in err
     assert "candidates" in out and "PLAY" in out
 
