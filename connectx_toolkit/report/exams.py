@@ -26,6 +26,8 @@ from connectx_toolkit.report.pages import exam_page, game_entry
 from connectx_toolkit.system.console import plural
 from connectx_toolkit.system.table import Column, Part, Shown, Table, percent, three_digits, two_digits
 
+__all__ = ["Examined"]
+
 ALL_PAIRS = 3  # agents of which every two are compared
 HOLDS = "95% intervals hold however often you look and go on"
 
