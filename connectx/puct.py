@@ -302,8 +302,8 @@ def thread_functions() -> list[tuple[Callable[[], int], Callable[[int], None]]]:
     found = []
     with contextlib.suppress(OSError):
         maps = Path("/proc/self/maps").read_text(encoding="utf-8", errors="replace").splitlines()
-        for path in sorted({line.split()[-1] for line in maps if "openblas" in line}):
-            library = ctypes.CDLL(path)
+        for shared in sorted({line.split()[-1] for line in maps if "openblas" in line}):
+            library = ctypes.CDLL(shared)
             found += [
                 (getattr(library, name.format("get")), getattr(library, name.format("set")))
                 for name in NAMES

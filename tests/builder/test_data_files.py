@@ -17,7 +17,7 @@ from connectx_toolkit.builder.embedded.importer import JUDGE_FOLDER, Modules, fo
 from connectx_toolkit.builder.preflight.stage import question
 from connectx_toolkit.builder.source.data_files import pickled_classes
 from connectx_toolkit.builder.source.inline import Inlined, Refused, inline
-from connectx_toolkit.system.files import ROOT
+from connectx_toolkit.system.files import ROOT, our_agents
 
 OBS, CONFIG = question("", [])[1:3]
 HERE = "import os\nHERE = '/kaggle_simulations/agent' if os.path.exists('/kaggle_simulations/agent') else '.'\n"
@@ -139,7 +139,7 @@ def test_a_file_of_the_working_directory_comes_first(tmp_path, monkeypatch):
     assert column_of(main) == 6
 
 
-@pytest.mark.parametrize("name", ["minimax", "perfect", "policy", "value_greedy", "middle"])
+@pytest.mark.parametrize("name", our_agents())
 def test_our_agents_open_nothing_by_path(name):
     inlined = inline(ROOT / "agents" / f"{name}.py")
     assert not inlined.files and not any("__beside__" in source for source in inlined.sources.values())
