@@ -25,19 +25,19 @@ if TYPE_CHECKING:  # --help is answered at once, and where packages are missing
 
 
 @contextmanager
-def ctrl_c_waits() -> Iterator[None]:
-    """Raises a KeyboardInterrupt of the block at its end.
+def ctrl_c_waits() -> Iterator[list[int]]:
+    """Raises a KeyboardInterrupt of the block at its end; gives a list that is empty as long as there was none.
 
     For what numba compiles: llvmlite calls Python back from C, and there an exception is printed and forgotten, so that
-    the command would run on.
+    the command would run on. So it is in what Python calls when objects go, as of SQLAlchemy.
     """
-    if threading.current_thread() is not threading.main_thread():  # which never gets one
-        yield
-        return
     pressed: list[int] = []
+    if threading.current_thread() is not threading.main_thread():  # which never gets one
+        yield pressed
+        return
     before = signal.signal(signal.SIGINT, lambda number, _: pressed.append(number))
     try:
-        yield
+        yield pressed
     finally:
         signal.signal(signal.SIGINT, before)
     if pressed:

@@ -24,7 +24,7 @@ from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
 from sqlalchemy.exc import SQLAlchemyError
 
 from connectx_toolkit.arena.match import Pool, Slot
-from connectx_toolkit.system.console import progress
+from connectx_toolkit.system.console import ctrl_c_waits, progress
 from connectx_toolkit.system.files import check_folder, locked
 from connectx_toolkit.training.options import check_same
 from connectx_toolkit.tuning.candidates import place_for, spec_of
@@ -50,10 +50,14 @@ class Search:
     seed: int
     trials: int
 
-    def candidate(self, slot: Slot, trial: Trial) -> float:
+    def candidate(self, slot: Slot, pressed: list[int], trial: Trial) -> float:
         """What a candidate costs.
 
+        Args:
+            pressed: from ``ctrl_c_waits``, which is looked at between the steps.
+
         Raises:
+            KeyboardInterrupt: Ctrl-C was pressed.
             optuna.TrialPruned: it is worse than the best so far, or costs what it did before.
         """
         values = {number.name: _suggested(trial, number) for number in self.numbers}
@@ -63,6 +67,8 @@ class Search:
             return known.value
         costs, faults = list[float](), Counter[str]()
         for number, step in enumerate(self.steps(slot, values)):
+            if pressed:
+                raise KeyboardInterrupt
             costs.append(step.cost)
             if step.faults:
                 faults.update(step.faults)
@@ -137,10 +143,10 @@ def _known(trial: Trial) -> FrozenTrial | None:
 
 def run_trial(slot: Slot, search: Search) -> None:
     """One trial of a study, unless it has enough."""
-    with told(search.storage):
+    with told(search.storage), ctrl_c_waits() as pressed:
         study = _study(search.storage, search.name, search.seed, os.getpid())
         if count_finished(study) < search.trials:
-            study.optimize(partial(search.candidate, slot), n_trials=1)
+            study.optimize(partial(search.candidate, slot, pressed), n_trials=1)
 
 
 def ask_original(slot: Slot, search: Search) -> None:
@@ -179,8 +185,12 @@ def search_on(search: Search, pool: Pool, concurrency: int, minutes: float) -> b
     study = opened(search)
     end = time.monotonic() + 60 * minutes - seconds_spent(study) / concurrency if minutes else float("inf")
 
+    def goes_on() -> bool:
+        with ctrl_c_waits():
+            return count_finished(study) < search.trials and time.monotonic() < end
+
     def jobs() -> Iterator[Any]:
-        while count_finished(study) < search.trials and time.monotonic() < end:
+        while goes_on():
             yield search
 
     done = count_finished(study)
@@ -189,7 +199,7 @@ def search_on(search: Search, pool: Pool, concurrency: int, minutes: float) -> b
             if search.of_original(study) is None:
                 next(pool.each(ask_original, [search]))
             for _ in pool.each(run_trial, jobs()):
-                with told(search.storage):
+                with told(search.storage), ctrl_c_waits():
                     bar.set_postfix_str(f"best {search.best(study)[0].value:.3f}", refresh=False)
                     now = count_finished(study)
                 bar.update(min(now, search.trials) - bar.n)
