@@ -355,14 +355,14 @@ def _embedded(wanted: Wanted, key: str) -> Code | None:
 
 def _probe(works: Callable[[], bool]) -> bool:
     """Whether ``works`` returns True in a forked process, which may crash or never end."""
-    told, tell = os.pipe()
-    with os.fdopen(told, "rb") as answers:
+    reading, writing = os.pipe()
+    with os.fdopen(reading, "rb") as answers:
         try:
             child = os.fork()
             if not child:
-                _answer(works, tell)
+                _answer(works, writing)
         finally:
-            os.close(tell)
+            os.close(writing)
         poll = select.poll()  # select takes no file above 1023
         poll.register(answers)
         has_answered = bool(poll.poll(1000 * PROBE_WAIT))
@@ -374,14 +374,14 @@ def _probe(works: Callable[[], bool]) -> bool:
     return works_here
 
 
-def _answer(works: Callable[[], bool], tell: int) -> NoReturn:
+def _answer(works: Callable[[], bool], writing: int) -> NoReturn:
     """In the forked process: writes whether ``works`` returns True, and ends."""
     import resource  # only where there is fork
 
     try:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # of a crash, no file stays
         resource.setrlimit(resource.RLIMIT_CPU, (PROBE_SECONDS, PROBE_SECONDS))
-        os.write(tell, b"1" if works() else b"0")
+        os.write(writing, b"1" if works() else b"0")
     finally:
         os._exit(0)
 

@@ -25,6 +25,7 @@ from connectx_toolkit.builder.preflight.findings import Report
 from connectx_toolkit.builder.preflight.stage import Question, Stage, sample
 from connectx_toolkit.kaggle import runner
 from connectx_toolkit.kaggle.agent_file import Struct
+from connectx_toolkit.system.posix import HAS_FORK
 
 TOPIC = "notebook"
 POSITIONS = 60
@@ -132,7 +133,7 @@ def replies(function: Callable, restarts: tuple[str, ...], questions: list[dict[
     Args:
         restarts: statements that are run before, in the function's module.
     """
-    if not hasattr(os, "fork"):
+    if not HAS_FORK:
         names = namespace_of(function)
         before = dict(names)
         try:
