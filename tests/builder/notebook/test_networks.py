@@ -212,6 +212,7 @@ def test_where_there_is_no_fork(monkeypatch):
     questions = [question.as_json() for question in sample(5, geometries=(STANDARD,))]
     forked = replies(names["my_agent"], ("turns = 0", "seen = {}"), questions)
     names["turns"], seen = 7, names["seen"]
+    monkeypatch.setattr("connectx_toolkit.builder.notebook.proof.HAS_FORK", False)
     monkeypatch.delattr("os.fork")
     here = replies(names["my_agent"], ("turns = 0", "seen = {}"), questions)
     assert [reply["column"] for reply in here] == [reply["column"] for reply in forked] == [2, 1, 0, 2, 1]
