@@ -1,18 +1,19 @@
-"""How much train.py tune gains on eight heuristics, beside SPSA on games with the same time.
+"""How much train.py tune gains on eight heuristics, beside SPSA on games with the same processor time.
 
-python -m benchmarks.tuning                             all eight, 30 minutes of two cores for each of both methods
+python -m benchmarks.tuning                             all eight, 30 minutes of two cores for each search
 python -m benchmarks.tuning --only course_1 --minutes 2 --pairs 20
 
 The heuristics are in benchmarks/heuristics, with numbers as their authors would have guessed them. Each is tuned on the
 positions for tuning; then the best candidate plays a match against the original, whether it was proven or not. SPSA
 (Spall, 1992), as chess engines are tuned: both sides of a random step play a pair of games, and the numbers move to the
-winner. It plays from openings that the match does not use. All is kept in --folder: a stopped run goes on.
+winner. It plays from openings that the match does not use, and has the processor time that the tuner's search took, in
+all processes of both. All is kept in --folder: a stopped run goes on.
 """
 
 import argparse
 import json
 import random
-import time
+import resource
 from collections.abc import Iterator, Mapping
 from math import exp, log
 from pathlib import Path
@@ -30,7 +31,8 @@ from connectx_toolkit.system.files import ROOT, write_whole
 from connectx_toolkit.tuning.candidates import place_for, spec_of
 from connectx_toolkit.tuning.judgement import played
 from connectx_toolkit.tuning.numbers import Number, Value, numbers_in, with_values
-from connectx_toolkit.tuning.tune import Config, train
+from connectx_toolkit.tuning.study import count_finished
+from connectx_toolkit.tuning.tune import Config, judge, searched
 
 HEURISTICS = ROOT / "benchmarks" / "heuristics"
 NAMES = ("course_1", "course_2", "course_3", "lines", "zones", "threats", "mixed", "whole")
@@ -61,26 +63,33 @@ def place_of(number: Number) -> float:
     return (value - low) / (high - low)
 
 
-def pair_result(slot: Slot, job: tuple[int, dict[str, float], Task, Task]) -> float:
-    """The points of the plus side in a pair of games, less one: -1 to 1."""
+def processor_seconds() -> float:
+    """Of this process and of all that it has waited for."""
+    usages = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(usage.ru_utime + usage.ru_stime for usage in usages)
+
+
+def pair_result(slot: Slot, job: tuple[int, dict[str, float], Task, Task]) -> tuple[float, float]:
+    """The points of the plus side in a pair of games, less one: -1 to 1; and processor seconds."""
+    before = processor_seconds()
     games = [slot.play(task) for task in job[2:]]
     for spec in job[2].players:
         slot.release(spec)
     assert games[0].points and games[1].points
-    return games[0].points[0] + games[1].points[1] - 1
+    return games[0].points[0] + games[1].points[1] - 1, processor_seconds() - before
 
 
-def spsa(agent: Path, folder: Path, minutes: float, concurrency: int, openings: list[Opening]) -> dict[str, Any]:
-    """The state of SPSA after so many minutes, earlier calls included: places, pairs, seconds; kept in the folder."""
+def spsa(agent: Path, folder: Path, seconds: float, concurrency: int, openings: list[Opening]) -> dict[str, Any]:
+    """The state of SPSA after so many processor seconds, earlier calls included: places, pairs, seconds; it is kept."""
     text, kept = agent.read_text(encoding="utf-8"), folder / "spsa.json"
     numbers = numbers_in(text)
     state: dict[str, Any] = {"places": {n.name: place_of(n) for n in numbers}, "pairs": 0, "seconds": 0.0}
     state = json.loads(kept.read_text(encoding="utf-8")) if kept.exists() else state
-    rng, started, before = random.Random(state["pairs"]), time.monotonic(), state["seconds"]
+    rng = random.Random(state["pairs"])
 
     def jobs() -> Iterator[tuple[int, dict[str, float], Task, Task]]:
         number = state["pairs"]
-        while before + time.monotonic() - started < 60 * minutes:
+        while state["seconds"] < seconds:
             signs = {n.name: rng.choice((-1.0, 1.0)) for n in numbers}
             reach, sides = STEP / (number + 1) ** GAMMA, []
             for sign in (1, -1):
@@ -94,11 +103,11 @@ def spsa(agent: Path, folder: Path, minutes: float, concurrency: int, openings: 
             number += 1
 
     with open_pool(Config().setup, concurrency) as pool:
-        for (number, signs, *_), result in pool.each(pair_result, jobs()):
+        for (number, signs, *_), (result, spent) in pool.each(pair_result, jobs()):
             rate = RATE * ((1 + STABLE) / (number + 1 + STABLE)) ** ALPHA
             for name, sign in signs.items():
                 state["places"][name] = min(max(state["places"][name] + rate * sign * result, 0.0), 1.0)
-            state |= {"pairs": state["pairs"] + 1, "seconds": before + time.monotonic() - started}
+            state |= {"pairs": state["pairs"] + 1, "seconds": state["seconds"] + spent}
             write_whole(kept, json.dumps(state).encode())
     return state
 
@@ -124,8 +133,14 @@ def measure(name: str, options: argparse.Namespace) -> dict[str, Any]:
         minutes=options.minutes, concurrency=options.concurrency, pairs=options.pairs, judged=options.judged,
         seed=options.seed,
     )  # fmt: skip
-    judgement = train(config)
-    found: dict[str, Any] = {"tuned": None}
+    kept = folder / "seconds"
+    before = processor_seconds() - (float(kept.read_text()) if kept.exists() else 0)
+    result = searched(config)
+    seconds = processor_seconds() - before
+    write_whole(kept, str(seconds).encode())
+    judgement = judge(config, *result)
+    found: dict[str, Any] = {"processor seconds": round(seconds), "candidates": count_finished(result[1])}
+    found["tuned"] = None
     if judgement is not None:
         good = judgement.good_moves
         found["tuned"] = told(judgement.match) | {
@@ -134,7 +149,7 @@ def measure(name: str, options: argparse.Namespace) -> dict[str, Any]:
             "is_proven": judgement.is_proven,
         }
     openings = openings_for(STANDARD, None, options.seed)
-    state = spsa(agent, folder, options.minutes, options.concurrency, openings[options.pairs :])
+    state = spsa(agent, folder, seconds, options.concurrency, openings[options.pairs :])
     text = agent.read_text(encoding="utf-8")
     numbers = numbers_in(text)
     values: Mapping[str, Value] = {n.name: value_at(n, state["places"][n.name]) for n in numbers}
@@ -150,7 +165,7 @@ def measure(name: str, options: argparse.Namespace) -> dict[str, Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="+", choices=NAMES, default=list(NAMES), metavar="NAME", help="the heuristics")
-    parser.add_argument("--minutes", type=float, default=30.0, help="of search, for each method (default %(default)s)")
+    parser.add_argument("--minutes", type=float, default=30.0, help="of each search (default %(default)s)")
     parser.add_argument("--pairs", type=int, default=200, help="of the last matches (default %(default)s)")
     parser.add_argument("--judged", type=int, default=400, help="fresh positions (default %(default)s)")
     parser.add_argument("--concurrency", type=int, default=2, help="cores (default %(default)s)")
@@ -161,7 +176,8 @@ def main() -> None:
     rows = {}
     for name in options.only:
         rows[name] = measure(name, options)
-        for method, row in rows[name].items():
+        for method in ("tuned", "spsa"):
+            row = rows[name][method]
             words = f"{row['words']}; {row['verdict']}" if row else "nothing better found"
             print(f"{name:<10} {method:<6} {words}", flush=True)
     elos = [row["tuned"]["elo"][0] if row["tuned"] else 0 for row in rows.values()]

@@ -122,6 +122,11 @@ def train(config: Config) -> Judgement | None:
         OSError: a file cannot be read or written.
         KeyboardInterrupt: it was stopped; what is known has been printed.
     """
+    return judge(config, *searched(config))
+
+
+def searched(config: Config) -> "tuple[Search, Study, AgentSpec, list[Opening]]":
+    """Searches on to the end: what ``judge`` takes. Raises what ``train`` does."""
     text = _text(config)
     numbers = numbers_in(text, config.numbers, str(config.agent))
     from connectx_toolkit.tuning.study import Search, begin, opened, search_on
@@ -139,7 +144,7 @@ def train(config: Config) -> Judgement | None:
     study = opened(search)
     if not is_whole:
         _stopped(search, study, objective)
-    return judge(config, search, study, original, fresh)
+    return search, study, original, fresh
 
 
 def _text(config: Config) -> str:
