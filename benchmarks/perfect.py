@@ -31,7 +31,7 @@ from benchmarks.oracle import scores_of
 from benchmarks.submission import ACT_TIMEOUT, clock_of
 from connectx.position import NO_MOVE, STANDARD, Position, sign
 from connectx.solver import Solver
-from connectx_toolkit.arena.exam import ask
+from connectx_toolkit.arena.exam import Answer, answers_in, chunks_of
 from connectx_toolkit.arena.match import open_pool, play_all
 from connectx_toolkit.arena.schedule import derived_seed
 from connectx_toolkit.games.game import Game
@@ -150,13 +150,13 @@ def labels_of(positions: Sequence[Position]) -> Labels:
 
 def answered(file: Path, labels: Labels) -> Sheet:
     """A file's answers."""
-    columns, seconds, faults = np.full(len(labels), FAILED), np.zeros(len(labels)), list[str]()
+    found = list[Answer]()
     with open_pool(Setup(Rules())) as pool, progress(len(labels), "position") as bar:
-        for rows, answers in ask(pool, resolve(str(file)), labels):
-            columns[rows], seconds[rows] = answers.columns, answers.seconds
-            faults += filter(None, answers.faults)
-            bar.update(len(rows))
-    return Sheet(file.name, labels, columns[None], seconds[None], faults)
+        for _, answers in pool.each(answers_in, chunks_of(resolve(str(file)), labels, range(len(labels)))):
+            found += answers
+            bar.update(len(answers))
+    columns, seconds, faults = zip(*found, strict=True)
+    return Sheet(file.name, labels, np.array([columns]), np.array([seconds]), [*filter(None, faults)])
 
 
 def row_of(sheet: Sheet, chosen: np.ndarray) -> dict[str, int]:

@@ -12,9 +12,11 @@ from os import PathLike, fspath, sep
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from connectx.position import STANDARD
 from connectx_toolkit.kaggle.rules import OVERAGE, Rules
 from connectx_toolkit.players.spec import AgentSpec, resolve, told_apart
 from connectx_toolkit.system.console import as_typed, tell
+from connectx_toolkit.system.cores import check_concurrency
 from connectx_toolkit.system.files import GAMES, check_folder
 
 if TYPE_CHECKING:
@@ -30,6 +32,7 @@ __all__ = ["adopt", "analyse", "build", "check", "exam", "get_win_percentages", 
 
 Agent = str | PathLike | Callable | AgentSpec
 PAIRS, SPRT_PAIRS, TOURNAMENT_PAIRS = 50, 1000, 20  # of a match: to play, and at most with an SPRT; of a tournament
+EXAM_POSITIONS = 300
 
 
 def _label(anchor: Agent, specs: Sequence[AgentSpec]) -> str:
@@ -227,9 +230,13 @@ def tournament(
 
 def exam(
     *agents: Agent,
-    count: int = 300,
+    count: int | None = None,
     seed: int | None = None,
     positions: str | PathLike | None = None,
+    from_one: bool = False,
+    me: str | None = None,
+    seat: str | None = None,
+    result: str | None = None,
     times: int = 1,
     workers: int = 1,
     config: dict | None = None,
@@ -237,43 +244,47 @@ def exam(
 ) -> "Examined":
     """Asks agents for their moves in positions of 7x6 of which every move's exact score is known.
 
-    Answers are kept as they come, in runs/exams: the same exam goes on where it was stopped.
+    Positions that were solved and answers are kept in runs/exams: the same exam goes on where it was stopped. Ctrl-C,
+    or a notebook's stop button, ends it with the positions that all agents have answered until then.
 
     >>> exam("leftmost", "one_step", count=20)  # doctest: +ELLIPSIS
     moves by exact score
     ...
 
     Args:
-        count: number of positions.
+        agents: names, paths, callables, or folders, which mean every Python file and archive in them.
+        count: number of positions; None: 300, or all of those of ``positions``.
         seed: draws fresh positions, by the same recipes; None takes those of the standard exam.
         positions: takes them from a file: lines of columns, lines of columns and score as in Pons' files, lines of JSON
-            with a board, or a file of labels.
+            with a board, a file of labels, a file of games, or a folder of replays.
+        from_one: columns in the file are counted from 1.
+        me: whose moves in the games are asked; None: the one name that is in all of them.
+        seat: "first" or "second", to take only the games in which ``me`` had this seat.
+        result: "won", "drawn" or "lost", to take only such games.
         times: how often each position is asked, with other random numbers each time.
         workers: positions at a time, each on a core of its own.
         config: Kaggle's configuration, such as actTimeout; the board stays 7x6.
         overage: seconds that an agent may use beyond actTimeout, in each position anew.
 
     Raises:
-        ValueError: an unknown agent or one that cannot be loaded, a bad file or configuration, or too many workers.
-        KeyboardInterrupt: it was stopped; what was answered is kept.
+        ValueError: an unknown agent, one that cannot be loaded or that is given twice, a bad file or configuration, or
+            too many workers.
+        KeyboardInterrupt: it was stopped before all agents had answered in any position.
     """
-    from connectx_toolkit.arena.exam import Exam
-    from connectx_toolkit.games.exam_positions import FOLDER, fresh_exam, given_positions, standard_exam
+    from connectx_toolkit.arena.schedule import participants
+    from connectx_toolkit.games.exam_positions import exam_positions
     from connectx_toolkit.players.process import Setup
-    from connectx_toolkit.report.exams import Examined
+    from connectx_toolkit.report.exams import examined
 
     with _errors_as_typed():
-        specs = told_apart([resolve(agent) for agent in agents])
-        setup = Setup(Rules(config or {}, overage))
-        if positions is not None:
-            labels = given_positions(Path(positions))[0]
-        else:
-            labels = standard_exam(count) if seed is None else fresh_exam(count, seed)
-        taken = Exam(specs, labels, setup, times, FOLDER)
-        taken.sit(workers)
-    if not taken.is_whole:
-        raise KeyboardInterrupt
-    return Examined(taken.sheets(), setup.rules.config["actTimeout"])
+        specs, setup = participants(agents, 1), Setup(Rules(config or {}, overage))
+        if setup.rules.geometry != STANDARD:
+            raise ValueError("an exam is of 7x6: --config cannot change the board")
+        check_concurrency(workers)
+        source = _path(positions)
+        count = count or (EXAM_POSITIONS if source is None else None)
+        labels, left_out = exam_positions(count, seed, source, from_one, me, seat, result)
+        return examined(specs, labels, setup, times, workers, left_out)
 
 
 def analyse(

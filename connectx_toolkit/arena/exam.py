@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from connectx.position import STANDARD, Position, key_of
-from connectx_toolkit.arena.match import Pool, Slot, open_pool
+from connectx_toolkit.arena.match import Slot, open_pool
 from connectx_toolkit.arena.referee import illegal_kind
 from connectx_toolkit.arena.schedule import derived_seed
 from connectx_toolkit.games.grades import FAILED, Sheet
@@ -25,7 +25,6 @@ from connectx_toolkit.games.labelled import Labels
 from connectx_toolkit.kaggle.rules import Rules
 from connectx_toolkit.players.fingerprint import fingerprint
 from connectx_toolkit.players.process import Setup
-from connectx_toolkit.players.protocol import Reply
 from connectx_toolkit.players.spec import AgentSpec
 from connectx_toolkit.system.console import progress
 from connectx_toolkit.system.files import locked, not_written
@@ -35,12 +34,12 @@ AGAIN = 10  # positions that are asked once more, with other random numbers
 LONG = 60.0  # seconds of an exam from which they are said beforehand
 
 
-class Answers(NamedTuple):
-    """What an agent plays in n positions."""
+class Answer(NamedTuple):
+    """One move."""
 
-    columns: np.ndarray  # (n,) int8, FAILED where it gave no legal move
-    seconds: np.ndarray  # (n,) float64, without the load
-    faults: list[str]  # n kinds of fault, "" where there was none
+    column: int  # FAILED where there was no legal move
+    seconds: float  # without the load
+    fault: str  # its kind, "" where there was none
 
 
 class Chunk(NamedTuple):
@@ -56,68 +55,37 @@ class Chunk(NamedTuple):
         return (self.spec,)
 
 
-def chunks_of(spec: AgentSpec, labels: Labels, rows: Sequence[int], seed: int, size: int = CHUNK) -> Iterator[Chunk]:
+def chunks_of(
+    spec: AgentSpec, labels: Labels, rows: Sequence[int], seed: int = 1, size: int = CHUNK
+) -> Iterator[Chunk]:
     """So many positions at a time, in the order of ``rows``."""
     for first in range(0, len(rows), size):
         some = tuple(rows[first : first + size])
         yield Chunk(spec, some, tuple((int(labels.positions[row]), int(labels.masks[row])) for row in some), seed)
 
 
-def ask(
-    pool: Pool, spec: AgentSpec, labels: Labels, rows: Iterable[int] | None = None, seed: int = 1, size: int = CHUNK
-) -> Iterator[tuple[list[int], Answers]]:
-    """Asks an agent for its moves, by Kaggle's clock or that of the pool's rules. Stop iterating to stop.
+def answers_in(slot: Slot, chunk: Chunk) -> list[Answer]:
+    """An agent's moves in a chunk's positions, by Kaggle's clock or that of the slot's rules.
 
-    The agent's random generator is seeded for each position, by the position and the seed, so that the order of the
-    positions does not matter.
-
-    Args:
-        pool: from ``connectx_toolkit.arena.match.open_pool``.
-        rows: of the labels, all by default.
-        seed: of the agent's random numbers.
-        size: positions in a chunk.
-
-    Yields:
-        The rows of a chunk and the answers for them: in order in a pool of one, else as they are found.
+    Its random generator is seeded for each position, by the position and the seed, so that the order of the positions
+    does not matter.
 
     Raises:
         ProcessFailed: the agent's process does not start.
     """
-    chosen = [*range(len(labels))] if rows is None else [*rows]
-    for chunk, answers in pool.each(answers_in, chunks_of(spec, labels, chosen, seed, size)):
-        yield list(chunk.rows), answers
-
-
-def answers_in(slot: Slot, chunk: Chunk) -> Answers:
-    """A slot's answers to a chunk."""
     (player,) = slot.players_for([(chunk.spec, 0)])
     player.is_reloaded = False
-    rules, columns, seconds, faults = slot.setup.rules, list[int](), list[float](), list[str]()
+    rules, answers = slot.setup.rules, list[Answer]()
     for stones, mask in chunk.positions:
         position = Position(stones, mask, STANDARD)
         player.begin(rules.config, derived_seed(chunk.seed, key_of(stones, mask), 0))
         board, limit = bytes(position.to_board()), rules.config["actTimeout"]
         reply = player.ask(position.ply, 1 + position.ply % 2, rules.overage, board, limit)
-        took = max(0.0, reply.seconds - reply.load)
-        fault = "timeout" if not reply.fault and took > limit + rules.overage else fault_of(reply, position)
-        columns.append(FAILED if fault else int(reply.action or 0))
-        seconds.append(took)
-        faults.append(fault)
-    return Answers(np.array(columns, np.int8), np.array(seconds), faults)
-
-
-def fault_of(reply: Reply, position: Position) -> str:
-    """The kind of fault of a reply; "" if it is a legal move."""
-    legal = position.legal_columns()
-    return reply.fault or illegal_kind(reply.action, position.geometry.columns, lambda column: column in legal) or ""
-
-
-class Answer(NamedTuple):
-    """One move, as a line of a file keeps it."""
-
-    column: int  # FAILED where there was no legal move
-    seconds: float
-    fault: str
+        took = round(max(0.0, reply.seconds - reply.load), 6)
+        illegal = illegal_kind(reply.action, STANDARD.columns, position.legal_columns().__contains__)
+        fault = reply.fault or ("timeout" if took > limit + rules.overage else illegal or "")
+        answers.append(Answer(FAILED if fault else int(reply.action or 0), took, fault))
+    return answers
 
 
 class AnswerFile:
@@ -143,22 +111,20 @@ class AnswerFile:
             except (ValueError, TypeError):
                 continue  # empty, or cut when its writer was killed: that position is asked again
 
-    def add(self, chunk: Chunk, answers: Answers) -> None:
+    def add(self, chunk: Chunk, answers: Sequence[Answer]) -> None:
         """Keeps the answers to a chunk.
 
         Raises:
             OSError: they cannot be written; the text says what to do.
         """
-        lines = ""
-        for state, *values in zip(chunk.positions, *answers, strict=True):
-            answer = Answer(int(values[0]), round(float(values[1]), 6), values[2])
-            self.known[chunk.seed, int(key_of(*state))] = answer
-            lines += json.dumps([chunk.seed, int(key_of(*state)), *answer]) + "\n"
+        found = {(chunk.seed, key_of(*state)): answer for state, answer in zip(chunk.positions, answers, strict=True)}
+        self.known |= found
         if self.path is not None:
+            lines = [json.dumps([*asked, *answer]) for asked, answer in found.items()]
             with locked(self.path):
                 try:
                     with self.path.open("a", encoding="utf-8") as file:
-                        file.write(f"\n{lines}")  # the line before may have been cut
+                        file.write("\n".join(["", *lines, ""]))  # the line before may have been cut
                 except OSError as problem:
                     raise not_written(problem, self.path) from None
 
@@ -218,10 +184,12 @@ class Exam:
                 except KeyboardInterrupt:
                     return
 
-    def _say_how_long(self, chunk: Chunk, answers: Answers, missing: Sequence[Chunk], concurrency: int) -> None:
+    def _say_how_long(
+        self, chunk: Chunk, answers: Sequence[Answer], missing: Sequence[Chunk], concurrency: int
+    ) -> None:
         """After an agent's first answers, if it will take long."""
         own = [each for each in missing if each.spec == chunk.spec]
-        moves, mean = sum(len(each.rows) for each in own), float(answers.seconds.mean())
+        moves, mean = sum(len(each.rows) for each in own), float(np.mean([answer.seconds for answer in answers]))
         if chunk is own[0] and mean * moves / concurrency > LONG:
             minutes = mean * moves / concurrency / 60
             words = f"{chunk.spec.label} takes {mean:.2g} s a move: about {minutes:.0f} min for its {moves} moves"
@@ -231,14 +199,13 @@ class Exam:
         """The answers in the positions that all agents have answered as often as they should; there may be none."""
         seeds = range(1, self.times + 1)
         rows = [r for r, key in enumerate(self.keys) if all((s, key) in f.known for f in self.files for s in seeds)]
-        labels = self.labels.take(np.array(rows, np.int64))
-        return [self._sheet(spec, file, labels, rows) for spec, file in zip(self.specs, self.files, strict=True)]
+        labels, keys = self.labels.take(np.array(rows, np.int64)), [self.keys[row] for row in rows]
+        return [self._sheet(spec, file.known, labels, keys) for spec, file in zip(self.specs, self.files, strict=True)]
 
-    def _sheet(self, spec: AgentSpec, file: AnswerFile, labels: Labels, rows: Sequence[int]) -> Sheet:
-        known = [[file.known[seed, self.keys[row]] for row in rows] for seed in range(1, self.times + 1)]
-        columns = np.array([[answer.column for answer in line] for line in known], np.int64)
-        seconds = np.array([[answer.seconds for answer in line] for line in known])
-        faults = [answer.fault for line in known for answer in line if answer.fault]
-        twice = [row for row in rows if (1, self.keys[row]) in file.known and (2, self.keys[row]) in file.known]
-        changed = sum(file.known[1, self.keys[r]].column != file.known[2, self.keys[r]].column for r in twice)
-        return Sheet(spec.label, labels, columns, seconds, faults, len(twice), changed)
+    def _sheet(self, spec: AgentSpec, known: dict[tuple[int, int], Answer], labels: Labels, keys: list[int]) -> Sheet:
+        asked = [[known[seed, key] for key in keys] for seed in range(1, self.times + 1)]
+        columns = np.array([[answer.column for answer in line] for line in asked], np.int64)
+        seconds = np.array([[answer.seconds for answer in line] for line in asked])
+        faults = [answer.fault for line in asked for answer in line if answer.fault]
+        twice = [known[1, key].column != known[2, key].column for key in keys if (2, key) in known]
+        return Sheet(spec.label, labels, columns, seconds, faults, len(twice), sum(twice))

@@ -59,11 +59,11 @@ class Watch:
         return bool(self.ending)
 
 
-def participants(agents: Iterable[str | PathLike | Callable | AgentSpec]) -> list[AgentSpec]:
+def participants(agents: Iterable[str | PathLike | Callable | AgentSpec], least: int = 2) -> list[AgentSpec]:
     """Agents given by name, file, function, or folder, which means every Python file and archive in it.
 
     Raises:
-        ValueError: an agent is unknown or given twice, a folder has none, or there are fewer than two agents.
+        ValueError: an agent is unknown or given twice, a folder has none, or there are fewer agents than ``least``.
     """
     specs: list[AgentSpec] = []
     for agent in agents:
@@ -75,9 +75,11 @@ def participants(agents: Iterable[str | PathLike | Callable | AgentSpec]) -> lis
         else:
             specs.append(resolve(agent))
     specs = told_apart(specs)
-    twice = [spec.label for index, spec in enumerate(specs) if spec in specs[:index]]
-    if twice or len(specs) < 2:
-        raise ValueError(f"{twice[0]!r} is given twice" if twice else "a tournament takes at least two agents")
+    targets = [(spec.kind, spec.target) for spec in specs]
+    twice = [spec.label for index, spec in enumerate(specs) if targets[index] in targets[:index]]
+    if twice or len(specs) < least:
+        few = "a tournament takes at least two agents" if least > 1 else "expected an agent"
+        raise ValueError(f"{twice[0]!r} is given twice" if twice else few)
     return specs
 
 

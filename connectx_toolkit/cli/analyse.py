@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Sequence
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,7 +21,7 @@ from connectx_toolkit.cli.options import (
 from connectx_toolkit.kaggle.rules import Rules
 from connectx_toolkit.system.console import plural
 from connectx_toolkit.system.files import check_folder, write_whole
-from connectx_toolkit.system.foreign import NothingLeft, left_out_lines, noting
+from connectx_toolkit.system.foreign import left_out_lines
 
 if TYPE_CHECKING:
     from connectx_toolkit.games.game import Game
@@ -63,6 +62,7 @@ examples
 def analyse(options: argparse.Namespace) -> None:
     """One game move by move, a file's latest games in a line each, or all of one's own games with a summary."""
     from connectx_toolkit.games.game import UNKNOWN_NAMES, is_columns, parse_game
+    from connectx_toolkit.games.review import own_games
     from connectx_toolkit.report.tables import LISTED, games_in, show_games
     from connectx_toolkit.system.table import print_parts
 
@@ -87,7 +87,8 @@ def analyse(options: argparse.Namespace) -> None:
         print_parts(left_out_lines(left_out))
     else:
         check_folder(options.html)
-        show_reviews(*own_games(options), options)
+        games, options.me, left_out = own_games(what, options.me, options.latest)
+        show_reviews(games, left_out, options)
 
 
 def _is_one_file(what: str) -> bool:
@@ -113,33 +114,6 @@ def _clock_words(game: Game, seat: int) -> str:
     if slowest:
         words.append(f"slowest move {slowest[1]:.1f} s on ply {slowest[0]}")
     return f"{game.player(seat)}: {', '.join(words)}" if words else ""
-
-
-def own_games(options: argparse.Namespace) -> tuple[list[Game], list[str]]:
-    """All games of replays, and one's own of files of games, of each group the latest if asked; sets ``--me``.
-
-    Returns:
-        The games, and why files were left out.
-    """
-    from connectx_toolkit.games.replay import replay_paths, replays_of
-    from connectx_toolkit.games.review import team_of
-    from connectx_toolkit.games.schema import is_database
-    from connectx_toolkit.games.tournament import grouped_games
-
-    paths = replay_paths(options.what)
-    databases = [path for path in paths if is_database(path)]
-    left_out, groups = list[str](), list[list["Game"]]()
-    replays = [replay for path in paths if path not in databases for replay in replays_of(path, left_out)]
-    for path in databases:
-        with noting(left_out, path):
-            groups += grouped_games(path, left_out, f"{path.stem} " if len(databases) > 1 else "")
-    if not replays and not groups:
-        raise NothingLeft(left_out)
-    options.me = team_of([*replays, *chain.from_iterable(groups)], options.me)
-    for group in groups:
-        own = [replay for replay in group if options.me in replay.names]
-        replays += own[-options.latest :] if options.latest else own
-    return replays, left_out
 
 
 def show_reviews(replays: Sequence[Game], left_out: Sequence[str], options: argparse.Namespace) -> None:

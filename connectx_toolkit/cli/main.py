@@ -36,7 +36,7 @@ NO_RESULT = (ProcessFailed, BrokenExecutor, NothingLeft)
 GOES_ON = {  # what a stopped command says, by its name or that of its script
     "evaluate.py match": "games that the file holds are not played again",
     "evaluate.py tournament": "games that the file holds are not played again",
-    "evaluate.py exam": "answers that are kept are not asked for again",
+    "evaluate.py exam": "positions that are solved and answers are kept; the same command goes on",
     "train.py": "the same command resumes tune, book, replies, labels, openings and distill",
 }
 OURS = ("connectx", "connectx_toolkit", "agents")

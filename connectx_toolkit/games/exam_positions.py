@@ -13,16 +13,74 @@ import numpy as np
 from connectx.position import STANDARD, Columns, Position, parse_columns
 from connectx.solver import Solver
 from connectx_toolkit.games.game import Game
-from connectx_toolkit.games.labelled import SUFFIX, Labels, canonical_keys, read_file, write_labels
-from connectx_toolkit.games.recipes import ALL, STANDARD_EXAM, TABLE_BITS, labelled, labels_by
+from connectx_toolkit.games.labelled import SUFFIX, Labels, concatenated, read_file, spread_keys, write_labels
+from connectx_toolkit.games.recipes import ALL, STANDARD_COUNT, STANDARD_EXAM, TABLE_BITS, labelled, labels_by
+from connectx_toolkit.games.review import SEATS, own_games
+from connectx_toolkit.games.schema import is_database
 from connectx_toolkit.kaggle.rules import sizes_of
 from connectx_toolkit.system.console import plural
 from connectx_toolkit.system.files import in_words
 from connectx_toolkit.system.foreign import from_json
 
 FOLDER = Path("runs/exams")
-SPREAD = np.uint64(0x9E3779B97F4A7C15)  # odd: 2^64 over the golden ratio, which spreads keys well (Knuth)
+PART = 60  # fresh positions that are drawn, solved and kept at a time: some ten seconds
+GIVEN_PART = 600  # given ones, which need not be drawn
+POINTS = {"won": 1.0, "drawn": 0.5, "lost": 0.0}
+OF_GAMES = (".json", ".gz", ".bz2", ".xz", ".tar", ".tgz", ".zip")  # suffixes of replays and archives of them
 SCORED = re.compile(r"([1-7]*)((\s+-?\d+)+)")  # "moves score", columns from 1, as in Pons' files
+
+
+def exam_positions(
+    count: int | None,
+    seed: int | None,
+    source: Path | None,
+    from_one: bool,
+    me: str | None,
+    seat: str | None,
+    result: str | None,
+) -> tuple[Labels, list[str]]:
+    """What an exam asks, by its options.
+
+    Args:
+        count: number of positions; None: all of those of the source, or of the standard exam.
+        seed: draws fresh positions; None takes those of the standard exam.
+        source: a file of positions or labels, or games, in which ``me`` had to move: a file, a replay, or a folder.
+        from_one: the columns of a file without scores are counted from 1.
+        me: whose moves in the games; None: the one name that is in all of them.
+        seat: "first" or "second", to take only games in which one had this seat.
+        result: "won", "drawn" or "lost", to take only such games.
+
+    Returns:
+        The positions with the score of every move, and what was left out, and why.
+
+    Raises:
+        ValueError: options that do not go together, or a bad file; the text says which.
+    """
+    if source is None:
+        if me or seat or result or from_one:
+            raise ValueError("--me, --seat, --result and --from-one are for --positions FILE")
+        count = count or STANDARD_COUNT
+        return (standard_exam(count) if seed is None else fresh_exam(count, seed)), []
+    if seed is not None:
+        raise ValueError("--seed draws fresh positions, --positions FILE has its own: leave one of them out")
+    if source.is_dir() or source.suffix in OF_GAMES or is_database(source):
+        labels, left_out = _positions_in_games(source, me, seat, result)
+    elif me or seat or result:
+        raise ValueError(f"{source} holds no games: --me, --seat and --result choose among games")
+    elif source.suffix == SUFFIX:
+        labels, left_out = read_file(source)[0], []
+    else:
+        found, left_out = positions_in(source, from_one)
+        labels = solved(source.name, found)
+    return first_of(labels, count or len(labels)), left_out
+
+
+def _positions_in_games(source: Path, me: str | None, seat: str | None, result: str | None) -> tuple[Labels, list[str]]:
+    games, player, left_out = own_games([str(source)], me)
+    found = [*positions_of(games, player, SEATS.index(seat) if seat else None, POINTS[result] if result else None)]
+    if not found:
+        raise ValueError(f"{source} holds no such positions of {player}")
+    return solved(source.name, found), left_out
 
 
 def standard_exam(count: int) -> Labels:
@@ -31,33 +89,29 @@ def standard_exam(count: int) -> Labels:
 
 
 def fresh_exam(count: int, seed: int) -> Labels:
-    """``count`` positions by all recipes in turn: made now, or kept from an earlier call."""
-    return first_of(labels_by(ALL, count, seed, FOLDER), count)
+    """``count`` positions by all recipes in turn, ``PART`` at a time: each part is made once, and kept in a file."""
+    parts = list[Labels]()
+    while (known := len(labels := concatenated(parts))) < count:
+        parts.append(labels_by(ALL, PART, f"{seed}-{len(parts)}", FOLDER, f"{known} of {count} solved"))
+    return first_of(labels, count)
 
 
 def first_of(labels: Labels, count: int) -> Labels:
     """``count`` of the positions, or all: always the same ones, and those of a smaller count are among them."""
-    with np.errstate(over="ignore"):
-        spread = canonical_keys(labels.positions, labels.masks).astype(np.uint64) * SPREAD
-    return labels.take(np.argsort(spread)[:count])
+    return labels.take(np.argsort(spread_keys(labels.positions, labels.masks))[:count])
 
 
 def solved(name: str, positions: Iterable[Position]) -> Labels:
-    """The positions with the score of every move; mirror images count once. Kept in a file, by what they are."""
+    """The positions with the score of every move; mirror images count once. Kept in files, by what they are."""
     different = {position.canonical().key: position for position in positions}
-    path = FOLDER / f"{sha256(str(sorted(different)).encode()).hexdigest()[:16]}{SUFFIX}"
-    if not path.exists():
-        solver = Solver(STANDARD, TABLE_BITS)
-        write_labels(path, labelled(name, different.values(), len(different), solver), {"positions": name})
-    return read_file(path)[0]
-
-
-def given_positions(path: Path, from_one: bool = False) -> tuple[Labels, list[str]]:
-    """The positions of a file of labels or of one position a line, and what was left out of it."""
-    if path.suffix == SUFFIX:
-        return read_file(path)[0], []
-    found, left_out = positions_in(path, from_one)
-    return solved(path.name, found), left_out
+    keys, parts = sorted(different), list[Labels]()
+    for some in (keys[first : first + GIVEN_PART] for first in range(0, len(keys), GIVEN_PART)):
+        path = FOLDER / f"{sha256(str(some).encode()).hexdigest()[:16]}{SUFFIX}"
+        if not path.exists():
+            found = labelled(name, [different[key] for key in some], len(some), Solver(STANDARD, TABLE_BITS))
+            write_labels(path, found, {"positions": name})
+        parts.append(read_file(path)[0])
+    return concatenated(parts)
 
 
 def moves_to(position: Position) -> Columns | None:

@@ -30,6 +30,7 @@ from connectx.weights import pack, unpack
 from connectx_toolkit.system.files import write_whole
 
 SUFFIX = ".labels"
+SPREAD = np.uint64(0x9E3779B97F4A7C15)  # odd: 2^64 over the golden ratio, which spreads keys well (Knuth)
 COLUMN = (1 << STANDARD.stride) - 1  # a column's bits
 SHIFTS = STANDARD.stride * np.arange(STANDARD.columns)
 FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 9 | lzma.PRESET_EXTREME}]
@@ -91,6 +92,11 @@ def canonical_keys(positions: np.ndarray, masks: np.ndarray, geometry: Geometry 
     """A number for each position, which only its mirror image has, too: (n,) int64."""
     mirrored = key_of(mirror_bits(positions, geometry), mirror_bits(masks, geometry))
     return np.minimum(key_of(positions, masks), mirrored)
+
+
+def spread_keys(positions: np.ndarray, masks: np.ndarray) -> np.ndarray:
+    """Numbers in which positions are as if shuffled, the same for mirror images: (n,) uint64."""
+    return canonical_keys(positions, masks).astype(np.uint64) * SPREAD
 
 
 def moves_of(masks: np.ndarray, geometry: Geometry) -> np.ndarray:

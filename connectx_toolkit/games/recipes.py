@@ -138,7 +138,7 @@ RECIPES: dict[str, Recipe] = {
 }
 
 
-def drawn(name: str, seed: int, solver: Solver) -> Iterator[Position]:
+def drawn(name: str, seed: int | str, solver: Solver) -> Iterator[Position]:
     """Positions of a recipe, or of all of them in turn if the name is ``ALL``; for ever."""
     if name == ALL:
         kinds = [drawn(kind, seed, solver) for kind in RECIPES]
@@ -179,8 +179,11 @@ def labelled(
     return concatenated(parts)
 
 
-def labels_by(name: str, count: int, seed: int, folder: Path = FOLDER) -> Labels:
+def labels_by(name: str, count: int, seed: int | str, folder: Path = FOLDER, title: str = "") -> Labels:
     """``count`` positions of a recipe: those that the folder has, or made now and kept there.
+
+    Args:
+        title: what the progress bar calls them; by default the recipe's name.
 
     Raises:
         ValueError: the folder's file is damaged.
@@ -189,7 +192,7 @@ def labels_by(name: str, count: int, seed: int, folder: Path = FOLDER) -> Labels
     path = folder / f"{name.replace(' ', '-')}-{count}-{seed}{SUFFIX}"
     if not path.exists():
         solver, made_as = Solver(STANDARD, TABLE_BITS), {"recipe": name, "count": count, "seed": seed}
-        write_labels(path, labelled(name, drawn(name, seed, solver), count, solver), made_as)
+        write_labels(path, labelled(title or name, drawn(name, seed, solver), count, solver), made_as)
     return read_file(path)[0]
 
 

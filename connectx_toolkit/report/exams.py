@@ -3,27 +3,27 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations, pairwise
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from connectx.position import STANDARD, Columns, Position, write_columns
+from connectx_toolkit.arena.exam import Exam
 from connectx_toolkit.games.analysis import JudgedMove
-from connectx_toolkit.games.exam_positions import moves_to
+from connectx_toolkit.games.exam_positions import FOLDER, moves_to
 from connectx_toolkit.games.game import Game
 from connectx_toolkit.games.grades import FAILED, Estimate, Sheet, mean_difference, rate, rate_difference
+from connectx_toolkit.games.labelled import Labels
 from connectx_toolkit.games.match import kinds
-from connectx_toolkit.games.themes import (
-    THEMES,
-    Weakness,
-    horizon_words,
-    horizons,
-    themes_of_moves,
-    weaknesses,
-)
+from connectx_toolkit.games.themes import THEMES, Weakness, horizon_words, horizons, themes_of_moves, weaknesses
+from connectx_toolkit.players.process import Setup
+from connectx_toolkit.players.spec import AgentSpec
 from connectx_toolkit.report.pages import exam_page, game_entry
 from connectx_toolkit.system.console import plural
+from connectx_toolkit.system.foreign import left_out_lines
 from connectx_toolkit.system.table import Column, Part, Shown, Table, percent, three_digits, two_digits
 
 __all__ = ["Examined"]
@@ -224,39 +224,6 @@ def exam_lines(sheets: Sequence[Sheet]) -> list[str]:
     return lines
 
 
-def exam_tables(sheets: Sequence[Sheet], act_timeout: float) -> list[Table]:
-    """All tables of an exam, in the order in which they are shown."""
-    differences = [differences_table(sheets)] if len(sheets) > 1 and len(sheets[0].labels) > 1 else []
-    return [
-        rates_table(sheets),
-        times_table(sheets, act_timeout),
-        *differences,
-        horizons_table(sheets),
-        *map(weaknesses_table, sheets),
-    ]
-
-
-@dataclass(frozen=True, repr=False)
-class Examined(Shown):
-    """What agents did in an exam.
-
-    Attributes:
-        sheets: of each agent, the positions with their exact scores, and its answers.
-        act_timeout: seconds that a move was allowed before overage time.
-    """
-
-    sheets: Sequence[Sheet]
-    act_timeout: float
-
-    @property
-    def mistakes(self) -> list[Mistake]:
-        """The moves that gave a result away."""
-        return mistakes_of(self.sheets)
-
-    def parts(self) -> list[Part]:
-        return [*exam_tables(self.sheets, self.act_timeout), *exam_lines(self.sheets)]
-
-
 MISTAKES = (
     Column("agent", lambda mistake: mistake.agent),
     Column("theme", lambda mistake: mistake.theme),
@@ -266,13 +233,84 @@ MISTAKES = (
 )
 
 
-def page_of(sheets: Sequence[Sheet], act_timeout: float, mistakes: Sequence[Mistake]) -> str:
-    """The page of an exam: what it says, and every mistake to replay and to practise."""
-    entries = [
-        game_entry(mistake.game, [mistake.judged], mistake.theme)
-        | {"title": f"{number}. {mistake.agent}: {mistake.theme}", "ply": len(mistake.moves)}
-        for number, mistake in enumerate(mistakes, 1)
-    ]
-    names = ", ".join(sheet.agent for sheet in sheets)
-    listed = Table("mistakes", MISTAKES, mistakes, "columns are counted from 0")
-    return exam_page(f"Exam of {names}", exam_lines(sheets), exam_tables(sheets, act_timeout), listed, entries)
+@dataclass(frozen=True, repr=False)
+class Examined(Shown):
+    """What agents did in an exam.
+
+    Attributes:
+        sheets: of each agent, the positions with their exact scores, and its answers.
+        act_timeout: seconds that a move was allowed before overage time.
+        reused: answers that were known before.
+        is_interrupted: whether it was stopped; then only positions count that all agents have answered.
+        left_out: which of the positions or files that were given could not be asked, and why.
+    """
+
+    sheets: Sequence[Sheet]
+    act_timeout: float
+    reused: int = 0
+    is_interrupted: bool = False
+    left_out: Sequence[str] = ()
+
+    @cached_property
+    def mistakes(self) -> list[Mistake]:
+        """The moves that gave a result away."""
+        return mistakes_of(self.sheets)
+
+    def tables(self) -> list[Table]:
+        """All tables, in the order in which they are shown."""
+        is_paired = len(self.sheets) > 1 and len(self.sheets[0].labels) > 1
+        return [
+            rates_table(self.sheets),
+            times_table(self.sheets, self.act_timeout),
+            *([differences_table(self.sheets)] if is_paired else []),
+            horizons_table(self.sheets),
+            *map(weaknesses_table, self.sheets),
+        ]
+
+    def parts(self) -> list[Part]:
+        notes = [f"reused {self.reused} answers from {FOLDER}"] if self.reused else []
+        return [*self.tables(), *exam_lines(self.sheets), *notes, *left_out_lines(self.left_out)]
+
+    def document(self) -> dict[str, Any]:
+        """The same for machines, as JSON has it."""
+        return {
+            "positions": len(self.sheets[0].labels),
+            "tables": {table.title: table.records() for table in self.tables()},
+            "lines": exam_lines(self.sheets),
+            "mistakes": [mistake.row() for mistake in self.mistakes],
+            "left_out": [*self.left_out],
+        }
+
+    def page(self) -> str:
+        """The same as HTML, with every mistake to replay and to practise."""
+        entries = [
+            game_entry(mistake.game, [mistake.judged], mistake.theme)
+            | {"title": f"{number}. {mistake.agent}: {mistake.theme}", "ply": len(mistake.moves)}
+            for number, mistake in enumerate(self.mistakes, 1)
+        ]
+        names = ", ".join(sheet.agent for sheet in self.sheets)
+        listed = Table("mistakes", MISTAKES, self.mistakes, "columns are counted from 0")
+        return exam_page(f"Exam of {names}", exam_lines(self.sheets), self.tables(), listed, entries)
+
+
+def examined(
+    specs: Sequence[AgentSpec],
+    labels: Labels,
+    setup: Setup,
+    times: int,
+    workers: int,
+    left_out: Sequence[str] = (),
+    folder: Path = FOLDER,
+) -> Examined:
+    """Asks the agents in these positions, each ``times`` times; what is kept in the folder is not asked again.
+
+    Raises:
+        KeyboardInterrupt: it was stopped before all of them had answered in any position.
+        ValueError, OSError: as ``connectx_toolkit.arena.exam.Exam.sit``.
+    """
+    taken = Exam(specs, labels, setup, times, folder)
+    taken.sit(workers)
+    sheets = taken.sheets()
+    if not len(sheets[0].labels):
+        raise KeyboardInterrupt
+    return Examined(sheets, setup.rules.config["actTimeout"], taken.reused, not taken.is_whole, left_out)

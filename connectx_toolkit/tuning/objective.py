@@ -46,11 +46,13 @@ class Positions(NamedTuple):
         """A move for which a game of 21 moves has no time counts as a fault: else a search would grow ever deeper."""
         limit = longest(slot.setup.rules)
         for chunk in chunks_of(spec, self.labels, range(len(self.labels)), self.seed, POSITIONS_A_STEP):
-            answers = answers_in(slot, chunk)
-            slow = answers.seconds > limit
-            given = points_given_away(self.labels.take(np.array(chunk.rows)), np.where(slow, FAILED, answers.columns))
-            faults = [fault or "too slow" for fault, late in zip(answers.faults, slow, strict=True) if fault or late]
-            yield Step(float(given.mean()), faults)
+            answers = [
+                answer if answer.fault or answer.seconds <= limit else answer._replace(column=FAILED, fault="too slow")
+                for answer in answers_in(slot, chunk)
+            ]
+            columns = np.array([answer.column for answer in answers])
+            given = points_given_away(self.labels.take(np.array(chunk.rows)), columns)
+            yield Step(float(given.mean()), [answer.fault for answer in answers if answer.fault])
 
 
 class Games(NamedTuple):

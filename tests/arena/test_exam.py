@@ -8,7 +8,7 @@ import pytest
 
 from connectx.position import STANDARD, Position
 from connectx_toolkit.arena import exam
-from connectx_toolkit.arena.exam import AnswerFile, Exam, ask
+from connectx_toolkit.arena.exam import AnswerFile, Exam, answers_in, chunks_of
 from connectx_toolkit.arena.match import open_pool
 from connectx_toolkit.games.exam_positions import standard_exam
 from connectx_toolkit.games.grades import FAILED
@@ -26,13 +26,15 @@ def labels() -> Labels:
     return standard_exam(40)
 
 
-def answered(agent, labels: Labels, concurrency: int = 1, setup: Setup = SETUP, **how) -> tuple[np.ndarray, list[str]]:
+def answered(
+    agent, labels: Labels, concurrency: int = 1, setup: Setup = SETUP, rows=None, **how
+) -> tuple[np.ndarray, list[str]]:
     columns, faults = np.full(len(labels), FAILED), [""] * len(labels)
+    chunks = chunks_of(resolve(agent), labels, range(len(labels)) if rows is None else rows, **how)
     with open_pool(setup, concurrency) as pool:
-        for rows, answers in ask(pool, resolve(agent), labels, **how):
-            columns[rows] = answers.columns
-            for row, fault in zip(rows, answers.faults, strict=True):
-                faults[row] = fault
+        for chunk, answers in pool.each(answers_in, chunks):
+            for row, answer in zip(chunk.rows, answers, strict=True):
+                columns[row], faults[row] = answer.column, answer.fault
     return columns, faults
 
 

@@ -21,10 +21,10 @@ from connectx.position import STANDARD
 from connectx_toolkit.games.labelled import (
     SUFFIX,
     Labels,
-    canonical_keys,
     concatenated,
     read_file,
     score_moves,
+    spread_keys,
     to_bytes,
     write_labels,
 )
@@ -37,13 +37,11 @@ from connectx_toolkit.training.runs import process_solver, publish, solver_pool
 TRAINING, VALIDATION, TEST = range(3)  # splits
 HELD_OUT = {False: 64, True: 20}  # one in so many positions is for validation and one for test; True: below FEW stones
 FEW = 18  # stones; there are fewer labels with fewer stones, so that a larger share is held out
-SPLIT_FACTOR = 0x9E3779B97F4A7C15  # odd: 2^64 over the golden ratio, which spreads keys well (Knuth)
 
 
 def splits_of(positions: np.ndarray, masks: np.ndarray) -> np.ndarray:
     """TRAINING, VALIDATION or TEST, for each position by its key: (n,) uint8. Mirror images share a split."""
-    keys = canonical_keys(positions, masks).astype(np.uint64)
-    spread = (keys * np.uint64(SPLIT_FACTOR)) >> np.uint64(40)
+    spread = spread_keys(positions, masks) >> np.uint64(40)
     drawn = spread % np.where(np.bitwise_count(masks) < FEW, HELD_OUT[True], HELD_OUT[False])
     return np.select([drawn == 0, drawn == 1], [TEST, VALIDATION], TRAINING).astype(np.uint8)
 
