@@ -31,7 +31,6 @@ from connectx_toolkit.system.files import ROOT, write_whole
 from connectx_toolkit.tuning.candidates import place_for, spec_of
 from connectx_toolkit.tuning.judgement import played
 from connectx_toolkit.tuning.numbers import Number, Value, numbers_in, with_values
-from connectx_toolkit.tuning.study import count_finished
 from connectx_toolkit.tuning.tune import Config, judge, searched
 
 HEURISTICS = ROOT / "benchmarks" / "heuristics"
@@ -135,11 +134,11 @@ def measure(name: str, options: argparse.Namespace) -> dict[str, Any]:
     )  # fmt: skip
     kept = folder / "seconds"
     before = processor_seconds() - (float(kept.read_text()) if kept.exists() else 0)
-    result = searched(config)
+    search, original, fresh = searched(config)
     seconds = processor_seconds() - before
     write_whole(kept, str(seconds).encode())
-    judgement = judge(config, *result)
-    found: dict[str, Any] = {"processor seconds": round(seconds), "candidates": count_finished(result[1])}
+    judgement = judge(config, search, original, fresh)
+    found: dict[str, Any] = {"processor seconds": round(seconds), "candidates": len(search.finished)}
     found["tuned"] = None
     if judgement is not None:
         good = judgement.good_moves

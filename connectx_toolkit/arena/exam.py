@@ -8,7 +8,7 @@ version of an agent and each clock.
 import json
 import os
 import re
-import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
 from pathlib import Path
@@ -26,7 +26,7 @@ from connectx_toolkit.kaggle.rules import Rules
 from connectx_toolkit.players.fingerprint import fingerprint
 from connectx_toolkit.players.process import Setup
 from connectx_toolkit.players.spec import AgentSpec
-from connectx_toolkit.system.console import progress
+from connectx_toolkit.system.console import progress, tell
 from connectx_toolkit.system.files import locked, not_written
 
 CHUNK = 10  # positions that an agent is asked at a time
@@ -168,32 +168,22 @@ class Exam:
             OSError: the answers cannot be kept.
         """
         missing = [*self._chunks()]
-        left = sum(len(chunk.rows) for chunk in missing)
+        moves = Counter(chunk.spec for chunk in missing for _ in chunk.rows)
         if not missing:
             self.is_whole = True
             return
         with open_pool(self.setup, concurrency) as pool:
-            pool.check(dict.fromkeys(chunk.spec for chunk in missing))
-            with progress(left, "move", "asking") as bar:
+            pool.check(moves)
+            with progress(moves.total(), "move", "asking") as bar:
                 try:
                     for chunk, answers in pool.each(answers_in, missing):
                         self.files[self.specs.index(chunk.spec)].add(chunk, answers)
                         bar.update(len(chunk.rows))
-                        self._say_how_long(chunk, answers, missing, concurrency)
+                        if count := moves.pop(chunk.spec, 0):  # the agent's first answers
+                            _say_how_long(chunk.spec, count, answers, concurrency)
                     self.is_whole = True
                 except KeyboardInterrupt:
                     return
-
-    def _say_how_long(
-        self, chunk: Chunk, answers: Sequence[Answer], missing: Sequence[Chunk], concurrency: int
-    ) -> None:
-        """After an agent's first answers, if it will take long."""
-        own = [each for each in missing if each.spec == chunk.spec]
-        moves, mean = sum(len(each.rows) for each in own), float(np.mean([answer.seconds for answer in answers]))
-        if chunk is own[0] and mean * moves / concurrency > LONG:
-            minutes = mean * moves / concurrency / 60
-            words = f"{chunk.spec.label} takes {mean:.2g} s a move: about {minutes:.0f} min for its {moves} moves"
-            print(words, file=sys.stderr, flush=True)
 
     def sheets(self) -> list[Sheet]:
         """The answers in the positions that all agents have answered as often as they should; there may be none."""
@@ -209,3 +199,11 @@ class Exam:
         faults = [answer.fault for line in asked for answer in line if answer.fault]
         twice = [known[1, key].column != known[2, key].column for key in keys if (2, key) in known]
         return Sheet(spec.label, labels, columns, seconds, faults, len(twice), sum(twice))
+
+
+def _say_how_long(spec: AgentSpec, moves: int, answers: Sequence[Answer], concurrency: int) -> None:
+    """Prints how long an agent takes for its moves, if that is long."""
+    mean = float(np.mean([answer.seconds for answer in answers]))
+    if mean * moves / concurrency > LONG:
+        minutes = mean * moves / concurrency / 60
+        tell(f"{spec.label} takes {mean:.2g} s a move: about {minutes:.0f} min for its {moves} moves")

@@ -1,14 +1,10 @@
-"""What a search for better numbers has found: the table of the numbers, the course of the search, the page."""
+"""What a search for better numbers has found: the table of the numbers, and the course of the search."""
 
 from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any, NamedTuple
 
-from connectx_toolkit.games.grades import Sheet
-from connectx_toolkit.games.match import Match, match_table
 from connectx_toolkit.report.charts import line_chart
-from connectx_toolkit.report.exams import exam_tables
-from connectx_toolkit.report.pages import tuning_page
 from connectx_toolkit.system.table import Column, Table, percent
 
 
@@ -54,17 +50,3 @@ def course_chart(costs: Sequence[tuple[int, float]], before: float | None, unit:
         curves["original"] = [(0, before), (last, before)]
     top = max(y for curve in curves.values() for _, y in curve) * 1.1 or 1.0
     return line_chart(f"Cost: {unit}", "candidate", curves, top, "")
-
-
-def tuned_page(
-    title: str,
-    lines: Sequence[str],
-    numbers: Sequence[Tuned],
-    chart: str,
-    sheets: Sequence[Sheet],
-    match: Match | None,
-    act_timeout: float,
-) -> str:
-    """The page of a search: its end in words, the numbers, its course, and what the final judgement saw."""
-    tables = [*(exam_tables(sheets, act_timeout) if sheets else []), *([match_table(match)] if match else [])]
-    return tuning_page(title, lines, numbers_table(numbers), chart, tables)

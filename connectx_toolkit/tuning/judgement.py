@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from connectx_toolkit.arena.exam import Exam
 from connectx_toolkit.arena.match import open_pool, play_match
 from connectx_toolkit.arena.start_positions import Opening
 from connectx_toolkit.games.database import GameDatabase
@@ -17,6 +16,7 @@ from connectx_toolkit.games.labelled import Labels, canonical_keys
 from connectx_toolkit.games.match import Match, conditions_here
 from connectx_toolkit.players.process import Setup, Task
 from connectx_toolkit.players.spec import AgentSpec
+from connectx_toolkit.report.exams import Examined, examined
 from connectx_toolkit.statistics.ratings import difference
 from connectx_toolkit.system.console import progress
 
@@ -26,8 +26,12 @@ TIMES = 3  # that an agent which answers differently each time is asked
 class Judgement(NamedTuple):
     """The tuned agent, first, and the original."""
 
-    sheets: list[Sheet]
+    examined: Examined
     match: Match
+
+    @property
+    def sheets(self) -> Sequence[Sheet]:
+        return self.examined.sheets
 
     @property
     def good_moves(self) -> Estimate:
@@ -51,22 +55,18 @@ def unseen(count: int, seed: int, seen: Labels) -> Labels:
     return labels.take(np.flatnonzero(~np.isin(canonical_keys(labels.positions, labels.masks), known)))
 
 
-def examined(specs: Sequence[AgentSpec], labels: Labels, setup: Setup, folder: Path, concurrency: int) -> list[Sheet]:
+def answered(specs: Sequence[AgentSpec], labels: Labels, setup: Setup, folder: Path, concurrency: int) -> Examined:
     """What the agents answer: asked once, or several times if one of them answers differently each time.
 
     Raises:
         KeyboardInterrupt: it was stopped; the answers so far are kept.
     """
-    sheets: list[Sheet] = []
-    for times in (1, TIMES):
-        exam = Exam(specs, labels, setup, times, folder)
-        exam.sit(concurrency)
-        if not exam.is_whole:
-            raise KeyboardInterrupt
-        sheets = exam.sheets()
-        if not any(sheet.changed for sheet in sheets):
-            break
-    return sheets
+    found = examined(specs, labels, setup, 1, concurrency, folder=folder)
+    if any(sheet.changed for sheet in found.sheets) and not found.is_interrupted:
+        found = examined(specs, labels, setup, TIMES, concurrency, folder=folder)
+    if found.is_interrupted:
+        raise KeyboardInterrupt
+    return found
 
 
 def played(

@@ -13,7 +13,7 @@ import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -50,7 +50,27 @@ class Search:
     seed: int
     trials: int
 
-    def candidate(self, slot: Slot, pressed: list[int], trial: Trial) -> float:
+    @property
+    def study(self) -> optuna.Study:
+        """The study, in this process.
+
+        Raises:
+            OSError: the storage cannot be opened.
+        """
+        with told(self.storage):
+            return _study(self.storage, self.name, self.seed, os.getpid())
+
+    @property
+    def finished(self) -> list[FrozenTrial]:
+        """The candidates that were asked to the end or given up."""
+        return self.study.get_trials(deepcopy=False, states=FINISHED)
+
+    @property
+    def whole(self) -> list[FrozenTrial]:
+        """The candidates that were asked to the end."""
+        return [trial for trial in self.finished if trial.state == TrialState.COMPLETE]
+
+    def cost(self, slot: Slot, pressed: list[int], trial: Trial) -> float:
         """What a candidate costs.
 
         Args:
@@ -60,13 +80,12 @@ class Search:
             KeyboardInterrupt: Ctrl-C was pressed.
             optuna.TrialPruned: it is worse than the best so far, or costs what it did before.
         """
-        values = {number.name: _suggested(trial, number) for number in self.numbers}
-        if known := _known(trial):
+        if known := next((other for other in self.finished if other.params == trial.params), None):
             if known.state == TrialState.PRUNED or known.value is None:
                 raise optuna.TrialPruned
             return known.value
         costs, faults = list[float](), Counter[str]()
-        for number, step in enumerate(self.steps(slot, values)):
+        for number, step in enumerate(self.steps(slot, self.values(trial))):
             if pressed:
                 raise KeyboardInterrupt
             costs.append(step.cost)
@@ -94,26 +113,43 @@ class Search:
         """The numbers that the file has."""
         return {number.name: number.value for number in self.numbers}
 
-    def of_original(self, study: optuna.Study) -> FrozenTrial | None:
-        """The finished trial of the file's own numbers."""
-        finished = study.get_trials(deepcopy=False, states=FINISHED)
-        return next((trial for trial in finished if trial.params == self.original), None)
+    def of_original(self) -> FrozenTrial | None:
+        """The trial of the file's own numbers, once it is finished."""
+        return next((trial for trial in self.whole if trial.params == self.original), None)
 
-    def best(self, study: optuna.Study) -> tuple[FrozenTrial, dict[str, Value]]:
+    def best(self) -> tuple[FrozenTrial, dict[str, Value]]:
         """The cheapest candidate of those asked to the end, and its numbers; the earliest of equals.
 
         Raises:
             ValueError: there is none.
         """
-        whole = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
-        if not whole:
+        if not (whole := self.whole):
             raise ValueError(f"{self.storage} has no finished candidate yet")
         found = min(whole, key=lambda trial: (trial.value, trial.number))
         return found, self.values(found)
 
-    def values(self, trial: FrozenTrial) -> dict[str, Value]:
-        """A trial's numbers, as they were written into its file."""
+    def values(self, trial: Trial | FrozenTrial) -> dict[str, Value]:
+        """A trial's numbers, as they are written into its file."""
         return {number.name: number.rounded(trial.params[number.name]) for number in self.numbers}
+
+    @property
+    def distributions(self) -> dict[str, BaseDistribution]:
+        """What optuna draws the numbers from."""
+        return {number.name: _distribution(number) for number in self.numbers}
+
+    def seconds_spent(self) -> float:
+        """Seconds that all finished trials have taken; those of two at a time count twice."""
+        return sum(trial.duration.total_seconds() for trial in self.finished if trial.duration)
+
+    def importances(self) -> dict[str, float]:
+        """How much of the costs' spread each number explains, from 0 to 1, in candidates asked to the end.
+
+        {} if these are few. By PED-ANOVA (Watanabe et al., 2023), which needs no further package.
+        """
+        if len(self.whole) < FEWEST_FOR_IMPORTANCE:
+            return {}
+        evaluator = optuna.importance.PedAnovaImportanceEvaluator()
+        return optuna.importance.get_param_importances(self.study, evaluator=evaluator)
 
 
 def _distribution(number: Number) -> BaseDistribution:
@@ -124,29 +160,17 @@ def _distribution(number: Number) -> BaseDistribution:
     return FloatDistribution(number.low, number.high, number.log)
 
 
-def _suggested(trial: Trial, number: Number) -> Value:
-    value: Any
-    if number.words:
-        value = trial.suggest_categorical(number.name, number.words)
-    elif number.is_whole:
-        value = trial.suggest_int(number.name, int(number.low), int(number.high), log=number.log)
-    else:
-        value = trial.suggest_float(number.name, number.low, number.high, log=number.log)
-    return number.rounded(value)
-
-
-def _known(trial: Trial) -> FrozenTrial | None:
-    """An earlier trial of the same numbers: it would cost the same again."""
-    earlier = trial.study.get_trials(deepcopy=False, states=FINISHED)
-    return next((other for other in earlier if other.params == trial.params), None)
-
-
 def run_trial(slot: Slot, search: Search) -> None:
     """One trial of a study, unless it has enough."""
     with told(search.storage), ctrl_c_waits() as pressed:
-        study = _study(search.storage, search.name, search.seed, os.getpid())
-        if count_finished(study) < search.trials:
-            study.optimize(partial(search.candidate, slot, pressed), n_trials=1)
+        if len(search.finished) >= search.trials:
+            return
+        study = search.study
+        trial = study.ask(search.distributions)
+        try:
+            study.tell(trial, search.cost(slot, pressed, trial))
+        except optuna.TrialPruned:
+            study.tell(trial, state=TrialState.PRUNED)
 
 
 def ask_original(slot: Slot, search: Search) -> None:
@@ -158,10 +182,10 @@ def ask_original(slot: Slot, search: Search) -> None:
     steps = [*search.steps(slot, search.original)]
     faults = Counter(fault for step in steps for fault in step.faults)
     with told(search.storage):
-        opened(search).add_trial(
+        search.study.add_trial(
             create_trial(
                 params=search.original,
-                distributions={number.name: _distribution(number) for number in search.numbers},
+                distributions=search.distributions,
                 value=sum(step.cost for step in steps) / len(steps),
                 intermediate_values={number: step.cost for number, step in enumerate(steps)},
                 user_attrs={FAULTS: dict(faults)} if faults else {},
@@ -174,7 +198,7 @@ def search_on(search: Search, pool: Pool, concurrency: int, minutes: float) -> b
 
     Args:
         concurrency: trials at a time in the pool.
-        minutes: those of earlier calls included, as ``seconds_spent`` counts them.
+        minutes: those of earlier calls included, as ``Search.seconds_spent`` counts them.
 
     Returns:
         Whether it came to one of these ends.
@@ -182,26 +206,24 @@ def search_on(search: Search, pool: Pool, concurrency: int, minutes: float) -> b
     Raises:
         OSError: the storage cannot be written.
     """
-    study = opened(search)
-    end = time.monotonic() + 60 * minutes - seconds_spent(study) / concurrency if minutes else float("inf")
+    end = time.monotonic() + 60 * minutes - search.seconds_spent() / concurrency if minutes else float("inf")
 
     def goes_on() -> bool:
         with ctrl_c_waits():
-            return count_finished(study) < search.trials and time.monotonic() < end
+            return len(search.finished) < search.trials and time.monotonic() < end
 
     def jobs() -> Iterator[Any]:
         while goes_on():
             yield search
 
-    done = count_finished(study)
-    with progress(search.trials, "candidate", "tuning", done=min(done, search.trials)) as bar:
+    with progress(search.trials, "candidate", "tuning", done=min(len(search.finished), search.trials)) as bar:
         try:
-            if search.of_original(study) is None:
+            if search.of_original() is None:
                 next(pool.each(ask_original, [search]))
             for _ in pool.each(run_trial, jobs()):
                 with told(search.storage), ctrl_c_waits():
-                    bar.set_postfix_str(f"best {search.best(study)[0].value:.3f}", refresh=False)
-                    now = count_finished(study)
+                    bar.set_postfix_str(f"best {search.best()[0].value:.3f}", refresh=False)
+                    now = len(search.finished)
                 bar.update(min(now, search.trials) - bar.n)
         except KeyboardInterrupt:
             return False
@@ -222,7 +244,7 @@ def begin(search: Search, settings: dict[str, Any], run: Path) -> None:
     check_folder(run / "study.db", is_made=True)
     with locked(run / "study.db"), told(search.storage):  # two processes may begin at once
         names = optuna.get_all_study_names(_storage(search.storage))
-        study = opened(search) if search.name in names else None
+        study = search.study if search.name in names else None
         if study is None:
             study = optuna.create_study(storage=_storage(search.storage), study_name=search.name)
             study.set_user_attr(SETTINGS, settings)
@@ -233,22 +255,6 @@ def begin(search: Search, settings: dict[str, Any], run: Path) -> None:
             )
         check_same(run, {"numbers": before["numbers"]}, {"numbers": settings["numbers"]})  # told before the file
         check_same(run, before, settings)
-
-
-def opened(search: Search) -> optuna.Study:
-    """The study, in this process."""
-    with told(search.storage):
-        return _study(search.storage, search.name, search.seed, os.getpid())
-
-
-def count_finished(study: optuna.Study) -> int:
-    return len(study.get_trials(deepcopy=False, states=FINISHED))
-
-
-def seconds_spent(study: optuna.Study) -> float:
-    """Seconds that all finished trials have taken; those of two at a time count twice."""
-    found = study.get_trials(deepcopy=False, states=FINISHED)
-    return sum(trial.duration.total_seconds() for trial in found if trial.duration)
 
 
 @lru_cache(maxsize=1)
@@ -281,15 +287,3 @@ def told(storage: str) -> Iterator[None]:
         reason = problem.__cause__ or problem
         words = " ".join(str(getattr(reason, "orig", None) or reason).split())
         raise OSError(f"{storage}: {words}; free some space, or name another place with --storage or --run") from None
-
-
-def importances(study: optuna.Study) -> dict[str, float]:
-    """How much of the costs' spread each number explains, from 0 to 1, in candidates asked to the end; {} if few were.
-
-    By PED-ANOVA (Watanabe et al., 2023), which needs no further package.
-    """
-    whole = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
-    if len(whole) < FEWEST_FOR_IMPORTANCE:
-        return {}
-    evaluator = optuna.importance.PedAnovaImportanceEvaluator()
-    return optuna.importance.get_param_importances(study, evaluator=evaluator)

@@ -30,27 +30,25 @@ from typing import TYPE_CHECKING, Any
 from connectx.position import STANDARD
 from connectx_toolkit.arena.match import open_pool
 from connectx_toolkit.arena.start_positions import Opening, openings_for
-from connectx_toolkit.games.labelled import Labels
-from connectx_toolkit.games.match import kinds, match_lines
+from connectx_toolkit.games.match import kinds, match_lines, match_table
 from connectx_toolkit.kaggle.rules import DEFAULTS, OVERAGE, Rules
 from connectx_toolkit.players.fingerprint import fingerprint
 from connectx_toolkit.players.process import Setup
 from connectx_toolkit.players.spec import AgentSpec, resolve
 from connectx_toolkit.report.exams import verdicts
-from connectx_toolkit.report.tuning import Tuned, course_chart, numbers_table, tuned_page
+from connectx_toolkit.report.pages import tuning_page
+from connectx_toolkit.report.tuning import Tuned, course_chart, numbers_table
 from connectx_toolkit.system.console import as_typed, plural
 from connectx_toolkit.system.cores import check_concurrency
 from connectx_toolkit.system.files import check_folder, in_words, write_whole
-from connectx_toolkit.system.table import console_for_tables
+from connectx_toolkit.system.table import Table, print_parts
 from connectx_toolkit.training.options import Options, command_of, option
 from connectx_toolkit.tuning.candidates import place_for, spec_of
-from connectx_toolkit.tuning.judgement import Judgement, examined, played, unseen
+from connectx_toolkit.tuning.judgement import Judgement, answered, played, unseen
 from connectx_toolkit.tuning.numbers import Number, Value, numbers_in, with_values
 from connectx_toolkit.tuning.objective import Games, Objective, Positions, for_tuning, split_openings
 
 if TYPE_CHECKING:  # --help and messages about the file do not need optuna
-    from optuna import Study
-
     from connectx_toolkit.tuning.study import Search
 
 POSITIONS, PAIRS = 300, 40  # by which a candidate's cost is measured, unless --count says otherwise
@@ -125,11 +123,11 @@ def train(config: Config) -> Judgement | None:
     return judge(config, *searched(config))
 
 
-def searched(config: Config) -> "tuple[Search, Study, AgentSpec, list[Opening]]":
+def searched(config: Config) -> "tuple[Search, AgentSpec, list[Opening]]":
     """Searches on to the end: what ``judge`` takes. Raises what ``train`` does."""
     text = _text(config)
     numbers = numbers_in(text, config.numbers, str(config.agent))
-    from connectx_toolkit.tuning.study import Search, begin, opened, search_on
+    from connectx_toolkit.tuning.study import Search, begin, search_on
 
     openings = openings_for(STANDARD, None, config.seed)
     objective, fresh = _objective(config, openings)
@@ -141,10 +139,9 @@ def searched(config: Config) -> "tuple[Search, Study, AgentSpec, list[Opening]]"
         pool.check([original, *([objective.opponent] if isinstance(objective, Games) else [])])
         begin(search, _settings(config, numbers, objective), config.folder)
         is_whole = search_on(search, pool, config.concurrency, config.minutes)
-    study = opened(search)
     if not is_whole:
-        _stopped(search, study, objective)
-    return search, study, original, fresh
+        _stopped(search)
+    return search, original, fresh
 
 
 def _text(config: Config) -> str:
@@ -184,48 +181,43 @@ def _settings(config: Config, numbers: Sequence[Number], objective: Objective) -
     return {"agent": content, "numbers": ranges, "games": config.games, **asked, **other}
 
 
-def judge(
-    config: Config, search: "Search", study: "Study", original: AgentSpec, fresh: Sequence[Opening]
-) -> Judgement | None:
+def judge(config: Config, search: "Search", original: AgentSpec, fresh: Sequence[Opening]) -> Judgement | None:
     """Compares the best candidate with the original, prints what is proven, and writes it if it is."""
-    values = search.best(study)[1]
-    lines = search_lines(search, study)
-    console = console_for_tables()
-    numbers = _numbers(search, study, values)
-    console.print(numbers_table(numbers))
-    judgement = None
+    values, numbers, lines = search.best()[1], _numbers(search), search_lines(search)
+    judgement, tables = None, list[Table]()
     if values == search.original:
-        lines.append("nothing is proven: no candidate was better than the original. Nothing is written")
+        said = ["nothing is proven: no candidate was better than the original. Nothing is written"]
+        print_parts([numbers, *lines])
     else:
         path = place_for(config.agent, config.folder / "best", config.tuned.name)
         path.write_text(tuned_text(config, search, values), encoding="utf-8")
-        print(*lines, "comparing the best with the original", sep="\n", flush=True)
-        judgement = _judged(config, search.objective, [spec_of(path, config.tuned.name), original], fresh)
+        print_parts([numbers, *lines, "comparing the best with the original"])
+        sys.stdout.flush()
+        judgement = _judged(config, [spec_of(path, config.tuned.name), original], fresh)
+        tables = [*judgement.examined.tables(), match_table(judgement.match)]
         said = [*verdicts(judgement.sheets), *_changing(judgement), *match_lines(judgement.match)]
         said.append(_conclusion(config, judgement))
         if judgement.is_proven:
             write_whole(config.tuned, path.read_bytes())
-        lines = [*lines, *said]
     page = config.folder / "page.html"
-    sheets, match = (judgement.sheets, judgement.match) if judgement else ([], None)
-    chart = course_chart(_costs(study), _cost_before(search, study), search.objective.unit)
+    costs = [(trial.number, trial.value) for trial in search.whole if trial.value is not None]
+    chart = course_chart(costs, _cost_before(search), search.objective.unit)
     title = f"Numbers of {config.agent.name}"
-    write_whole(page, tuned_page(title, lines, numbers, chart, sheets, match, config.act_timeout).encode())
-    for line in [*(said if judgement else lines), f"page: {page}"]:
-        console.print(line, soft_wrap=True)
+    write_whole(page, tuning_page(title, [*lines, *said], numbers, chart, tables).encode())
+    print_parts([*said, f"page: {page}"])
     return judgement
 
 
-def _judged(config: Config, objective: Objective, specs: list[AgentSpec], fresh: Sequence[Opening]) -> Judgement:
-    labels: Labels = unseen(config.judged, config.seed, for_tuning(sys.maxsize))
+def _judged(config: Config, specs: list[AgentSpec], fresh: Sequence[Opening]) -> Judgement:
+    labels = unseen(config.judged, config.seed, for_tuning(sys.maxsize))
     try:
-        sheets = examined(specs, labels, config.setup, config.folder / "answers", config.concurrency)
+        found = answered(specs, labels, config.setup, config.folder / "answers", config.concurrency)
         match = played(
             specs, config.setup, fresh, config.pairs, config.seed, config.folder / "games.sqlite", config.concurrency
         )  # fmt: skip
     except KeyboardInterrupt:
         raise KeyboardInterrupt("nothing is written yet; the same command goes on with the comparison") from None
-    return Judgement(sheets, match)
+    return Judgement(found, match)
 
 
 def _changing(judgement: Judgement) -> list[str]:
@@ -253,47 +245,36 @@ def tuned_text(config: Config, search: "Search", values: dict[str, Value]) -> st
     return "".join([*lines[:first], "\n".join([f"{HEAD} {command_of(config)}", *old]) + "\n", *lines[first:]])
 
 
-def search_lines(search: "Search", study: "Study") -> list[str]:
+def search_lines(search: "Search") -> list[str]:
     """How many candidates were tried, and what the best costs."""
     from connectx_toolkit.tuning.study import FAULTS
 
-    trials, states = study.get_trials(deepcopy=False), Counter[str]()
-    states.update(trial.state.name for trial in trials)
-    whole, early = states["COMPLETE"], states["PRUNED"]
-    lines = [f"{whole + early} {plural('candidate', whole + early)}: {whole} to the end, {early} given up early"]
-    faulty = [trial for trial in trials if trial.user_attrs.get(FAULTS)]
-    if faulty:
-        faults = sum((Counter(trial.user_attrs[FAULTS]) for trial in faulty), Counter[str]())
-        lines.append(f"{len(faulty)} of them made faults: {kinds(faults)}")
-    before, (best, _) = _cost_before(search, study), search.best(study)
+    finished, whole = search.finished, search.whole
+    early = len(finished) - len(whole)
+    lines = [f"{len(finished)} {plural('candidate', len(finished))}: {len(whole)} to the end, {early} given up early"]
+    if faulty := [found for trial in finished if (found := trial.user_attrs.get(FAULTS))]:
+        lines.append(f"{len(faulty)} of them made faults: {kinds(sum(map(Counter, faulty), Counter[str]()))}")
+    before, best = _cost_before(search), search.best()[0]
     words = f", the original {before:.3f}" if before is not None else ""
     unit = search.objective.unit
     return [*lines, f"{unit}: the best {best.value:.3f}{words}; the best of many looks better there than it is"]
 
 
-def _costs(study: "Study") -> list[tuple[int, float]]:
-    whole = [trial for trial in study.get_trials(deepcopy=False) if trial.state.name == "COMPLETE"]
-    return [(trial.number, trial.value) for trial in whole if trial.value is not None]
+def _cost_before(search: "Search") -> float | None:
+    """What the file's own numbers cost, once they were asked."""
+    found = search.of_original()
+    return found.value if found is not None else None
 
 
-def _cost_before(search: "Search", study: "Study") -> float | None:
-    """What the file's own numbers cost, if they were asked to the end."""
-    found = search.of_original(study)
-    return found.value if found is not None and found.state.name == "COMPLETE" else None
+def _numbers(search: "Search") -> Table:
+    """The numbers, before and at their best."""
+    values, matters = search.best()[1], search.importances()
+    rows = [Tuned(n.name, n.range, n.value, values[n.name], matters.get(n.name)) for n in search.numbers]
+    return numbers_table(rows)
 
 
-def _numbers(search: "Search", study: "Study", values: dict[str, Value]) -> list[Tuned]:
-    from connectx_toolkit.tuning.study import importances
-
-    matters = importances(study)
-    return [Tuned(n.name, n.range, n.value, values[n.name], matters.get(n.name)) for n in search.numbers]
-
-
-def _stopped(search: "Search", study: "Study", objective: Objective) -> None:
+def _stopped(search: "Search") -> None:
     """Prints what is known. Raises KeyboardInterrupt."""
-    if _costs(study):
-        console = console_for_tables()
-        console.print(numbers_table(_numbers(search, study, search.best(study)[1])))
-        for line in search_lines(search, study):
-            console.print(line, soft_wrap=True)
+    if search.whole:
+        print_parts([_numbers(search), *search_lines(search)])
     raise KeyboardInterrupt(GOES_ON)

@@ -38,7 +38,7 @@ def test_spsa_moves_to_the_winner_and_goes_on(tmp_path, monkeypatch):
         shutil.copy(HEURISTICS / name, tmp_path / name)
     agent, folder = tmp_path / "course_1.py", tmp_path / "kept"
     start = {n.name: place_of(n) for n in numbers_in(agent.read_text())}
-    monkeypatch.setattr(tuning, "pair_result", lambda slot, job: 1.0)
+    monkeypatch.setattr(tuning, "pair_result", lambda slot, job: (1.0, 0.001))
     first = spsa(agent, folder, 0.004, 1, [()])
     assert first["pairs"] > 0 and first["places"] != start
     again = spsa(agent, folder, 0.008, 1, [()])

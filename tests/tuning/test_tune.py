@@ -26,7 +26,7 @@ from connectx_toolkit.tuning import judgement, tune
 from connectx_toolkit.tuning.candidates import place_for, spec_of
 from connectx_toolkit.tuning.numbers import numbers_in
 from connectx_toolkit.tuning.objective import Positions, for_tuning
-from connectx_toolkit.tuning.study import Search, opened
+from connectx_toolkit.tuning.study import Search
 from connectx_toolkit.tuning.tune import HEAD, Config, train
 from tests.conftest import disk_that_is
 
@@ -130,8 +130,7 @@ def test_faults_are_told_and_cost(folder, capsys):
     train(config())
     out = capsys.readouterr().out
     assert re.search(r"\d of them made faults: \d+ exception", out)
-    study = opened(search_of(config()))
-    costs = {trial.params["PLAY"]: trial.value for trial in study.trials if trial.value is not None}
+    costs = {trial.params["PLAY"]: trial.value for trial in search_of(config()).whole}
     assert all(
         cost < min([c for play, c in costs.items() if play >= 50], default=99) for p, cost in costs.items() if p < 50
     )
@@ -196,7 +195,7 @@ def test_killed_and_resumed(folder):
         counts.append(finished())
     assert 2 < counts[0] < counts[1] < counts[2]
     assert judgement_of(config(trials=60, judged=500)).is_proven
-    assert finished() >= 60 and search_of(config()).of_original(opened(search_of(config()))) is not None
+    assert finished() >= 60 and search_of(config()).of_original() is not None
 
 
 def finished() -> int:
