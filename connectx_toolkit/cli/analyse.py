@@ -62,7 +62,7 @@ examples
 def analyse(options: argparse.Namespace) -> None:
     """One game move by move, a file's latest games in a line each, or all of one's own games with a summary."""
     from connectx_toolkit.games.game import UNKNOWN_NAMES, is_columns, parse_game
-    from connectx_toolkit.games.review import own_games
+    from connectx_toolkit.games.replay import own_games
     from connectx_toolkit.report.tables import LISTED, games_in, show_games
     from connectx_toolkit.system.table import print_parts
 

@@ -19,12 +19,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from io import BytesIO
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from connectx.position import STANDARD, Geometry, Position
 from connectx_toolkit.games.game import UNKNOWN_NAMES, Game, check_playable
+from connectx_toolkit.games.review import team_of
+from connectx_toolkit.games.schema import is_database
+from connectx_toolkit.games.tournament import grouped_games
 from connectx_toolkit.kaggle.rules import DEFAULTS, FAMILIES, Fault, Rules, sizes_of
 from connectx_toolkit.system.foreign import MOST_BYTES, NothingLeft, from_json, integer, noting, number, shown, text
 
@@ -338,3 +341,29 @@ def without_copies(replays: Iterable[Game]) -> tuple[list[Game], list[str]]:
         if first is not replay:
             copies.append(f"{replay.source} is the same game as {first.source}")
     return [*kept.values()], copies
+
+
+def own_games(what: Sequence[str], me: str | None, latest: int | None = None) -> tuple[list[Game], str, list[str]]:
+    """All games of replays, and one's own of files of games, of each group the ``latest`` if that is given.
+
+    Args:
+        what: replays, folders, archives, patterns and files of games.
+        me: as ``team_of`` takes it.
+
+    Returns:
+        The games, whose they are, and why files were left out.
+    """
+    paths = replay_paths(what)
+    databases = [path for path in paths if is_database(path)]
+    left_out, groups = list[str](), list[list[Game]]()
+    replays = [replay for path in paths if path not in databases for replay in replays_of(path, left_out)]
+    for path in databases:
+        with noting(left_out, path):
+            groups += grouped_games(path, left_out, f"{path.stem} " if len(databases) > 1 else "")
+    if not replays and not groups:
+        raise NothingLeft(left_out)
+    me = team_of([*replays, *chain.from_iterable(groups)], me)
+    for group in groups:
+        own = [replay for replay in group if me in replay.names]
+        replays += own[-latest:] if latest else own
+    return replays, me, left_out

@@ -6,7 +6,6 @@ import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +13,7 @@ from connectx.position import Geometry, Position, plies_to_end, write_columns
 from connectx.solver import Value
 from connectx_toolkit.games.analysis import JudgedMove, accuracy, mistakes
 from connectx_toolkit.games.game import UNKNOWN_NAMES, Game
-from connectx_toolkit.games.replay import replay_paths, replays_of
-from connectx_toolkit.games.schema import is_database
-from connectx_toolkit.games.tournament import grouped_games
 from connectx_toolkit.system.console import plural
-from connectx_toolkit.system.foreign import NothingLeft, noting
 from connectx_toolkit.system.table import Table
 
 RESULTS = {1.0: "won", 0.5: "drawn", 0.0: "lost", None: "unfinished"}
@@ -109,32 +104,6 @@ class Review:
 def _mistake(move: JudgedMove) -> dict[str, Any]:
     before, after = move.results
     return {"ply": move.ply, "column": move.column, "best": move.best_columns, "before": before, "after": after}
-
-
-def own_games(what: Sequence[str], me: str | None, latest: int | None = None) -> tuple[list[Game], str, list[str]]:
-    """All games of replays, and one's own of files of games, of each group the ``latest`` if that is given.
-
-    Args:
-        what: replays, folders, archives, patterns and files of games.
-        me: as ``team_of`` takes it.
-
-    Returns:
-        The games, whose they are, and why files were left out.
-    """
-    paths = replay_paths(what)
-    databases = [path for path in paths if is_database(path)]
-    left_out, groups = list[str](), list[list[Game]]()
-    replays = [replay for path in paths if path not in databases for replay in replays_of(path, left_out)]
-    for path in databases:
-        with noting(left_out, path):
-            groups += grouped_games(path, left_out, f"{path.stem} " if len(databases) > 1 else "")
-    if not replays and not groups:
-        raise NothingLeft(left_out)
-    me = team_of([*replays, *chain.from_iterable(groups)], me)
-    for group in groups:
-        own = [replay for replay in group if me in replay.names]
-        replays += own[-latest:] if latest else own
-    return replays, me, left_out
 
 
 def team_of(games: Sequence[Game], wanted: str | None = None) -> str:
