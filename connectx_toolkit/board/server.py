@@ -24,6 +24,7 @@ from aiohttp import WSMsgType, web
 
 from connectx_toolkit.board.session import Opening, Session, check_games
 from connectx_toolkit.board.thinking import Analyst
+from connectx_toolkit.games.exam_positions import positions_in
 from connectx_toolkit.games.game import Game, parse_game
 from connectx_toolkit.games.replay import read_replay
 from connectx_toolkit.kaggle import archive
@@ -210,7 +211,8 @@ def opening_of(options: argparse.Namespace) -> Opening:
     """How the board begins, by the command's options.
 
     Raises:
-        ValueError: an unknown agent, a bad configuration, a game that cannot be played, or no file of games.
+        ValueError: an unknown agent, a bad configuration, a game that cannot be played, no file of games, or a bad one
+            of positions.
     """
     rules = Rules(options.config or {}, options.overage)
     specs = [resolve(name) for name in options.agents]
@@ -220,7 +222,9 @@ def opening_of(options: argparse.Namespace) -> Opening:
     if options.second:
         seats = seats[1::-1]
     game = _game_of(options.game, rules, options.from_one) if options.game else None
-    return Opening(rules, (seats[0], seats[1]), game, check_games(options.games) if options.games else None)
+    puzzles = positions_in(options.practise, options.from_one)[0] if options.practise else []
+    known = check_games(options.games) if options.games else None
+    return Opening(rules, (seats[0], seats[1]), game, known, tuple(puzzles))
 
 
 def _game_of(text: str, rules: Rules, from_one: bool) -> Game:

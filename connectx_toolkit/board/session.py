@@ -84,6 +84,7 @@ class Opening(NamedTuple):
     seats: tuple[AgentSpec | None, AgentSpec | None] = (None, None)  # None is a person
     game: Game | None = None
     games: Path | None = None  # the file of games that tells what was played in a position
+    puzzles: tuple[Position, ...] = ()  # to practise
 
 
 def choices() -> list[Message]:
@@ -170,6 +171,7 @@ class Session:
             "seats": [None if spec is None else spec.label for spec in self._opening.seats],
             "game": None if game is None else game_entry(game),
             "games": self._opening.games is not None,
+            "puzzles": [position_entry(position) for position in self._opening.puzzles],
         })  # fmt: skip
 
     def _solve(self, message: Message) -> None:

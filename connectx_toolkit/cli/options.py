@@ -160,7 +160,7 @@ def add_judging_time(parser: argparse.ArgumentParser) -> None:
 
 
 def add_write_mistakes(parser: argparse.ArgumentParser) -> None:
-    help_text = "add the positions of the mistakes to FILE, for exam --positions FILE and match --openings FILE"
+    help_text = "add the positions of the mistakes to FILE, for exam --positions, board --practise and match --openings"
     parser.add_argument("--write-mistakes", type=Path, metavar="FILE", help=help_text)
 
 

@@ -27,9 +27,6 @@ from connectx_toolkit.players.spec import entry_of, kilobytes
 from connectx_toolkit.system.files import check_folder, our_agents, write_whole
 from connectx_toolkit.system.foreign import NothingLeft, left_out_lines
 
-if TYPE_CHECKING:
-    pass
-
 KAGGLES = "one of Kaggle's own"
 
 
@@ -173,6 +170,7 @@ examples
   python evaluate.py board perfect value_search                  two agents play each other
   python evaluate.py board --game 362133214545441233165554311450066
   python evaluate.py board --game episode-12345.json             a replay downloaded from Kaggle
+  python evaluate.py board --practise runs/mistakes.txt          positions that exam or analyse --write-mistakes wrote
 
 Only you can open the page, on this machine (127.0.0.1). You can change agents, board and game on it.
 """
@@ -186,6 +184,8 @@ Only you can open the page, on this machine (127.0.0.1). You can change agents, 
     parser.add_argument(
         "--game", metavar="GAME", help="game to look at: its columns, counted from 0, or a replay (.json)"
     )
+    help_text = "let you find the best column in the positions of FILE, one a line, as exam --positions takes them"
+    parser.add_argument("--practise", type=Path, metavar="FILE", help=help_text)
     add_from_one(parser)
     add_config(parser)
     add_overage(parser)

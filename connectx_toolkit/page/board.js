@@ -27,7 +27,7 @@ const KEYS = [
   ["Home End", "start, end"], ["U", "undo, back to your last turn"], ["R", "redo"], ["H", "hint"],
   ["M", "next mistake, before it is played (Shift: previous)"], ["O", "scores: on, after the game, off"],
   ["Space", "stop or go on; the agent plays from here"], ["N", "new game"], ["S", "set up a position"],
-  ["L", "load a game"], ["C", "copy the moves"], ["K", "copy a link to this position"], ["F", "swap colours"], ["?", "this list"],
+  ["L", "load a game"], ["T", "next position to practise (board --practise)"], ["C", "copy the moves"], ["K", "copy a link to this position"], ["F", "swap colours"], ["?", "this list"],
 ];
 
 export class Board extends Table {
@@ -92,8 +92,9 @@ export class Board extends Table {
     this.pausing = tool("Stop", "pause", "Space", () => this.pause());
     this.undoing = tool("Undo", "undo", "U", () => this.undo());
     this.redoing = tool("Redo", "redo", "R", () => this.redo());
+    this.practising = tool("Practise", "hint", "T", () => this.practiseNext());
     return el("div", {class: "cx-tools", role: "group", "aria-label": "game"},
-      tool("New", "fresh", "N", () => this.askNew()), this.undoing, this.redoing,
+      this.practising, tool("New", "fresh", "N", () => this.askNew()), this.undoing, this.redoing,
       tool("Hint", "hint", "H", () => this.hint()), this.pausing, tool("Set up", "edit", "S", () => this.beginSetUp()),
       tool("Load", "open", "L", () => this.askLoad()), ...this.sharing(),
       tool("Swap colours", "flip", "F", () => this.flip(), "Swap"), tool("Keys", "help", "?", () => this.help()));
@@ -397,10 +398,12 @@ export class Board extends Table {
 
   quizWords() {
     const {answer} = this.quiz, {shown} = this.game, {first} = this.view, values = this.lookUp(shown);
-    const whole = valueOfMoves(values), result = resultOf(whole), best = bestColumns(values);
+    const whole = valueOfMoves(values), result = whole && resultOf(whole), best = bestColumns(values);
     if (answer === null) {
-      return `Practise: ${this.side(moverOf(shown))} to move. Which column ${result > 0 ? "wins" : "keeps the draw"}?`;
+      const asked = {1: "wins", 0: "keeps the draw"}[result] ?? "is best"; // lost, or not solved yet
+      return `Practise: ${this.side(moverOf(shown))} to move. Which column ${asked}?`;
     }
+    if (!best.length || resultOf(values[answer]) === null) return `Column ${answer + first}. Looking for the best column …`;
     const words = wordsOf(values[answer], shown), isRight = resultOf(values[answer]) === result;
     const better = best.includes(answer) ? "" : ` Best: column ${best.map(column => column + first).join(" or ")} (${wordsOf(whole, shown)}).`;
     return `${isRight ? "Right" : "Wrong"}: column ${answer + first} ${words}.${better}`;
@@ -444,6 +447,7 @@ export class Board extends Table {
     this.counting.value = String(this.view.first);
     this.mistakes.disabled = !this.quiz && !moves.some(move => this.isMistake(move));
     if (this.options.replayer) return;
+    this.practising.hidden = !this.puzzles.length;
     this.undoing.disabled = game.cursor === 0;
     this.redoing.disabled = game.atEnd;
     const agents = this.seats.some(Boolean), goes = !this.paused && game.atEnd;
@@ -510,7 +514,7 @@ export class Board extends Table {
     const playing = {
       u: () => this.undo(), Backspace: () => this.undo(), r: () => this.redo(), h: () => this.hint(),
       n: () => this.askNew(), s: () => this.beginSetUp(), l: () => this.askLoad(),
-      f: () => this.flip(), " ": () => this.pause(),
+      f: () => this.flip(), " ": () => this.pause(), t: () => this.practiseNext(),
       Escape: this.setUp ? () => this.endSetUp(false) : null,
     };
     if (/^[0-9]$/.test(key)) {

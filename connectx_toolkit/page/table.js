@@ -28,6 +28,8 @@ export class Table {
     this.hinted = null; // the key of the position that a hint was asked for
     this.setUp = null; // {position, stone}
     this.quiz = null; // {answer: the column that was given, or null} while the position shown is a puzzle
+    this.puzzles = []; // positions that the host has for practice
+    this.puzzle = -1; // the number of the last one that was asked
     this.wished = "";
     this.loading = null; // the window in which a game to load is typed
     this.hasGames = false; // whether the host has a file of games to ask what was played
@@ -102,6 +104,15 @@ export class Table {
     this.game.cursor = ply;
     this.quiz = {answer: null};
     this.changed();
+  }
+
+  // Asks for the best column in the next position that the host has for practice.
+  practiseNext() {
+    if (!this.puzzles.length) return;
+    this.puzzle = (this.puzzle + 1) % this.puzzles.length;
+    const {cells, ...size} = this.puzzles[this.puzzle];
+    this.begin(Game.of({...size, start: cells}), [null, null]);
+    this.practise(0);
   }
 
   answer(column) {
@@ -257,12 +268,13 @@ export class Table {
     }
   }
 
-  welcome({agents = [], config = null, seats = null, game = null, games = false}) {
+  welcome({agents = [], config = null, seats = null, game = null, games = false, puzzles = []}) {
     this.agents = agents;
+    this.puzzles = puzzles;
     this.hasGames = games;
     this.playedIn.clear();
-    const link = this.welcomed ? "" : this.link;
-    if (!this.welcomed && !this.restore()) {
+    const isFirst = !this.welcomed, link = isFirst ? this.link : "";
+    if (isFirst && !this.restore()) {
       if (config) {
         const {actTimeout, overage, ...size} = config;
         this.config = {actTimeout, overage};
@@ -274,7 +286,8 @@ export class Table {
     this.played += 1 + Math.floor(1e9 * Math.random()); // the agents of this connection have begun no game yet
     this.welcomed = true;
     this.say("");
-    this.changed();
+    if (isFirst && puzzles.length && !link) this.practiseNext();
+    else this.changed();
     if (link) this.followLink(link);
   }
 
@@ -334,7 +347,7 @@ export class Table {
     const {game} = this;
     const wanted = [];
     if (!this.setUp && !document.hidden) {
-      const positions = this.shows ? [game.shown, ...game.positions.toReversed()] : [];
+      const positions = this.shows || this.quiz ? [game.shown, ...game.positions.toReversed()] : [];
       if (this.hinted) positions.push(game.shown);
       const seen = new Set();
       for (const position of positions) {

@@ -672,3 +672,23 @@ def test_what_was_played_here(open_page, tmp_path):
         assert moves(page) == [3, 2]
         page.keyboard.press("3")
         expect(page.locator(".cx-played-here")).to_have_text("No game went on from here.")
+
+
+def test_positions_of_a_file_are_practised(open_page, tmp_path):
+    """A file as exam --write-mistakes writes it: a win in 1, then a loss to stop; T goes on, and begins again."""
+    (tmp_path / "mistakes.txt").write_text("# mistakes\n030303  # leftmost: a win in 1 missed\n03030  # the same\n")
+    with served(tmp_path, "--practise", "mistakes.txt") as (url, _):
+        page = open_page(url)
+        expect(verdict(page)).to_contain_text("Practise: Yellow to move. Which column")
+        until(page, "board.lookUp(board.game.shown)")
+        assert page.locator(".cx-chip.cx-best").count() == 0  # the scores do not tell it
+        column(page, 5).click()
+        expect(verdict(page)).to_contain_text("Wrong: column 5")
+        expect(verdict(page)).to_contain_text("Best: column 0 (wins in 1 ply)")
+        page.get_by_role("button", name="Practise").click()
+        expect(verdict(page)).to_contain_text("Practise: Red to move")
+        page.keyboard.press("0")
+        expect(verdict(page)).to_contain_text("Right: column 0")
+        page.keyboard.press("t")
+        expect(verdict(page)).to_contain_text("Practise: Yellow to move")
+        assert sum(stones(page)) == 6

@@ -239,6 +239,7 @@ CASES += [
     Case("evaluate match leftmost random --sprt 0 much", "--sprt"),
     Case("evaluate leftmost random --config actTimout=1", "actTimeout?"),
     Case("evaluate board --config colums=5", "columns?"),
+    Case("evaluate board --practise words --no-browser", "line 2"),
     Case("evaluate leftmost random --config nodeBuget=5", "nodeBuget"),
     Case("evaluate tournament labels random", "labels"),
     Case("evaluate analyse ladder.json", "ladder.json"),

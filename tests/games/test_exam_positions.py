@@ -67,6 +67,7 @@ def test_fresh_positions_are_solved_once(tmp_path, monkeypatch):
     """A second call, and a second run's, asks the solver nothing; another seed gives others."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(exam_positions, "ALL", "random")
+    monkeypatch.setattr(exam_positions, "PART", 6)
     first = fresh_exam(6, 3)
     other = fresh_exam(6, 4)
     given = solved("mine", [Position.from_moves(LATE, STANDARD)] * 2)
@@ -75,6 +76,36 @@ def test_fresh_positions_are_solved_once(tmp_path, monkeypatch):
     assert (fresh_exam(6, 3).positions == first.positions).all() and len(first) == 6
     assert set(first.masks) != set(other.masks)
     assert solved("mine", [Position.from_moves(LATE, STANDARD)]).masks.tolist() == given.masks.tolist()
+
+
+@pytest.mark.parametrize("asked", ["fresh", "given"])
+def test_what_was_solved_before_ctrl_c_is_kept(asked, tmp_path, monkeypatch):
+    """Stopped in the second part, it goes on with that; an exam of more positions begins with the same parts."""
+    monkeypatch.chdir(tmp_path)
+    for name, value in (("ALL", "random"), ("PART", 2), ("GIVEN_PART", 2)):
+        monkeypatch.setattr(exam_positions, name, value)
+    whole = standard_exam(1000)
+    given = states(whole.take(np.flatnonzero(whole.plies > 28)))[:6]
+    ask = {"fresh": lambda: fresh_exam(6, 3), "given": lambda: solved("mine", given)}[asked]
+    made, write = list[int](), exam_positions.write_labels
+
+    def stopping(path, labels, made_as):
+        if len(made) == 1 and stops:
+            raise KeyboardInterrupt
+        made.append(len(labels))
+        write(path, labels, made_as)
+
+    for module in ("exam_positions", "recipes"):
+        monkeypatch.setattr(f"connectx_toolkit.games.{module}.write_labels", stopping)
+    stops = [True]
+    with pytest.raises(KeyboardInterrupt):
+        ask()
+    stops.clear()
+    labels = ask()
+    assert made == [2, 2, 2] and len(labels) == 6
+    assert (ask().masks == labels.masks).all() and len(made) == 3
+    if asked == "fresh":
+        assert set(labels.masks) <= set(fresh_exam(8, 3).masks) and made == [2] * 4
 
 
 @pytest.mark.parametrize("seed", range(3))

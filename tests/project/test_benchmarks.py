@@ -23,6 +23,7 @@ from benchmarks.machine import record
 from connectx.encoding import encode_many
 from connectx.position import NO_MOVE, STANDARD, Position
 from connectx.solver import Solver
+from connectx_toolkit.api import exam
 from connectx_toolkit.games.labelled import Labels, concatenated, write_labels
 from connectx_toolkit.players.spec import resolve
 from connectx_toolkit.system.files import WEIGHTS
@@ -164,6 +165,19 @@ def test_the_passes_of_the_network_are_counted():
     assert [recipes.row_of(player, empty, 0)["passes"] for player in ("network", "policy")] == [7, 14]
     assert [recipes.row_of("policy", labels, 0)["unasked"] for labels in (won, empty)] == [100, 0]
     assert 60 * 5 < recipes.row_of("search", empty, 60)["passes"] < 60 * 15
+
+
+def test_the_exam_says_of_policy_what_the_recipes_say(tmp_path, monkeypatch):
+    """The agent in a process of its own, position by position, and the benchmark's player, all at once."""
+    monkeypatch.chdir(tmp_path)
+    found = exam("policy", count=60)
+    (sheet,) = found.sheets
+    columns = recipes.columns_of("policy", recipes.value_search.network, sheet.labels, 0)
+    assert (columns == sheet.columns[0]).all()
+    whole, critical, *_ = found.document()["tables"]["moves by exact score"]
+    printed = [whole["good moves"], critical["good moves"], whole["perfect moves"]]
+    said = recipes.shares(sheet.labels, columns)
+    assert [round(100 * share, 2) for share in printed] == list(said.values()) and 80 < said["perfect"] < 100
 
 
 def test_what_the_network_learnt_is_left_out(results, tmp_path, monkeypatch, capsys):
