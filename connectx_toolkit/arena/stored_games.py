@@ -33,7 +33,7 @@ class Plan(NamedTuple):
     pairs: int
     file: Path  # of games
     seed: int
-    openings: Path | None = None  # as ``start_positions.openings_for`` takes them
+    openings: Path | Sequence[Opening] | None = None  # a file, as ``start_positions.openings_for`` takes it, or they
     concurrency: int = 1  # games at a time
     scheduler: str | None = None  # of a dask cluster
     sprt: Sprt | None = None
@@ -67,7 +67,9 @@ def play_matches(pairs: Sequence[tuple[AgentSpec, AgentSpec]], plan: Plan) -> It
         ValueError: too few cores, openings or a file of games that cannot be read, or an agent that cannot be loaded.
     """
     check_concurrency(plan.concurrency)
-    openings = openings_for(plan.setup.rules.geometry, plan.openings, plan.seed)
+    openings = plan.openings
+    if openings is None or isinstance(openings, Path):
+        openings = openings_for(plan.setup.rules.geometry, openings, plan.seed)
     here, total = conditions_here(plan.concurrency, plan.scheduler), 2 * plan.pairs
     with (
         GameDatabase(plan.file) as database,

@@ -40,16 +40,7 @@ def exam_positions(
     seat: str | None,
     result: str | None,
 ) -> tuple[Labels, list[str]]:
-    """What an exam asks, by its options.
-
-    Args:
-        count: number of positions; None: all of those of the source, or of the standard exam.
-        seed: draws fresh positions; None takes those of the standard exam.
-        source: a file of positions or labels, or games, in which ``me`` had to move: a file, a replay, or a folder.
-        from_one: the columns of a file without scores are counted from 1.
-        me: whose moves in the games; None: the one name that is in all of them.
-        seat: "first" or "second", to take only games in which one had this seat.
-        result: "won", "drawn" or "lost", to take only such games.
+    """What an exam asks, by the arguments of ``connectx_toolkit.api.exam``: ``source`` is its ``positions``.
 
     Returns:
         The positions with the score of every move, and what was left out, and why.

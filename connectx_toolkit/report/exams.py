@@ -114,21 +114,18 @@ def verdicts(sheets: Sequence[Sheet]) -> list[str]:
 
 
 def _verdict(one: Sheet, other: Sheet) -> str:
-    found = {
-        "good moves": rate_difference(one.good, other.good),
-        "perfect moves": rate_difference(one.perfect, other.perfect),
-    }
-    proven = {name: estimate for name, estimate in found.items() if estimate.is_proof}
-    count = f"{len(one.labels)} {plural('position', len(one.labels))}"
-    if not proven:
+    words, unproven = list[str](), list[str]()
+    for name in ("good", "perfect"):
+        found = rate_difference(getattr(one, name), getattr(other, name))
+        better, worse = (one, other) if found.mean > 0 else (other, one)
+        if found.is_proof:
+            words.append(f"{better.agent} plays more {name} moves than {worse.agent}")
+        else:
+            unproven.append(f"of {name} moves it is too early to tell")
+    if not words:
+        count = f"{len(one.labels)} {plural('position', len(one.labels))}"
         return f"{one.agent} and {other.agent}: too early to tell who is better, by {count}."
-    words = []
-    for name, estimate in proven.items():
-        better, worse = (one, other) if estimate.mean > 0 else (other, one)
-        words.append(f"{better.agent} plays more {name} than {worse.agent}")
-    open_ = [name for name in found if name not in proven]
-    rest = f"; of {open_[0]} it is too early to tell" if open_ else ""
-    return f"{'; '.join(words)}{rest}."
+    return f"{'; '.join([*words, *unproven])}."
 
 
 class Mistake(NamedTuple):

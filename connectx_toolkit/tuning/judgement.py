@@ -6,19 +6,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from connectx_toolkit.arena.match import open_pool, play_match
 from connectx_toolkit.arena.start_positions import Opening
-from connectx_toolkit.games.database import GameDatabase
+from connectx_toolkit.arena.stored_games import Plan, play_matches
 from connectx_toolkit.games.exam_positions import fresh_exam
-from connectx_toolkit.games.game import Game
 from connectx_toolkit.games.grades import Estimate, Sheet, rate_difference
 from connectx_toolkit.games.labelled import Labels, canonical_keys
-from connectx_toolkit.games.match import Match, conditions_here
-from connectx_toolkit.players.process import Setup, Task
+from connectx_toolkit.games.match import Match
+from connectx_toolkit.players.process import Setup
 from connectx_toolkit.players.spec import AgentSpec
 from connectx_toolkit.report.exams import Examined, examined
 from connectx_toolkit.statistics.ratings import difference
-from connectx_toolkit.system.console import progress
 
 TIMES = 3  # that an agent which answers differently each time is asked
 
@@ -83,16 +80,8 @@ def played(
     Raises:
         KeyboardInterrupt: it was stopped.
     """
-    here, (first, second) = conditions_here(concurrency), specs
-    with GameDatabase(file) as database, open_pool(setup, concurrency) as pool:
-        number = database.match_id(first, second, setup, openings, seed)
-        with database.turn(number, 2 * pairs) as known, progress(2 * pairs, "game", "match", done=len(known)) as bar:
-
-            def on_game(task: Task, game: Game) -> Game:
-                bar.update()
-                return database.add_played(number, task, game, here)
-
-            match = play_match(first, second, setup, openings, pairs, seed, known=known, on_game=on_game, pool=pool)
+    first, second = specs
+    (match,) = play_matches([(first, second)], Plan(setup, pairs, file, seed, openings, concurrency))
     if match.ending == "interrupted":
         raise KeyboardInterrupt
     return match

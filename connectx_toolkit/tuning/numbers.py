@@ -167,17 +167,10 @@ def _used_before(tree: ast.Module, name: str, line: int) -> int:
         node = pending.pop()
         if isinstance(node, ast.Name) and node.id == name and node.lineno < line:
             return node.lineno
-        inner = ast.iter_child_nodes(node)
-        is_function = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
-        pending += (
-            [] if isinstance(node, ast.Lambda) else [n for n in inner if not (is_function and _is_later(node, n))]
-        )
+        is_function = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        later = getattr(node, "body", []) if is_function else [node.body] if isinstance(node, ast.Lambda) else []
+        pending += [part for part in ast.iter_child_nodes(node) if part not in later]
     return 0
-
-
-def _is_later(function: ast.AST, part: ast.AST) -> bool:
-    """Whether a part of a function runs when it is called: not its decorators and defaults."""
-    return part in getattr(function, "body", [])
 
 
 def _ranged(number: Number, words: str, where: str) -> Number:
