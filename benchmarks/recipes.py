@@ -24,7 +24,7 @@ Positions and the scores of all moves are kept in --folder, so that another netw
 import argparse
 import json
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from unittest import mock
@@ -33,19 +33,16 @@ import numpy as np
 
 from agents import value_search
 from benchmarks.machine import head, record
-from benchmarks.positions import (
-    SIX_SETS,
-    six_set,
-)
+from benchmarks.positions import SIX_SETS, six_set
 from connectx.clock import Budget
 from connectx.encoding import UNKNOWN, Afterstates, afterstates, chances_of_moves, encode_many, policy_of
 from connectx.network import PlainNetwork, softmax
-from connectx.position import STANDARD, Position, open_cells
+from connectx.position import STANDARD, Position
 from connectx.puct import Search, one_thread
 from connectx.solver import Solver
 from connectx_toolkit.games.exam_positions import positions_in
 from connectx_toolkit.games.grades import Sheet
-from connectx_toolkit.games.labelled import Labels
+from connectx_toolkit.games.labelled import Labels, moves_of
 from connectx_toolkit.games.recipes import FOLDER, RECIPES, TABLE_BITS, labelled, labels_by
 from connectx_toolkit.system.console import progress
 from connectx_toolkit.system.files import WEIGHTS
@@ -62,7 +59,6 @@ PUBLISHED = ERRORS | {
 }
 
 
-COLUMNS = np.array([STANDARD.column_mask(column) for column in range(STANDARD.columns)])
 KINDS = {kind.name: kind for kind in SIX_SETS}
 
 
@@ -89,19 +85,9 @@ def training_labels(weights: Path) -> tuple[Labels, str]:
     return labels_of(read_labels(path), TRAINING), f"openings and {path}"
 
 
-def each(name: str, choose: Callable[[Position], int], labels: Labels) -> np.ndarray:
-    """The column that a player chooses in each position: (n,) int64."""
-    columns = []
-    with progress(len(labels), "position", name) as bar:
-        for stones, mask in zip(labels.positions.tolist(), labels.masks.tolist(), strict=True):
-            columns.append(choose(Position(stones, mask, STANDARD)))
-            bar.update()
-    return np.array(columns, np.int64)
-
-
 def judged_alone(network: PlainNetwork, labels: Labels) -> np.ndarray:
     """What the network says of the position after each move: logits of all columns, (n, columns) float32."""
-    moves = open_cells(labels.masks, STANDARD)[:, None] & COLUMNS
+    moves = moves_of(labels.masks, STANDARD)
     rows, columns = np.nonzero(moves)
     positions, masks = (labels.positions ^ labels.masks)[rows], labels.masks[rows] | moves[rows, columns]
     outputs = network.forward(encode_many(positions, masks, STANDARD, network.architecture.encoding))
@@ -136,12 +122,14 @@ def columns_of(player: str, network: PlainNetwork, labels: Labels, evaluations: 
         logits = judged_alone(network, labels) if is_alone else network.judge_many(*labels[:2])["policy"]
         return np.where(labels.legal, logits, -np.inf).argmax(1)
 
-    def search(position: Position) -> int:
-        budget = Budget.seconds(MOVE_SECONDS) if player == "clock" else Budget(nodes=evaluations)
-        with one_thread():
-            return Search(position, value_search.judge, value_search.BATCH).run(budget).column
-
-    return each(player, search, labels)
+    columns = []
+    with progress(len(labels), "position", player) as bar, one_thread():
+        for stones, mask in zip(labels.positions.tolist(), labels.masks.tolist(), strict=True):
+            budget = Budget.seconds(MOVE_SECONDS) if player == "clock" else Budget(nodes=evaluations)
+            search = Search(Position(stones, mask, STANDARD), value_search.judge, value_search.BATCH)
+            columns.append(search.run(budget).column)
+            bar.update()
+    return np.array(columns, np.int64)
 
 
 def shares(labels: Labels, columns: np.ndarray) -> dict[str, float]:

@@ -4,7 +4,7 @@ By positions: the points that it gives away, on average, in the positions for tu
 random numbers, for every candidate. By games: the points that it loses to an opponent, from the same openings.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -93,14 +93,3 @@ def for_tuning(count: int) -> Labels:
     They come in a random order, the same each time.
     """
     return first_of(read_file(FOR_TUNING)[0], count)
-
-
-def split_openings(openings: Sequence[Opening], count: int) -> tuple[tuple[Opening, ...], list[Opening]]:
-    """The openings that games of the search begin with, and those that it does not see.
-
-    Raises:
-        ValueError: there are too few.
-    """
-    if count >= len(openings):
-        raise ValueError(f"--count {count}: there are {len(openings)} openings, and the last match needs some of them")
-    return tuple(openings[:count]), list(openings[count:])

@@ -46,7 +46,7 @@ from connectx_toolkit.training.options import Options, command_of, option
 from connectx_toolkit.tuning.candidates import place_for, spec_of
 from connectx_toolkit.tuning.judgement import Judgement, answered, played, unseen
 from connectx_toolkit.tuning.numbers import Number, Value, numbers_in, with_values
-from connectx_toolkit.tuning.objective import Games, Objective, Positions, for_tuning, split_openings
+from connectx_toolkit.tuning.objective import Games, Objective, Positions, for_tuning
 
 if TYPE_CHECKING:  # --help and messages about the file do not need optuna
     from connectx_toolkit.tuning.study import Search
@@ -166,10 +166,13 @@ def _text(config: Config) -> str:
 
 def _objective(config: Config, openings: Sequence[Opening]) -> tuple[Objective, list[Opening]]:
     """What a candidate costs, and the openings that the search does not see."""
-    if config.games:
-        used, fresh = split_openings(openings, config.count or PAIRS)
-        return Games(resolve(config.games), used, config.seed), fresh
-    return Positions(for_tuning(config.count or POSITIONS), config.seed), list(openings)
+    if not config.games:
+        return Positions(for_tuning(config.count or POSITIONS), config.seed), list(openings)
+    count = config.count or PAIRS
+    if count >= len(openings):
+        few = f"there are {len(openings)} openings, and the last match needs some of them"
+        raise ValueError(f"--count {count}: {few}")
+    return Games(resolve(config.games), tuple(openings[:count]), config.seed), list(openings[count:])
 
 
 def _settings(config: Config, numbers: Sequence[Number], objective: Objective) -> dict[str, Any]:
