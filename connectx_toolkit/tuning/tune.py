@@ -186,7 +186,8 @@ def _settings(config: Config, numbers: Sequence[Number], objective: Objective) -
 
 def judge(config: Config, search: "Search", original: AgentSpec, fresh: Sequence[Opening]) -> Judgement | None:
     """Compares the best candidate with the original, prints what is proven, and writes it if it is."""
-    values, numbers, lines = search.best()[1], _numbers(search), search_lines(search)
+    values = search.best()[1]
+    numbers, lines = _numbers(search, values), search_lines(search)
     judgement, tables = None, list[Table]()
     if values == search.original:
         said = ["nothing is proven: no candidate was better than the original. Nothing is written"]
@@ -269,9 +270,9 @@ def _cost_before(search: "Search") -> float | None:
     return found.value if found is not None else None
 
 
-def _numbers(search: "Search") -> Table:
+def _numbers(search: "Search", values: dict[str, Value]) -> Table:
     """The numbers, before and at their best."""
-    values, matters = search.best()[1], search.importances()
+    matters = search.importances()
     rows = [Tuned(n.name, n.range, n.value, values[n.name], matters.get(n.name)) for n in search.numbers]
     return numbers_table(rows)
 
@@ -279,5 +280,5 @@ def _numbers(search: "Search") -> Table:
 def _stopped(search: "Search") -> None:
     """Prints what is known. Raises KeyboardInterrupt."""
     if search.whole:
-        print_parts([_numbers(search), *search_lines(search)])
+        print_parts([_numbers(search, search.best()[1]), *search_lines(search)])
     raise KeyboardInterrupt(GOES_ON)
