@@ -111,8 +111,7 @@ export class Table {
     if (!this.puzzles.length) return;
     this.puzzle = (this.puzzle + 1) % this.puzzles.length;
     const {cells, ...size} = this.puzzles[this.puzzle];
-    this.begin(Game.of({...size, start: cells}), [null, null]);
-    this.practise(0);
+    this.begin(Game.of({...size, start: cells}), [null, null], {answer: null});
   }
 
   answer(column) {
@@ -144,15 +143,16 @@ export class Table {
     this.go(ply);
   }
 
-  // Another game on the board; seats: who plays it, if not those who play now.
-  begin(game, seats = null) {
+  // Another game on the board; seats: who plays it, if not those who play now; quiz: if its position is a puzzle.
+  begin(game, seats = null, quiz = null) {
     this.stopAsking();
     this.loading?.close();
     this.seats = seats ?? this.seats;
     this.game = game;
     this.played += 1;
     this.paused = false;
-    this.setUp = this.quiz = null;
+    this.setUp = null;
+    this.quiz = quiz;
     this.changed();
   }
 

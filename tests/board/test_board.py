@@ -680,7 +680,6 @@ def test_positions_of_a_file_are_practised(open_page, tmp_path):
     with served(tmp_path, "--practise", "mistakes.txt") as (url, _):
         page = open_page(url)
         expect(verdict(page)).to_contain_text("Practise: Yellow to move. Which column")
-        page.evaluate("board.values.clear(), board.wish()")
         until(page, "board.lookUp(board.game.shown)")  # solved before the answer, so that it can be asked which wins
         assert page.locator(".cx-chip.cx-best").count() == 0  # the scores do not tell it
         column(page, 5).click()
