@@ -155,9 +155,7 @@ def measure(name: str, options: argparse.Namespace) -> dict[str, Any]:
     path = place_for(agent, folder / "by-spsa", f"{name}_spsa.py")
     path.write_text(with_values(text, numbers, values), encoding="utf-8")
     specs = spec_of(path, path.name), resolve(agent)
-    match = played(
-        specs, config.setup, openings, options.pairs, options.seed, folder / "games.sqlite", options.concurrency
-    )  # fmt: skip
+    (match,) = played([specs], config.plan._replace(openings=openings))
     return found | {"spsa": told(match) | {"played": state["pairs"], "values": dict(values)}}
 
 

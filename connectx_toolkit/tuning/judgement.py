@@ -1,5 +1,6 @@
 """Whether tuned numbers are better: on positions that the search did not see, and in a match from fresh openings."""
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -66,22 +67,35 @@ def answered(specs: Sequence[AgentSpec], labels: Labels, setup: Setup, folder: P
     return found
 
 
-def played(
-    specs: Sequence[AgentSpec],
-    setup: Setup,
-    openings: Sequence[Opening],
-    pairs: int,
-    seed: int,
-    file: Path,
-    concurrency: int,
-) -> Match:
-    """A match from these openings, kept in a file of games: what was played is not played again.
+def race(finalists: Sequence[AgentSpec], original: AgentSpec, plan: Plan, openings: Sequence[Opening]) -> int:
+    """Which finalist wins most against the original: all play it, then the better half on, from twice the openings.
+
+    Who gives little away in single positions need not win games. (Successive halving, Jamieson and Talwalkar, 2016.)
+
+    Args:
+        openings: the two of the last round have played a pair from each.
+
+    Raises:
+        KeyboardInterrupt: it was stopped; the games so far are kept.
+    """
+    left, ahead, begin = list(range(len(finalists))), Counter[int](), 0
+    while len(left) > 1:
+        end = max(2 * len(openings) // len(left), begin + 1)
+        on = plan._replace(pairs=end - begin, openings=openings[begin:end])
+        for each, match in zip(left, played([(finalists[each], original) for each in left], on), strict=True):
+            tally = match.side(0).tally
+            ahead[each] += tally.wins - tally.losses
+        left, begin = sorted(left, key=lambda each: -ahead[each])[: (len(left) + 1) // 2], end
+    return left[0]
+
+
+def played(pairs: Sequence[tuple[AgentSpec, AgentSpec]], plan: Plan) -> list[Match]:
+    """Matches, kept in the plan's file of games: what was played is not played again.
 
     Raises:
         KeyboardInterrupt: it was stopped.
     """
-    first, second = specs
-    (match,) = play_matches([(first, second)], Plan(setup, pairs, file, seed, openings, concurrency))
-    if match.ending == "interrupted":
+    matches = [*play_matches(pairs, plan)]
+    if any(match.ending == "interrupted" for match in matches):
         raise KeyboardInterrupt
-    return match
+    return matches

@@ -128,6 +128,23 @@ class Search:
         found = min(whole, key=lambda trial: (trial.value, trial.number))
         return found, self.values(found)
 
+    def favourites(self, count: int) -> list[dict[str, Value]]:
+        """The numbers of so many candidates, those of ``best`` first: no costlier than the original, nor the same.
+
+        Those that cost the same in each step as a cheaper one, or as the original, play like it. A trial without steps
+        proposed what had been asked before.
+        """
+        known, limit = set[tuple[float, ...]]([()]), float("inf")
+        if (before := self.of_original()) is not None and before.value is not None:
+            known, limit = {(), tuple(before.intermediate_values.values())}, before.value
+        found = list[dict[str, Value]]()
+        for trial in sorted(self.whole, key=lambda trial: (trial.value, trial.number)):
+            steps = tuple(trial.intermediate_values.values())
+            if trial.value is not None and trial.value <= limit and steps not in known:
+                known.add(steps)
+                found.append(self.values(trial))
+        return found[:count]
+
     def values(self, trial: Trial | FrozenTrial) -> dict[str, Value]:
         """A trial's numbers, as they are written into its file."""
         return {number.name: number.rounded(trial.params[number.name]) for number in self.numbers}

@@ -9,9 +9,9 @@ Say which numbers, by comments in the agent's file:
 
 Whole numbers stay whole. "log" tries factors instead of steps. An evaluation has no scale: twice all its numbers plays
 the same, so leave one of them without a comment. Every candidate is asked for its moves in the same positions, of which
-every move's exact score is known; what it gives away is its cost. Bad ones are given up early. At the end, the best is
-compared with the original in positions that the search did not see, and in a match. Only if it is proven to be better
-is it written, to another file.
+every move's exact score is known; what it gives away is its cost. Bad ones are given up early. The best play games
+against the original. The one that wins most is compared with the original once more, in positions that the search did
+not see, and in a match from other openings. Only if it is proven to be better is it written, to another file.
 
 examples
   python train.py tune my_agent.py --minutes 10 --concurrency 2
@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Any
 from connectx.position import STANDARD
 from connectx_toolkit.arena.match import open_pool
 from connectx_toolkit.arena.start_positions import Opening, openings_for
+from connectx_toolkit.arena.stored_games import Plan
 from connectx_toolkit.games.match import kinds, match_lines, match_table
 from connectx_toolkit.kaggle.rules import DEFAULTS, OVERAGE, Rules
 from connectx_toolkit.players.fingerprint import fingerprint
@@ -44,7 +45,7 @@ from connectx_toolkit.system.files import check_folder, in_words, write_whole
 from connectx_toolkit.system.table import Table, print_parts
 from connectx_toolkit.training.options import Options, command_of, option
 from connectx_toolkit.tuning.candidates import place_for, spec_of
-from connectx_toolkit.tuning.judgement import Judgement, answered, played, unseen
+from connectx_toolkit.tuning.judgement import Judgement, answered, played, race, unseen
 from connectx_toolkit.tuning.numbers import Number, Value, numbers_in, with_values
 from connectx_toolkit.tuning.objective import Games, Objective, Positions, for_tuning
 
@@ -76,6 +77,9 @@ class Config(Options):
         0, f"positions for each candidate, with --games pairs of games; 0 is {POSITIONS}, or {PAIRS}", least=0
     )
     judged: int = option(400, "fresh positions of the final comparison", least=10, is_free=True)
+    finalists: int = option(
+        8, "so many of the best play games against the original, and one of them is judged", least=1, is_free=True
+    )
     pairs: int = option(100, "pairs of games of the final match", least=1, is_free=True)
     concurrency: int = option(1, "candidates at a time, each on a core of its own", least=1, is_free=True)
     act_timeout: float = option(float(DEFAULTS["actTimeout"]), "seconds for a move", above=0)
@@ -98,6 +102,12 @@ class Config(Options):
     def tuned(self) -> Path:
         """Where the tuned agent goes."""
         return Path(self.output) if self.output else self.agent.with_name(f"{self.agent.stem}_tuned.py")
+
+    @property
+    def plan(self) -> Plan:
+        """How games against the original are played and kept."""
+        file = self.folder / "games.sqlite"
+        return Plan(self.setup, self.pairs, file, self.seed, concurrency=self.concurrency)
 
     @property
     def database(self) -> str:
@@ -184,25 +194,28 @@ def _settings(config: Config, numbers: Sequence[Number], objective: Objective) -
     return {"agent": content, "numbers": ranges, "games": config.games, **asked, **other}
 
 
-def judge(config: Config, search: "Search", original: AgentSpec, fresh: Sequence[Opening]) -> Judgement | None:
+def judge(config: Config, search: "Search", original: AgentSpec, openings: Sequence[Opening]) -> Judgement | None:
     """Compares the best candidate with the original, prints what is proven, and writes it if it is."""
-    values = search.best()[1]
-    numbers, lines = _numbers(search, values), search_lines(search)
-    judgement, tables = None, list[Table]()
-    if values == search.original:
-        said = ["nothing is proven: no candidate was better than the original. Nothing is written"]
-        print_parts([numbers, *lines])
-    else:
-        path = place_for(config.agent, config.folder / "best", config.tuned.name)
-        path.write_text(tuned_text(config, search, values), encoding="utf-8")
-        print_parts([numbers, *lines, "comparing the best with the original"])
-        sys.stdout.flush()
-        judgement = _judged(config, [spec_of(path, config.tuned.name), original], fresh)
-        tables = [*judgement.examined.tables(), match_table(judgement.match)]
-        said = [*verdicts(judgement.sheets), *_changing(judgement), *match_lines(judgement.match)]
-        said.append(_conclusion(config, judgement))
-        if judgement.is_proven:
-            write_whole(config.tuned, path.read_bytes())
+    lines, judgement, tables = search_lines(search), None, list[Table]()
+    print_parts(lines)
+    sys.stdout.flush()
+    raced = max(config.pairs // 2, 2)
+    try:
+        values = _winner(config, search, original, openings[-raced:])
+        numbers = _numbers(search, values)
+        print_parts([numbers])
+        if values == search.original:
+            said = ["nothing is proven: no candidate was better than the original. Nothing is written"]
+        else:
+            path = _written(config, search, values, "best")
+            judgement = _judged(config, spec_of(path, config.tuned.name), original, openings[:-raced])
+            tables = [*judgement.examined.tables(), match_table(judgement.match)]
+            said = [*verdicts(judgement.sheets), *_changing(judgement), *match_lines(judgement.match)]
+            said.append(_conclusion(config, judgement))
+            if judgement.is_proven:
+                write_whole(config.tuned, path.read_bytes())
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt("nothing is written yet; the same command goes on with the comparison") from None
     page = config.folder / "page.html"
     costs = [(trial.number, trial.value) for trial in search.whole if trial.value is not None]
     chart = course_chart(costs, _cost_before(search), search.objective.unit)
@@ -212,15 +225,30 @@ def judge(config: Config, search: "Search", original: AgentSpec, fresh: Sequence
     return judgement
 
 
-def _judged(config: Config, specs: list[AgentSpec], fresh: Sequence[Opening]) -> Judgement:
+def _winner(config: Config, search: "Search", original: AgentSpec, openings: Sequence[Opening]) -> dict[str, Value]:
+    """The numbers that are judged: of the best candidates, those that win most against the original."""
+    found = search.favourites(1 if config.games else config.finalists)
+    if not found:
+        return search.original
+    specs = list[AgentSpec]()
+    for number, values in enumerate(found, 1):
+        name = f"finalist-{number}"
+        specs.append(spec_of(_written(config, search, values, name), name))
+    return found[race(specs, original, config.plan, openings)]
+
+
+def _written(config: Config, search: "Search", values: dict[str, Value], name: str) -> Path:
+    """The tuned agent's file with these numbers, in a folder of the run."""
+    path = place_for(config.agent, config.folder / name, config.tuned.name)
+    path.write_text(tuned_text(config, search, values), encoding="utf-8")
+    return path
+
+
+def _judged(config: Config, tuned: AgentSpec, original: AgentSpec, openings: Sequence[Opening]) -> Judgement:
+    print("comparing the best with the original", flush=True)
     labels = unseen(config.judged, config.seed, for_tuning(sys.maxsize))
-    try:
-        found = answered(specs, labels, config.setup, config.folder / "answers", config.concurrency)
-        match = played(
-            specs, config.setup, fresh, config.pairs, config.seed, config.folder / "games.sqlite", config.concurrency
-        )  # fmt: skip
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt("nothing is written yet; the same command goes on with the comparison") from None
+    found = answered([tuned, original], labels, config.setup, config.folder / "answers", config.concurrency)
+    (match,) = played([(tuned, original)], config.plan._replace(openings=openings))
     return Judgement(found, match)
 
 

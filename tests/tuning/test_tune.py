@@ -15,7 +15,9 @@ import numpy as np
 import optuna
 import pytest
 
+from connectx.position import STANDARD
 from connectx_toolkit.arena.match import open_pool
+from connectx_toolkit.arena.start_positions import openings_for
 from connectx_toolkit.games import recipes
 from connectx_toolkit.games.exam_positions import standard_exam
 from connectx_toolkit.games.labelled import canonical_keys
@@ -142,6 +144,28 @@ def search_of(options: Config) -> Search:
     return Search(
         options.database, "my_agent", options.agent, text, numbers_in(text), Positions(labels, 1), 1, options.trials
     )
+
+
+def test_the_cheapest_play_and_the_one_that_wins_is_judged(folder):
+    """Games show who crashes in some positions only, and who wins most."""
+    options = config(trials=20, pairs=8)
+    train(options)
+    search = search_of(options)
+    favourites = search.favourites(8)
+    costs = {trial.params["PLAY"]: trial.value for trial in search.whole}
+    found = [costs[favourite["PLAY"]] for favourite in favourites]
+    assert found == sorted(set(found)) and max(found) <= costs[10] and favourites[0] == search.best()[1]
+    assert search.favourites(1) == favourites[:1] and search.original not in favourites
+
+    agents = {"crashing": AGENT.replace("    position =", "    assert sum(obs.board) > 20\n    position =", 1)}
+    agents |= {str(play): AGENT.replace("PLAY = 10", f"PLAY = {play}") for play in (10, 99)}
+    for name, text in agents.items():
+        (folder / f"{name}.py").write_text(text)
+    (folder / "careful.py").write_text(AGENT.replace("PLAY = 10", "PLAY = 30"))
+    specs = [spec_of(Path(f"{name}.py"), name) for name in agents]
+    openings = openings_for(STANDARD, None, 1)[:12]
+    winner = judgement.race(specs, spec_of(Path("careful.py"), "30"), options.plan, openings)
+    assert list(agents)[winner] == "99"
 
 
 @pytest.mark.parametrize(
