@@ -169,7 +169,7 @@ def match(
 
     with _errors_as_typed():
         test, (first, second) = sprt_of(sprt), told_apart((resolve(agent1), resolve(agent2)))
-        pairs = pairs or (SPRT_PAIRS if test else PAIRS)
+        pairs = (SPRT_PAIRS if test else PAIRS) if pairs is None else pairs
         setup = Setup(Rules(config or {}, overage), isolate=isolate)
         plan = Plan(setup, pairs, Path(games), seed, _path(openings), workers, scheduler, test)
         (played,) = play_matches([(first, second)], plan)

@@ -19,7 +19,7 @@ from connectx_toolkit.statistics.evidence import Evidence
 from connectx_toolkit.statistics.intervals import Sprt
 from connectx_toolkit.system.console import beside_bars, progress
 from connectx_toolkit.system.cores import check_concurrency
-from connectx_toolkit.system.foreign import left_out_lines
+from connectx_toolkit.system.foreign import integer, left_out_lines
 from connectx_toolkit.system.table import print_parts
 
 if TYPE_CHECKING:
@@ -64,8 +64,12 @@ def play_matches(pairs: Sequence[tuple[AgentSpec, AgentSpec]], plan: Plan) -> It
     Prints lines about the games that it has.
 
     Raises:
-        ValueError: too few cores, openings or a file of games that cannot be read, or an agent that cannot be loaded.
+        ValueError: pairs or a seed that are no such number, too few cores, openings or a file of games that cannot be
+            read, or an agent that cannot be loaded.
     """
+    if type(plan.pairs) is not int or plan.pairs < 1:
+        raise ValueError(f"pairs should be an integer of at least 1, not {plan.pairs!r}")
+    integer(plan.seed, "seed")
     check_concurrency(plan.concurrency)
     openings = plan.openings
     if openings is None or isinstance(openings, Path):

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from connectx.position import STANDARD, Position, geometry_of, write_columns
+from connectx_toolkit import api
 from connectx_toolkit.arena.match import Slot, play_all, play_match
 from connectx_toolkit.arena.schedule import derived_seed, pair_tasks
 from connectx_toolkit.games.game import Game
@@ -218,6 +219,14 @@ def test_slots_have_a_core_each(tmp_path, monkeypatch, capsys):
 def test_too_many_at_a_time():
     with pytest.raises(ValueError, match="concurrency"):
         list(play_all([], FAST, concurrency=len(usable_cores()) + 1))
+
+
+@pytest.mark.parametrize("wrong", [{"pairs": 0}, {"pairs": -3}, {"pairs": 2.0}, {"seed": None}, {"seed": 2**63}])
+def test_numbers_that_no_match_can_have(wrong, tmp_path):
+    (name,) = wrong
+    with pytest.raises(ValueError, match=f"{name} should be an integer"):
+        api.match("leftmost", "middle", games=tmp_path / "games.sqlite", **wrong)
+    assert not [*tmp_path.iterdir()]
 
 
 def test_report_says_what_is_proven():
