@@ -182,6 +182,34 @@ def fingerprint(spec: AgentSpec) -> str:
     return digest.hexdigest()
 
 
+class Unchanged:
+    """Agents' files as they are now. They are loaded again before every game, and may be edited between two."""
+
+    def __init__(self, specs: Iterable[AgentSpec]):
+        files = [spec for spec in dict.fromkeys(specs) if spec.kind == "file"]
+        self._found = {spec: (_stamps(files_of(Path(spec.target))), fingerprint(spec)) for spec in files}
+
+    def check(self) -> None:
+        """Raises ValueError if an agent is not what it was; reads files only if they were written meanwhile."""
+        for spec, (stamps, content) in self._found.items():
+            if (new := _stamps(stamps)) != stamps:
+                if fingerprint(spec) != content:
+                    raise ValueError(f"{spec.label} was changed while it played: give the command again")
+                self._found[spec] = new, content
+
+
+def _stamps(files: Iterable[Path]) -> dict[Path, tuple[int, int] | None]:
+    """When each file was written last, in nanoseconds, and its size; None if it is gone."""
+    found: dict[Path, tuple[int, int] | None] = {}
+    for file in files:
+        try:
+            stat = file.stat()
+            found[file] = stat.st_mtime_ns, stat.st_size
+        except OSError:
+            found[file] = None
+    return found
+
+
 def _add_files(digest, agent: Path, root: Path | None = None) -> None:
     """Adds an agent's files, by name and content; names inside this project are the same in every checkout."""
     files = files_of(agent, root)
