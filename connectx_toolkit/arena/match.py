@@ -56,8 +56,8 @@ def play_rounds(specs: tuple[AgentSpec, AgentSpec], n_rounds: int, setup: Setup,
     """
     if type(n_rounds) is not int or n_rounds < 1:
         raise ValueError(f"n_rounds should be an integer of at least 1, not {n_rounds!r}")
-    agents = Unchanged(specs)
     with open_pool(setup, workers) as pool:
+        agents = Unchanged(specs)
         pool.check(dict.fromkeys(specs))
         with progress(n_rounds, "game") as bar:
 
