@@ -352,6 +352,7 @@ def test_details_name_the_cause(start):
     assert "IndexError: list index out of range" in ask(start(fails)).detail
     assert ask(start(lambda obs, config: os._exit(3))).detail.startswith("exit code 3; ")
     assert ask(start(lambda obs, config: os.kill(os.getpid(), 11))).detail.startswith("killed by SIGSEGV; ")
+    assert ask(start(lambda obs, config: os.kill(os.getpid(), 35))).detail.startswith("killed by signal 35; ")
 
 
 @REAL_CLOCK
