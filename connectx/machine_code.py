@@ -391,7 +391,7 @@ def _kept(wanted: Wanted) -> Code | None:
 
     None where the toolkit is not loaded, or beside another ``connectx`` than this one: an agent may bring its own.
     """
-    toolkit = sys.modules.get("connectx_toolkit")
+    toolkit = sys.modules.get("toolkit-of-connectx")  # its own name is not there while an agent's file loads
     if (
         __package__ != "connectx"
         or toolkit is None

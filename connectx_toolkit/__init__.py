@@ -4,6 +4,8 @@ In a notebook or a script: ``from connectx_toolkit import get_win_percentages, m
 check, adopt, Board``.
 """
 
+import sys
+from types import ModuleType
 from typing import Any
 
 __all__ = ["Board", "adopt", "analyse", "build", "check", "exam", "get_win_percentages", "match", "tournament"]
@@ -36,8 +38,25 @@ def _board() -> Any:
     return Board
 
 
-def machine_code_of(wanted: Any) -> bytes | None:
-    """What this computer keeps of a kernel; ``connectx`` asks for it, and imports nothing of the toolkit."""
-    from connectx_toolkit.system.machine_code import kept
+hidden: dict[str, ModuleType] = {}  # what ``hide`` took out of ``sys.modules``
 
-    return kept(wanted)
+
+def hide() -> None:
+    """Takes this package out of ``sys.modules``: an agent's file that imports it shall not find it."""
+    names = [name for name in sys.modules if name.partition(".")[0] == __name__]
+    hidden.update((name, sys.modules.pop(name)) for name in names)
+
+
+def machine_code_of(wanted: Any) -> bytes | None:
+    """What this computer keeps of a kernel. ``connectx`` asks for it, also while an agent's file loads."""
+    sys.modules.update(hidden)
+    try:
+        from connectx_toolkit.system.machine_code import kept
+
+        return kept(wanted)
+    finally:
+        if hidden:
+            hide()
+
+
+sys.modules["toolkit-of-connectx"] = sys.modules[__name__]  # where ``connectx`` finds it, and no import does

@@ -169,7 +169,7 @@ def match(
 
     with _errors_as_typed():
         test, (first, second) = sprt_of(sprt), told_apart((resolve(agent1), resolve(agent2)))
-        pairs = pairs or (SPRT_PAIRS if test else PAIRS)
+        pairs = (SPRT_PAIRS if test else PAIRS) if pairs is None else pairs
         setup = Setup(Rules(config or {}, overage), isolate=isolate)
         plan = Plan(setup, pairs, Path(games), seed, _path(openings), workers, scheduler, test)
         (played,) = play_matches([(first, second)], plan)
@@ -288,7 +288,7 @@ def exam(
 
 
 def analyse(
-    games: "Game | Sequence[Game] | str | PathLike", from_ply: int | None = None, seconds: float = 60.0
+    games: "Game | Sequence[Game] | Sequence[int] | str | PathLike", from_ply: int | None = None, seconds: float = 60.0
 ) -> "Analysis":
     """Judges the moves of games by their exact scores, and shows where each game turned; of one game, every move.
 
@@ -297,8 +297,9 @@ def analyse(
     []
 
     Args:
-        games: from ``get_win_percentages(...).lost(agent)``; or the columns of a game on 7x6; or the path of a Kaggle
-            replay, or of a file of games, of which the latest ones are taken.
+        games: from ``get_win_percentages(...).lost(agent)``; or the columns of a game on 7x6, as text or as a list (as
+            ``Board.moves`` is); or the path of a Kaggle replay, or of a file of games, of which the latest ones are
+            taken.
         from_ply: the first ply to judge. None: ply 0; on 7x6 without the opening table, ply 10.
         seconds: time limit per game; moves left unsolved are marked.
 
@@ -311,7 +312,10 @@ def analyse(
     with _errors_as_typed():
         if isinstance(games, str | PathLike):
             games = games_of(fspath(games))
-        return Analysis(list(analysed([games] if isinstance(games, Game) else games, from_ply, seconds)))
+        chosen: list[Any] = [games] if isinstance(games, Game) else list(games)
+        if chosen and all(isinstance(column, int) for column in chosen):
+            chosen = games_of(",".join(map(str, chosen)))
+        return Analysis(list(analysed(chosen, from_ply, seconds)))
 
 
 def build(

@@ -24,7 +24,7 @@ from connectx_toolkit.games.game import Game
 from connectx_toolkit.games.match import Match
 from connectx_toolkit.kaggle import archive
 from connectx_toolkit.players.child import die_with_parent, end_pools, obstacle
-from connectx_toolkit.players.fingerprint import fingerprint
+from connectx_toolkit.players.fingerprint import Unchanged, fingerprint
 from connectx_toolkit.players.process import AgentProcess, Inline, Player, Setup, Task
 from connectx_toolkit.players.spec import AgentSpec
 from connectx_toolkit.statistics.evidence import Evidence
@@ -50,16 +50,19 @@ def play_rounds(specs: tuple[AgentSpec, AgentSpec], n_rounds: int, setup: Setup,
     The seats are swapped after each game, so that a run that Ctrl-C ends early has games of both; those are kept.
 
     Raises:
-        ValueError: ``n_rounds`` is below 1, ``workers`` is above the number of cores, or an agent cannot be loaded.
+        ValueError: ``n_rounds`` is below 1, ``workers`` is above the number of cores, or an agent cannot be loaded or
+            was changed meanwhile.
         KeyboardInterrupt: it came before the first game had finished.
     """
     if type(n_rounds) is not int or n_rounds < 1:
         raise ValueError(f"n_rounds should be an integer of at least 1, not {n_rounds!r}")
     with open_pool(setup, workers) as pool:
+        agents = Unchanged(specs)
         pool.check(dict.fromkeys(specs))
         with progress(n_rounds, "game") as bar:
 
             def on_game(task: Task, game: Game) -> Game:
+                agents.check()
                 bar.update()
                 return game
 

@@ -13,13 +13,14 @@ from connectx_toolkit.games.database import GameDatabase
 from connectx_toolkit.games.game import Game
 from connectx_toolkit.games.match import Conditions, Match, conditions_here, other_conditions_line, sprt_progress
 from connectx_toolkit.games.tournament import Tournament
+from connectx_toolkit.players.fingerprint import Unchanged
 from connectx_toolkit.players.process import Setup, Task
 from connectx_toolkit.players.spec import AgentSpec
 from connectx_toolkit.statistics.evidence import Evidence
 from connectx_toolkit.statistics.intervals import Sprt
 from connectx_toolkit.system.console import beside_bars, progress
 from connectx_toolkit.system.cores import check_concurrency
-from connectx_toolkit.system.foreign import left_out_lines
+from connectx_toolkit.system.foreign import integer, left_out_lines
 from connectx_toolkit.system.table import print_parts
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ class _Run(NamedTuple):
     database: GameDatabase
     here: Conditions
     openings: Sequence[Opening]
+    agents: Unchanged
     pool: Pool
     bar: tqdm
 
@@ -64,8 +66,12 @@ def play_matches(pairs: Sequence[tuple[AgentSpec, AgentSpec]], plan: Plan) -> It
     Prints lines about the games that it has.
 
     Raises:
-        ValueError: too few cores, openings or a file of games that cannot be read, or an agent that cannot be loaded.
+        ValueError: pairs or a seed that are no such number, too few cores, openings or a file of games that cannot be
+            read, or an agent that cannot be loaded or was changed meanwhile.
     """
+    if type(plan.pairs) is not int or plan.pairs < 1:
+        raise ValueError(f"pairs should be an integer of at least 1, not {plan.pairs!r}")
+    integer(plan.seed, "seed")
     check_concurrency(plan.concurrency)
     openings = plan.openings
     if openings is None or isinstance(openings, Path):
@@ -75,7 +81,7 @@ def play_matches(pairs: Sequence[tuple[AgentSpec, AgentSpec]], plan: Plan) -> It
         GameDatabase(plan.file) as database,
         open_pool(plan.setup, plan.concurrency, plan.scheduler) as pool,
     ):
-        entries = []
+        entries, agents = [], Unchanged(spec for pair in pairs for spec in pair)
         for pair in pairs:
             number = database.match_id(*pair, plan.setup, openings, plan.seed)
             games = {index: game for index, game in database.match_games(number).items() if index < total}
@@ -88,7 +94,7 @@ def play_matches(pairs: Sequence[tuple[AgentSpec, AgentSpec]], plan: Plan) -> It
         pool.check(dict.fromkeys(spec for entry in entries if len(entry.known) < total for spec in entry.pair))
         left = sum(total - len(entry.known) for entry in entries)
         with progress(left, "game", delay=0 if plan.sprt else 2) as bar:
-            run = _Run(plan, database, here, openings, pool, bar)
+            run = _Run(plan, database, here, openings, agents, pool, bar)
             for entry in entries:
                 yield _play_entry(run, entry)
 
@@ -98,6 +104,7 @@ def _play_entry(run: _Run, entry: _Entry) -> Match:
     plan = run.plan
 
     def on_game(task: Task, game: Game) -> Game:
+        run.agents.check()  # what has been played meanwhile is not stored
         run.bar.update()
         return run.database.add_played(entry.number, task, game, run.here)
 

@@ -200,6 +200,8 @@ def explore(options: argparse.Namespace) -> None:
     geometry = Rules(options.config or {}).geometry
     moves = parse_moves(" ".join(options.moves), geometry, options.from_one)
     position = Position.from_moves(moves, geometry)
+    if options.rating and not options.rating[0] <= options.rating[1]:
+        raise ValueError("--rating takes the lower score first, not {:g} {:g}".format(*options.rating))
     if options.remove:
         _remove(options.games, options.remove)
     with opened(options) as database:

@@ -4,6 +4,7 @@ import argparse
 import json
 import re
 from collections.abc import Callable
+from datetime import date
 from math import inf
 from pathlib import Path
 from typing import NamedTuple
@@ -192,7 +193,12 @@ def add_to_games(parser: argparse.ArgumentParser) -> None:
 
 def day(text: str) -> str:
     """A date, or the beginning of one."""
-    if not re.fullmatch(r"\d{4}(-\d\d(-\d\d)?)?", text):
+    try:
+        date.fromisoformat(text + "-01" * (2 - text.count("-")))
+        is_date = re.fullmatch(r"\d{4}(-\d\d){0,2}", text, re.ASCII)
+    except ValueError:
+        is_date = None
+    if not is_date:
         raise argparse.ArgumentTypeError(f"expected a date such as 2026-11-30 or 2026-11, not {text!r}")
     return text
 

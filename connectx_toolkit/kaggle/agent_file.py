@@ -15,6 +15,7 @@ from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import connectx_toolkit
 from connectx_toolkit.kaggle.remedies import BUILD
 from connectx_toolkit.kaggle.sources import Needs, agent_in, import_name, meant_name, module_of, needs_building
 from connectx_toolkit.system.files import IS_CHECKOUT, ROOT
@@ -91,6 +92,8 @@ def secluded(folder: str, stays: bool = False) -> Iterator[None]:
     """
     finder, path = _AgentFinder(folder), list(sys.path)
     hidden = _toolkit_names() - ({REACHED} if finder.own(REACHED) is None else set())
+    was_hidden = bool(connectx_toolkit.hidden)
+    connectx_toolkit.hide()
     aside = {name: sys.modules.pop(name) for name in list(sys.modules) if _top(name) in hidden}
     _forget_other_helpers(finder)
     sys.path[:] = [entry for entry in path if not _is_hidden(entry)]
@@ -104,6 +107,9 @@ def secluded(folder: str, stays: bool = False) -> Iterator[None]:
             for name in [name for name in sys.modules if _top(name) in hidden]:
                 del sys.modules[name]
             sys.modules.update(aside)
+            if not was_hidden:
+                sys.modules.update(connectx_toolkit.hidden)
+                connectx_toolkit.hidden.clear()
 
 
 def _is_hidden(entry: str) -> bool:

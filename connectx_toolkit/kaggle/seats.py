@@ -21,6 +21,7 @@ from typing import Any, TextIO
 
 from connectx_toolkit.kaggle.sandbox import NoPlace
 from connectx_toolkit.system.cores import seed_everything, waiting
+from connectx_toolkit.system.posix import signal_name
 
 STDERR_KEPT = 3000  # characters per seat
 SETTLE_SECONDS = 60.0  # for a new process to get ready; not on any game clock
@@ -125,7 +126,7 @@ class Seat:
     def ending(self) -> str:
         """How a process that has closed its pipe ended."""
         code = self._wait()
-        return f"ended itself with exit code {code}" if code >= 0 else f"was ended by {signal.Signals(-code).name}"
+        return f"ended itself with exit code {code}" if code >= 0 else f"was ended by {signal_name(-code)}"
 
     def close(self) -> None:
         """Ends the process."""

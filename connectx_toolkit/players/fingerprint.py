@@ -12,6 +12,7 @@ from importlib.machinery import all_suffixes
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from connectx_toolkit.builder.notebook.cells import page_named
 from connectx_toolkit.kaggle.agent_file import REACHED
 from connectx_toolkit.kaggle.archive import BadArchive, contents
 from connectx_toolkit.kaggle.sandbox import AGENT
@@ -180,6 +181,42 @@ def fingerprint(spec: AgentSpec) -> str:
         path = Path(spec.target) if spec.kind == "file" else AGENTS / f"{spec.target}.py"
         _add_files(digest, path)
     return digest.hexdigest()
+
+
+class Unchanged:
+    """Agents' files as they are now. They are loaded again before every game, and may be edited between two."""
+
+    def __init__(self, specs: Iterable[AgentSpec]):
+        reloaded = [spec for spec in dict.fromkeys(specs) if spec.is_somebodys]
+        self._found = {spec: (_stamps(_reloaded_from(spec)), fingerprint(spec)) for spec in reloaded}
+
+    def check(self) -> None:
+        """Raises ValueError if an agent is not what it was; reads files only if they were written meanwhile."""
+        for spec, (stamps, content) in self._found.items():
+            if (new := _stamps(stamps)) != stamps:
+                if fingerprint(spec) != content:
+                    raise ValueError(f"{spec.label} was changed while it played: give the command again")
+                self._found[spec] = new, content
+
+
+def _reloaded_from(spec: AgentSpec) -> list[Path]:
+    """The files that an agent of somebody's own is loaded from: of a notebook, itself and what lies beside it."""
+    if spec.kind == "file":
+        return files_of(Path(spec.target))
+    written, page = written_page(spec.target), page_named(spec.target)
+    return [*([page[0]] if page else []), *files_of(written.agent, written.root)]
+
+
+def _stamps(files: Iterable[Path]) -> dict[Path, tuple[int, int] | None]:
+    """When each file was written last, in nanoseconds, and its size; None if it is gone."""
+    found: dict[Path, tuple[int, int] | None] = {}
+    for file in files:
+        try:
+            stat = file.stat()
+            found[file] = stat.st_mtime_ns, stat.st_size
+        except OSError:
+            found[file] = None
+    return found
 
 
 def _add_files(digest, agent: Path, root: Path | None = None) -> None:

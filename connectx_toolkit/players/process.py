@@ -17,7 +17,6 @@ import json
 import os
 import re
 import secrets
-import signal
 import socket
 import subprocess
 import sys
@@ -35,7 +34,7 @@ from connectx_toolkit.players.spec import AgentSpec, UnknownAgent, written_page
 from connectx_toolkit.system.console import ProcessFailed
 from connectx_toolkit.system.cores import waiting
 from connectx_toolkit.system.files import ROOT, version_of
-from connectx_toolkit.system.posix import HAS_FORK, end, pause, resume, without_groups
+from connectx_toolkit.system.posix import HAS_FORK, end, pause, resume, signal_name, without_groups
 
 LOAD_LIMIT = Limits().first_move  # seconds for a load unless the rules say otherwise
 LOAD_SEED = 0  # for loading an agent that is kept: the load must not depend on which game comes first
@@ -316,7 +315,7 @@ class AgentProcess(Player):
         self.close()
         if code is None:
             return "closed its socket"
-        return f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+        return f"killed by {signal_name(-code)}" if code < 0 else f"exit code {code}"
 
     def _start(self) -> None:
         if not HAS_FORK:

@@ -251,8 +251,6 @@ def resolve(agent: str | os.PathLike | Callable | AgentSpec) -> AgentSpec:
         return _of_page(*page, text)
     if os.path.isfile(text):
         return AgentSpec("file", os.path.abspath(text), text)
-    if os.path.isdir(text):
-        raise UnknownAgent(f"{text!r} is a folder, where a file or a name was expected")
     if (parts := _name_of(text)) and parts.is_graded:
         base = resolve(parts.base)
         if base.is_somebodys or (parts.depth and base.target != "minimax"):
@@ -262,6 +260,8 @@ def resolve(agent: str | os.PathLike | Callable | AgentSpec) -> AgentSpec:
         return AgentSpec("ours", text, text)
     if text in kaggle_agents():
         return AgentSpec("kaggle", text, text)
+    if os.path.isdir(text):
+        raise UnknownAgent(f"{text!r} is a folder, where a file or a name was expected")
     for sign in "@~":
         if os.path.isfile(text.rpartition(sign)[0]):
             raise UnknownAgent(f"{text!r}: {ONLY_NAMED}, not files")

@@ -50,9 +50,9 @@ def in_words(problem: OSError, path: Path | None = None) -> str:
 def not_written(problem: OSError, path: Path) -> OSError:
     """The same error about ``path``, whatever temporary file the system named; its text says what to do."""
     folder = path.parent
-    if not folder.exists():
+    if problem.errno == errno.ENOENT and not folder.exists():
         return OSError(f"cannot write {path}: there is no folder {folder}")
-    if not folder.is_dir():
+    if folder.exists() and not folder.is_dir():
         return OSError(f"cannot write {path}: {folder} is not a folder")
     if problem.errno in REFUSED:
         problem = OSError(errno.EROFS, "")

@@ -28,6 +28,11 @@ def c_function(name: str) -> Callable[..., int] | None:
         return None
 
 
+def signal_name(number: int) -> str:
+    """ "SIGKILL"; "signal 35" of one without a name."""
+    return signal.Signals(number).name if number in {*signal.Signals} else f"signal {number}"
+
+
 def end(process: Process) -> None:
     """Kills a process and, where processes have groups, whatever it has started."""
     if not _signal_group(process, "SIGKILL"):

@@ -143,7 +143,7 @@ class FitOptions(Options):
     learning_rate: float = option(1e-3, "initial learning rate of Adam; decays to 0", above=0)
     channels: int = option(16, "channels of the convolution", least=1)
     hidden: int = option(128, "width of the first dense layer", least=1)
-    seed: int = option(1, "random seed of games, weights and batches")
+    seed: int = option(1, "random seed of games, weights and batches", least=0)
 
 
 class Fit:

@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 
 from connectx.position import STANDARD, Position, geometry_of, write_columns
+from connectx_toolkit import api
 from connectx_toolkit.arena.match import Slot, play_all, play_match
 from connectx_toolkit.arena.schedule import derived_seed, pair_tasks
+from connectx_toolkit.games.database import GameDatabase
 from connectx_toolkit.games.game import Game
 from connectx_toolkit.games.match import Match, lost_game_line, match_lines, match_table
 from connectx_toolkit.kaggle.rules import Fault, Rules
@@ -22,6 +24,7 @@ from connectx_toolkit.system.cores import reserve_core, usable_cores
 from tests.conftest import LINUX, TWO_CORES
 
 FAST = Setup(Rules(), "fast")
+LEFTMOST = "def agent(obs, config):\n    return [c for c in range(config.columns) if obs.board[c] == 0][0]\n"
 OPENINGS = [(3, 3), (3, 3, 2, 4), (0, 1, 2, 3)]
 LEFT, RANDOM = resolve("leftmost"), resolve("random")
 
@@ -218,6 +221,32 @@ def test_slots_have_a_core_each(tmp_path, monkeypatch, capsys):
 def test_too_many_at_a_time():
     with pytest.raises(ValueError, match="concurrency"):
         list(play_all([], FAST, concurrency=len(usable_cores()) + 1))
+
+
+@pytest.mark.parametrize("edit", ["file.write('#')", "pass"], ids=["changed", "saved"])
+def test_a_file_that_is_changed_while_it_plays(edit, tmp_path):
+    """Its games would be of two versions, and be found again for that of the beginning."""
+    path, games = tmp_path / "mine.py", tmp_path / "games.sqlite"
+    path.write_text(
+        f"with open({str(path)!r}, 'a') as file:\n    {edit}\nimport os\nos.utime({str(path)!r})\n{LEFTMOST}"
+    )
+    if edit == "pass":
+        assert len(api.match(path, "middle", pairs=2, games=games).games) == 4
+        return
+    with pytest.raises(ValueError, match=r"mine\.py was changed while it played"):
+        api.match(path, "middle", pairs=2, games=games)
+    with GameDatabase(games, create=False, origin="arena") as database:
+        assert len(database) == 0
+    with pytest.raises(ValueError, match=r"mine\.py was changed while it played"):
+        api.get_win_percentages(path, "middle", 2)
+
+
+@pytest.mark.parametrize("wrong", [{"pairs": 0}, {"pairs": -3}, {"pairs": 2.0}, {"seed": None}, {"seed": 2**63}])
+def test_numbers_that_no_match_can_have(wrong, tmp_path):
+    (name,) = wrong
+    with pytest.raises(ValueError, match=f"{name} should be an integer"):
+        api.match("leftmost", "middle", games=tmp_path / "games.sqlite", **wrong)
+    assert not [*tmp_path.iterdir()]
 
 
 def test_report_says_what_is_proven():

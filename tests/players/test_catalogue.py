@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 import pytest
 
 from connectx_toolkit.games.tournament import ladder_table
-from connectx_toolkit.players.spec import entry_of, kilobytes, resolve
+from connectx_toolkit.players.spec import UnknownAgent, entry_of, kilobytes, resolve
 from connectx_toolkit.report.ladder import PUBLISHED, read_ladder, write_ladder
 from connectx_toolkit.system.files import ROOT, our_agents
 from tests.conftest import evaluate as main
@@ -31,6 +31,15 @@ def test_every_agent_says_what_it_is():
     }
     assert entry_of("perfect").data == data and entry_of("n_step").data == {}
     assert kilobytes(1234) == "1.2 kB"
+
+
+def test_a_folder_does_not_hide_an_agent_of_its_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("perfect", "random", "mine"):
+        (tmp_path / name).mkdir()
+    assert [resolve(name).kind for name in ("perfect", "random")] == ["ours", "kaggle"]
+    with pytest.raises(UnknownAgent, match="'mine' is a folder, where a file or a name was expected"):
+        resolve("mine")
 
 
 def test_ladders_are_written_and_read(ladder, tmp_path):

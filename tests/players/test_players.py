@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 from kaggle_environments.agent import get_last_callable
 
+from connectx import jit
+from connectx.machine_code import processor
 from connectx_toolkit.builder.source.inline import inline
 from connectx_toolkit.kaggle.agent_file import last_callable, load_agent
 from connectx_toolkit.kaggle.rules import DEFAULTS
@@ -23,7 +25,7 @@ from connectx_toolkit.players.spec import AgentSpec, UnknownAgent, resolve
 from connectx_toolkit.system.files import our_agents
 from connectx_toolkit.training.opponents import function_of_file
 from evaluate import get_win_percentages
-from tests.conftest import LINUX, REAL_CLOCK
+from tests.conftest import LINUX, REAL_CLOCK, needs
 
 EMPTY = bytes(42)
 
@@ -350,6 +352,7 @@ def test_details_name_the_cause(start):
     assert "IndexError: list index out of range" in ask(start(fails)).detail
     assert ask(start(lambda obs, config: os._exit(3))).detail.startswith("exit code 3; ")
     assert ask(start(lambda obs, config: os.kill(os.getpid(), 11))).detail.startswith("killed by SIGSEGV; ")
+    assert ask(start(lambda obs, config: os.kill(os.getpid(), 35))).detail.startswith("killed by signal 35; ")
 
 
 @REAL_CLOCK
@@ -442,3 +445,31 @@ def test_big_boards_and_big_replies(start):
     board = bytes(random.Random(1).randrange(3) for _ in range(250_000))
     assert worker.ask(0, 1, 60.0, board, 2).action == 250_000
     assert worker.ask(1, 1, 60.0, board, 2).action.type_name == "str"
+
+
+PREPARES = """
+import sys
+import numpy as np
+from connectx.jit import njit
+
+@njit
+def is_positive(numbers):
+    return numbers[0] > 0
+
+is_positive.prepared(np.zeros(1, np.int64), probe=lambda run: [])
+compiled = "numba" in sys.modules
+try:
+    import connectx_toolkit
+except ModuleNotFoundError:
+    hidden = True
+
+def agent(obs, config):
+    return int(compiled) if hidden else -1
+"""
+
+
+@needs("numba", jit.compiles() and processor() is not None)
+def test_what_numba_has_compiled_is_kept_also_while_a_file_loads(tmp_path, monkeypatch, write, start):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    path = write(PREPARES)
+    assert [ask(start(path)).action for _ in range(2)] == [1, 0]

@@ -99,6 +99,14 @@ def test_what_they_give_has_fields(tmp_path, monkeypatch, capsys):
     assert len(analysed.games[0].moves) == 2 and "moves by exact score" in repr(analysed)
 
 
+def test_columns_are_analysed_as_text_and_as_a_list():
+    """``Board.moves`` is a list of columns."""
+    columns = [0, 0, 1, 1, 2, 2, 4]
+    found, text = (analyse(game, from_ply=5).games[0] for game in (columns, "0011224"))
+    assert found.game.moves == text.game.moves == tuple(columns) and found.moves == text.moves
+    assert [move.column for move in found.moves] == [2, 4]
+
+
 def test_a_build_gives_its_report_or_one_error(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("mine.py").write_text(LEFTMOST)

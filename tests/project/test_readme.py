@@ -252,6 +252,12 @@ def run_one(script: str, arguments: list[str], command: Command) -> None:
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_no_section_is_there_twice(document):
+    headings = re.findall(r"^#+ .*$", BLOCK.sub("", document.read_text(encoding="utf-8")), re.M)
+    assert len(headings) == len({*headings}), headings
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
 def test_what_is_named_exists(document):
     """Benchmarks, files between backquotes, pictures, links within the project, and the files of the map."""
     text = document.read_text(encoding="utf-8")

@@ -1,5 +1,6 @@
 """Files that are whole or not there, however many runs write them at once, on disks that are full or read-only."""
 
+import errno
 import multiprocessing
 import os
 import re
@@ -204,6 +205,20 @@ def test_what_cannot_be_written(tmp_path):
         OSError, match=r"^/proc/x\.html: cannot be written \(read-only folder\); choose another folder$"
     ):
         write_whole(Path("/proc/x.html"), b"")
+
+
+@pytest.mark.parametrize(
+    ("number", "words"), [(errno.EACCES, "cannot be written (read-only folder)"), (errno.ENOSPC, "no space left")]
+)
+def test_a_folder_that_cannot_be_made(number, words, tmp_path, monkeypatch):
+    """What is wrong is the folder above, and not that nobody has made this one."""
+
+    def refuses(folder: Path, **_: object) -> None:
+        raise OSError(number, os.strerror(number), str(folder))
+
+    monkeypatch.setattr(Path, "mkdir", refuses)
+    with pytest.raises(OSError, match=re.escape(f"x.html: {words}")):
+        write_whole(tmp_path / "new" / "x.html", b"")
 
 
 def test_errors_in_words(tmp_path):

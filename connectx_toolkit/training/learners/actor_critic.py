@@ -87,7 +87,7 @@ class Config(Options):
     entropy: float = option(0.15, "initial weight of the entropy bonus in the loss; decays to 0", least=0)
     channels: int = option(32, "channels of the convolution", least=1)
     hidden: int = option(128, "width of the first dense layer; the second has half of it", least=2)
-    seed: int = option(1, "random seed of weights and games")
+    seed: int = option(1, "random seed of weights and games", least=0)
     device: str = device_option("cpu")
     run: Path = option(Path("runs/actor-critic"), "folder for the curves")
     output: Path = option(Path(), "file to write: the network", in_run="actor_critic.bin")

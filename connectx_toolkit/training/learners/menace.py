@@ -84,7 +84,7 @@ class Config(Options):
     test_games: int = option(10_000, "games for each cell of the table", least=1)
     reward: int = option(1, "beads that the winner adds for each action", least=1)
     penalty: int = option(1, "beads that the loser takes away for each action, as far as its rule allows", least=1)
-    seed: int = option(1, "random seed")
+    seed: int = option(1, "random seed", least=0)
     run: Path = option(Path("runs/menace"), "folder for the table and the curves")
     output: Path = option(Path(), "file to write: the beads of all boxes", in_run="menace.bin")
     human: str = option(

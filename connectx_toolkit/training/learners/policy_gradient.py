@@ -101,7 +101,7 @@ class Config(Options):
         among=(NOTHING, OPPONENT),
     )
     opponent: Path = option(WEIGHTS / "strong_policy.bin", "policy network to play against", reads=(".bin",))
-    seed: int = option(1, "random seed of weights and games")
+    seed: int = option(1, "random seed of weights and games", least=0)
     device: str = device_option("cpu")
     run: Path = option(Path("runs/policy-gradient"), "folder for games and curve")
     output: Path = option(Path(), "file to write: the policy network", in_run="policy_gradient.bin")

@@ -89,7 +89,7 @@ class Config(Options):
     steps: int = option(3_200_000, "moves of the learner in all, in whole updates", least=1)
     games: int = option(500, "games played side by side; an update takes 16 moves of each", least=1)
     learning_rate: float = option(1e-3, "initial learning rate of Adam; falls linearly to 0", above=0)
-    seed: int = option(0, "random seed")
+    seed: int = option(0, "random seed", least=0)
     device: str = device_option("cpu")
     protocol: str = option(
         SELF_PLAY,

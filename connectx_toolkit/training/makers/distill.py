@@ -130,7 +130,7 @@ class Config(Options):
     batch: int = option(1024, "positions in a step", least=1)
     learning_rate: float = option(0.02, "largest learning rate, of Muon", above=0)
     weight_decay: float = option(0.01, "weight decay of both optimizers, times the learning rate", least=0)
-    seed: int = option(1, "random seed of the first weights and of the order of the positions")
+    seed: int = option(1, "random seed of the first weights and of the order of the positions", least=0)
     device: str = option("auto", "device of torch, which also holds all positions", among=DEVICES, is_free=True)
     run: Path = option(Path("runs/distill"), "folder of the run: checkpoint, log and curves")
     output: Path = option(Path(), "file to write: the network", in_run="policy.bin")

@@ -226,7 +226,7 @@ class Config(Options):
     types: int = option(4, "number of types of opponents", least=1)
     samples: int = option(16_000_000, "positions that the network that forecasts errors trains on", least=BATCH)
     layers: str = option("dense:256,dense:64", "layers of the network that forecasts errors, as kind:width")
-    seed: int = option(1, "random seed of the games, of the fit and of the network")
+    seed: int = option(1, "random seed of the games, of the fit and of the network", least=0)
     labels: Path = option(
         Path("runs/labels/labels.labels"), "file of labels that train.py labels has made", reads=(SUFFIX,)
     )
