@@ -10,6 +10,7 @@ from typing import Any
 
 from connectx.position import has_line
 from connectx_toolkit.games.game import Game
+from connectx_toolkit.kaggle.remedies import wrong_type
 from connectx_toolkit.kaggle.rules import Fault, Rules
 from connectx_toolkit.kaggle.seats import environment_of
 from connectx_toolkit.players.process import Player
@@ -31,6 +32,14 @@ def illegal_kind(action: Any, columns: int, is_open: Callable[[int], bool]) -> s
     if not 0 <= action < columns:
         return "no such column"
     return None if is_open(action) else "full column"
+
+
+def detail_of(reply: Reply, kind: str) -> str:
+    """What is known of a reply that ended the game, with the cure of an object that is no column."""
+    if reply.detail or not isinstance(reply.action, Opaque):
+        return reply.detail or f"{reply.action!r} after {reply.seconds:.3f} s"
+    cure = f": {wrong_type(reply.action.type_name)}" if kind == "not an integer" else ""
+    return f"{reply.action.text} after {reply.seconds:.3f} s{cure}"
 
 
 def _fatal_kind(kind: str | None, overdrawn: bool) -> str:
@@ -70,8 +79,7 @@ class _Transcript:
         reply = self.replies[-1]
         if reply.action is None and self.faults and self.faults[-1].ply == ply:
             self.faults.pop()  # the clock ended the game before this None was played as column 0
-        text = reply.action.text if isinstance(reply.action, Opaque) else repr(reply.action)
-        self.note(ply, kind, reply.detail or f"{text} after {reply.seconds:.3f} s")
+        self.note(ply, kind, detail_of(reply, kind))
 
     def game(self, moves: Sequence[int], overage: Sequence[float], cut: str = "") -> Game:
         """The game. ``overage``: seconds left to the mover, by ply, those of the opening included."""

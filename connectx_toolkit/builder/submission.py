@@ -29,6 +29,7 @@ from connectx_toolkit.builder.source.refusals import unknown_package
 from connectx_toolkit.kaggle.remedies import KNOWN
 from connectx_toolkit.kaggle.rules import Limits
 from connectx_toolkit.kaggle.upload import Unsuitable, refuse_other_texts
+from connectx_toolkit.players.spec import unquoted
 from connectx_toolkit.system.files import AGENTS, IS_CHECKOUT, ROOT, WEIGHTS, check_folder, our_agents, read_as
 
 SUBMISSIONS = ROOT / "submissions" if IS_CHECKOUT else Path("submissions")
@@ -174,7 +175,7 @@ def find_agent(name: str) -> Path:
     if not path.is_file():
         known = our_agents()
         close = difflib.get_close_matches(name, [*known, *_files_beside(path)], 1)
-        meant = f"did you mean {close[0]}? " if close else ""
+        meant = f"did you mean {meant}? " if (meant := unquoted(name) or next(iter(close), "")) else ""
         raise ValueError(f"no agent {name}: {meant}It should be a file or one of {', '.join(known)}")
     if path.suffix != ".py":
         try:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from connectx_toolkit.kaggle.sandbox import AGENT
+from connectx_toolkit.system.console import cell_of
 from connectx_toolkit.system.files import ROOT
 
 SEEN_THERE = frozenset({"kaggle_environments", "numba", "numpy", "scipy", "torch"})  # in submissions that played
@@ -200,9 +201,12 @@ def explained(text: str, trace: str, situation: Situation) -> str:
 
 
 def place_in(trace: str) -> str:
-    """ "my_agent.py, line 7": the last frame of a traceback that is neither this project's nor a package's; or ""."""
+    """ "mine.py, line 7", "In[3], line 7": a traceback's last frame that is neither ours nor a package's; or ""."""
     frames = [(file, line) for file, line in FRAME.findall(trace) if _is_agents_own(file)]
-    return f"{os.path.basename(frames[-1][0])}, line {frames[-1][1]}" if frames else ""
+    if not frames:
+        return ""
+    file, line = frames[-1]
+    return f"{cell_of(file) or os.path.basename(file)}, line {line}"
 
 
 def _is_agents_own(file: str) -> bool:

@@ -5,6 +5,7 @@ count as they are now: arrays and tensors by their numbers, instances by their a
 """
 
 import array
+import dis
 import functools
 import io
 import logging
@@ -33,6 +34,7 @@ UNSEEN = (  # attributes of a class
     "__dict__", "__weakref__", "__doc__", "__module__", "__annotations__", "__firstlineno__", "__static_attributes__",
     "__slotnames__",  # by which copyreg remembers
 )  # fmt: skip
+OF_VALUES = ("LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR", "STORE_ATTR", "DELETE_ATTR")  # steps that name an attribute
 MOST_VALUES = 1_000_000
 Sources = Callable[[str | None], Iterable[Path] | None]
 
@@ -169,9 +171,10 @@ def _state_of(value: Any) -> list[Any]:
 
 
 def _names_of(code: types.CodeType) -> set[str]:
-    """The names that a code and the functions in it may look up."""
+    """The names that a code and the functions in it may look up; obs.board looks up no board."""
     inner = (_names_of(each) for each in code.co_consts if isinstance(each, types.CodeType))
-    return {*code.co_names}.union(*inner)
+    steps = (step for step in dis.get_instructions(code) if step.opcode in dis.hasname)
+    return {step.argval for step in steps if step.opname not in OF_VALUES}.union(*inner)
 
 
 def _held(cell: types.CellType) -> list[Any]:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from connectx_toolkit.builder.notebook.cells import page_named
 from connectx_toolkit.kaggle.agent_file import load_agent, module_names
 from connectx_toolkit.kaggle.archive import kept
+from connectx_toolkit.system.console import at_python, cell_of
 from connectx_toolkit.system.files import AGENTS, our_agents
 
 if TYPE_CHECKING:
@@ -117,9 +118,7 @@ def _place(spec: AgentSpec) -> str:
     code = getattr(callable_of(spec), "__code__", None)
     if code is None:
         return ""
-    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
-    cell = shell.compile.format_code_name(code.co_filename) if shell is not None else None
-    return f" {cell[1]}" if cell else f" line {code.co_firstlineno}"
+    return f" {cell_of(code.co_filename) or f'line {code.co_firstlineno}'}"
 
 
 def _why_not_an_agent(agent: Callable) -> str:
@@ -269,11 +268,17 @@ def resolve(agent: str | os.PathLike | Callable | AgentSpec) -> AgentSpec:
         if os.path.isfile(text + suffix):
             raise UnknownAgent(f"no agent {text!r}: did you mean {text}{suffix}?")
     names = [*our_agents(), *kaggle_agents()]
-    close = difflib.get_close_matches(text, names, 1)
+    meant = unquoted(text) or next(iter(difflib.get_close_matches(text, names, 1)), "")
     raise UnknownAgent(
-        f"no agent {text!r}: {f'did you mean {close[0]}? I' if close else 'i'}t is no file, and the names are "
+        f"no agent {text!r}: {f'did you mean {meant}? I' if meant else 'i'}t is no file, and the names are "
         f"{', '.join(names)}, minimax@DEPTH and NAME~PERCENT (of random moves)"
     )
+
+
+def unquoted(text: str) -> str:
+    """ "my_agent, without quotes": what people mean who put the name of their function in quotes; "" of any other."""
+    is_function = at_python() and callable(vars(sys.modules["__main__"]).get(text))
+    return f"{text}, without quotes" if is_function else ""
 
 
 def _name_of(text: str) -> AgentName | None:

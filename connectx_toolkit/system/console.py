@@ -50,6 +50,12 @@ def in_notebook() -> bool:
     return shell is not None and shell.get_ipython() is not None
 
 
+def cell_of(file: str) -> str:
+    """ "In[3]" of a notebook's cell, by the file under which Python knows its code; "" of any other file."""
+    label = sys.modules["IPython"].get_ipython().compile.format_code_name(file) if in_notebook() else None
+    return label[1] if label else ""
+
+
 def at_python() -> bool:
     """Whether the reader types Python: in a notebook, or at the interpreter's prompt."""
     return in_notebook() or hasattr(sys, "ps1")

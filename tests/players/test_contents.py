@@ -105,6 +105,18 @@ def test_closures_defaults_and_attributes_count():
     assert of(make(1)) == of(make(1))
 
 
+def test_a_global_counts_if_it_is_read_and_not_if_an_attribute_has_its_name(monkeypatch, capsys):
+    def agent(obs, config):
+        return obs.board.index(0) + len(MOVES)
+
+    before = of(agent)
+    for name in ("board", "index"):
+        monkeypatch.setitem(globals(), name, (column for column in range(7)))
+    assert of(agent) == before and capsys.readouterr().err == ""
+    monkeypatch.setitem(MOVES, "1", 2)
+    assert of(agent) != before
+
+
 def test_chance_that_is_seeded_before_every_game_does_not_count():
     def agent(obs, config):
         return random.choice([1, 2])

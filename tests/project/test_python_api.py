@@ -36,6 +36,13 @@ CELLS = [
     "analyse(rounds.lost(my_agent)[0], from_ply=5)",
     "try:\n    match(my_agent, old, sprt=(50, 0))\nexcept ValueError as problem:\n    print(problem)",
     "!echo 'x = 1' > none.py\nreport = check('none.py')\nreport",
+    "def misspelt(obs, config):\n    return colum\n\nrounds = get_win_percentages(misspelt, old, 2)",
+    "def of_numpy(obs, config):\n    return np.argmin(obs.board[:7])\n\nrounds = get_win_percentages(of_numpy, old, 2)",
+    """for call in (build, lambda agent: match(agent, 'middle')):
+    try:
+        call('my_agent')
+    except ValueError as problem:
+        print(problem)""",
 ]
 
 
@@ -84,6 +91,16 @@ def test_hints_name_what_a_notebook_takes(outputs):
     assert printed(outputs[12]).startswith("sprt takes two Elo differences")
     shown = "".join(str(cell) for cell in outputs)
     assert not re.search(r"python \w+\.py", shown)
+
+
+def test_a_fault_has_its_cell_or_its_cure(outputs):
+    assert "2 exception (first on ply 0: NameError: name 'colum' is not defined (In[15], line 2" in printed(outputs[14])
+    assert re.search(r"2 not an integer \(first on ply 0: .*int64.*: return int\(column\)\)", printed(outputs[15]))
+
+
+def test_a_function_goes_without_quotes(outputs):
+    meant = [line.partition("did you mean ")[2].partition("?")[0] for line in printed(outputs[16]).splitlines()]
+    assert meant == ["my_agent, without quotes"] * 2
 
 
 def test_what_they_give_has_fields(tmp_path, monkeypatch, capsys):

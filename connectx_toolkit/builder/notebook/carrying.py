@@ -11,6 +11,7 @@ import io
 import json
 import sys
 from collections.abc import Callable
+from functools import _lru_cache_wrapper
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
 
@@ -20,7 +21,7 @@ from connectx.carried import VALUES
 from connectx_toolkit.builder.notebook import predictors
 
 LITERAL = 400  # characters of the longest value that stands in the source
-NAMED = (type, FunctionType, ModuleType, BuiltinFunctionType, np.ufunc)
+NAMED = (type, FunctionType, ModuleType, BuiltinFunctionType, np.ufunc, _lru_cache_wrapper)
 ANEW = {  # type that starts anew -> the function that makes one
     "numpy.random._generator.Generator": "numpy.random.default_rng",
     "numpy.random.mtrand.RandomState": "numpy.random.RandomState",

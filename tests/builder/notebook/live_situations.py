@@ -47,6 +47,26 @@ def my_agent(obs, config):
     return columns[stones(obs, config) % len(columns)]
 """,
     ),
+    "a method of a cached function": Situation(
+        r"""
+from functools import lru_cache
+
+@lru_cache
+def step(stones):
+    return stones * 3
+# %%
+class Memory:
+    def __init__(self, clear):
+        self.clear = clear
+
+memory = Memory(step.cache_clear)
+# %%
+def my_agent(obs, config):
+    memory.clear()
+    columns = free(obs, config)
+    return columns[step(sum(map(bool, obs.board))) % len(columns)]
+""",
+    ),
     "a constant": Situation(
         r"""
 STEP = 3
