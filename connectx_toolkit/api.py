@@ -267,8 +267,8 @@ def exam(
         overage: seconds that an agent may use beyond actTimeout, in each position anew.
 
     Raises:
-        ValueError: an unknown agent, one that cannot be loaded or that is given twice, a bad file or configuration, or
-            too many workers.
+        ValueError: no agent, an unknown one, one that cannot be loaded or that is given twice, a bad file, number or
+            configuration, or too many workers.
         KeyboardInterrupt: it was stopped before all agents had answered in any position.
     """
     from connectx_toolkit.arena.schedule import participants
@@ -280,6 +280,9 @@ def exam(
         specs, setup = participants(agents, 1), Setup(Rules(config or {}, overage))
         if setup.rules.geometry != STANDARD:
             raise ValueError("an exam is of 7x6: --config cannot change the board")
+        for name, value in (("count", count), ("times", times)):
+            if value is not None and (type(value) is not int or value < 1):
+                raise ValueError(f"{name} should be an integer of at least 1, not {value!r}")
         check_concurrency(workers)
         source = _path(positions)
         count = count or (EXAM_POSITIONS if source is None else None)

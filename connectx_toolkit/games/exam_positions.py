@@ -52,6 +52,8 @@ def exam_positions(
         if me or seat or result or from_one:
             raise ValueError("--me, --seat, --result and --from-one are for --positions FILE")
         count = count or STANDARD_COUNT
+        if seed is None and count > STANDARD_COUNT:
+            raise ValueError(f"the standard exam has {STANDARD_COUNT} positions, not {count}: --seed N draws more")
         return (standard_exam(count) if seed is None else fresh_exam(count, seed)), []
     if seed is not None:
         raise ValueError("--seed draws fresh positions, --positions FILE has its own: leave one of them out")

@@ -11,7 +11,7 @@ import pytest
 from nbclient import NotebookClient
 
 import connectx_toolkit
-from connectx_toolkit import analyse, build, check, match, tournament
+from connectx_toolkit import analyse, build, check, exam, match, tournament
 from connectx_toolkit.builder.build import NotAccepted
 from connectx_toolkit.system.files import ROOT
 
@@ -122,6 +122,20 @@ def test_columns_are_analysed_as_text_and_as_a_list():
     found, text = (analyse(game, from_ply=5).games[0] for game in (columns, "0011224"))
     assert found.game.moves == text.game.moves == tuple(columns) and found.moves == text.moves
     assert [move.column for move in found.moves] == [2, 4]
+
+
+@pytest.mark.parametrize(
+    ("agents", "options", "words"),
+    [
+        ((), {}, "expected an agent"),
+        (("leftmost",), {"count": 0}, "count should be an integer of at least 1, not 0"),
+        (("leftmost",), {"times": -1}, "times should be an integer of at least 1, not -1"),
+        (("leftmost",), {"count": 1001}, "the standard exam has 1000 positions, not 1001"),
+    ],
+)
+def test_an_exam_of_nothing_is_refused(agents, options, words):
+    with pytest.raises(ValueError, match=words):
+        exam(*agents, **options)
 
 
 def test_a_build_gives_its_report_or_one_error(tmp_path, monkeypatch):
