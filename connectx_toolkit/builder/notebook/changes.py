@@ -16,7 +16,9 @@ from connectx_toolkit.builder.notebook.reads import (
 )
 
 CHANGERS = {"copyto", "put", "place", "putmask", "fill_diagonal", "shuffle", "setattr", "heapify", "heappush", "insort"}
-TAKERS = {"pop", "popitem", "setdefault"}  # methods that change a value although something is made of what they give
+# Methods that change a value even where something is made of what they give, as in [found.append(x) for x in row].
+TAKERS = {"pop", "popitem", "setdefault", "append", "appendleft", "extend", "extendleft", "insert", "remove", "clear"}
+TAKERS |= {"add", "discard", "update", "reverse", "sort", "subtract"}
 TRAINERS = {"learn", "fit", "step", "partial_fit", "fit_generator", "train_on_batch", "train_step", "minimize"}
 TRAINERS |= {"optimize", "apply_gradients"}
 # Calls whose result has nothing of what they are given, and so is changed without it.
@@ -44,6 +46,7 @@ class Names:
     values: all other names.
     modules: own modules -> what their names stand for.
     effects: id of a function or method -> its effects.
+    returned: function -> names outside of it whose values may be in what it returns.
     but: functions whose calls have no effect that matters: they have the same in a game.
     """
 
@@ -53,6 +56,7 @@ class Names:
     values: set[str] = field(default_factory=set)
     modules: Mapping[str, "Names"] = field(default_factory=dict)
     effects: dict[int, Effects] = field(default_factory=dict)
+    returned: dict[str, set[str]] = field(default_factory=dict)
     but: Collection[str] = ()
 
     def qualified(self, node: ast.AST) -> str:
@@ -88,6 +92,9 @@ def names_of(nodes: Sequence[ast.stmt]) -> Names:
             elif isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store):
                 found.values.add(each.id)
     found.values -= found.functions.keys() | found.classes.keys() | found.imported.keys()
+    for name, function in found.functions.items():
+        returns = (node.value for node in ast.walk(function) if isinstance(node, ast.Return) and node.value)
+        found.returned[name] = set[str]().union(*map(_held, returns)) - _local_names(function)
     return found
 
 
@@ -118,7 +125,7 @@ def changed_by(statement: ast.AST, names: Names) -> set[str]:
         calls += [node for node in ast.walk(decorator) if isinstance(node, ast.Call)]
     for node in outside_functions(statement):
         if isinstance(node, ast.Subscript | ast.Attribute) and isinstance(node.ctx, ast.Store | ast.Del):
-            found.add(root(node))
+            found |= _owners(node, names)
         elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
             alone.add(id(node.value))
         if isinstance(node, ast.Call):
@@ -128,6 +135,16 @@ def changed_by(statement: ast.AST, names: Names) -> set[str]:
     for name in found & names.imported.keys():
         found |= names.of_one_module(name)
     return found - {""}
+
+
+def _owners(node: ast.expr, names: Names) -> set[str]:
+    """The names X whose values X[0], X.a, X.get()[0], vars(X)["a"] and f()[0], where f returns X, are part of."""
+    while isinstance(node, ast.Attribute | ast.Subscript):
+        node = node.value
+    if not isinstance(node, ast.Call):
+        return {root(node)}
+    owners = set[str]().union(*(_owners(each, names) for each in (node.func, *node.args))) - names.imported.keys()
+    return owners | names.returned.get(root(node.func), set())
 
 
 def _changed_by_call(call: ast.Call, names: Names, is_alone: bool) -> set[str]:
@@ -157,6 +174,10 @@ def _changed_by_callee(call: ast.Call, name: str, names: Names, is_alone: bool) 
     if isinstance(call.func, ast.Name) and name in names.classes:
         makers = [each for each in names.methods("__init__") if each in names.classes[name].body]
         return set[str]().union(*(_changed_by_function(call, each, names, 1) for each in makers))
+    if isinstance(call.func, ast.Name) and name in names.values - {*names.but}:
+        callers = names.methods("__call__")
+        changed = set[str]().union(*(_changed_by_function(call, each, names, 1) for each in callers))
+        return changed | ({name} if any(_changes_self(each, names) for each in callers) else set())
     return set()
 
 
@@ -167,9 +188,9 @@ def _changed_by_given(value: ast.expr, names: Names) -> set[str]:
         if isinstance(each, ast.Name) and each.id in names.functions:
             found |= names.effects.get(id(names.functions[each.id]), NO_EFFECTS).others
         elif isinstance(each, ast.Attribute):
-            changes = any(_changes_self(method, names) for method in names.methods(each.attr))
+            changes = each.attr in TAKERS or any(_changes_self(one, names) for one in names.methods(each.attr))
             found |= {root(each)} if changes else set()
-        elif isinstance(each, ast.Name) and each.id in names.values:
+        elif isinstance(each, ast.Name) and each.id in names.values - {*names.but}:
             found |= {each.id} if any(_changes_self(method, names) for method in names.methods("__call__")) else set()
     return found
 
@@ -203,7 +224,10 @@ def _changed_by_function(call: ast.Call, function: ast.FunctionDef, names: Names
         skipped: how many parameters the call does not give: 1 for a method.
     """
     effects = names.effects.get(id(function), NO_EFFECTS)
-    given = dict(zip(_parameters(function)[skipped:], call.args, strict=False))
+    named = [*function.args.posonlyargs, *function.args.args]
+    defaults = function.args.defaults
+    given = {each.arg: value for each, value in zip(named[len(named) - len(defaults) :], defaults, strict=True)}
+    given |= dict(zip(_parameters(function)[skipped:], call.args, strict=False))
     given |= {each.arg: each.value for each in call.keywords if each.arg}
     return {root(given[name]) for name in effects.parameters & given.keys()} | effects.others
 
@@ -224,16 +248,22 @@ def shared_names(nodes: Sequence[ast.stmt], names: Names) -> dict[str, set[str]]
     """
     own = names.values - environments_in(nodes, names)
     group = {name: {name} for name in own}
+    made = list[tuple[set[str], set[str]]]()
     for node in nodes:
         for each in outside_functions(node):
             if isinstance(each, ast.Assign | ast.AnnAssign | ast.NamedExpr) and each.value is not None:
                 targets = each.targets if isinstance(each, ast.Assign) else [each.target]
                 bound = {root(target) for target in targets} | {n for t in targets for n in targets_of(t)}
-                _join(group, bound, _held(each.value) & own)
+                held = _held(each.value)
+                held |= set[str]().union(*(names.returned.get(name, set()) for name in held))
+                _join(group, bound, (held | bound if len(targets) > 1 else held) & own)
+                made.append((bound & own, held))
             elif isinstance(each, ast.For | ast.withitem):
                 target = each.target if isinstance(each, ast.For) else each.optional_vars
                 source = each.iter if isinstance(each, ast.For) else each.context_expr
                 _join(group, set(targets_of(target)) if target else set(), _held(source) & own)
+    for name in names.classes:  # what is done to a class its instances have, though not the other way round
+        group[name] = {name}.union(*(group[one] for bound, held in made if name in held for one in bound))
     return group
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from connectx_toolkit.builder.notebook.cells import Cell
 from connectx_toolkit.builder.notebook.changes import Names, names_of
-from connectx_toolkit.builder.notebook.reads import FUNCTIONS, run_at_once
+from connectx_toolkit.builder.notebook.reads import FUNCTIONS, root, run_at_once
 from connectx_toolkit.builder.notebook.slicer import Statement
 from connectx_toolkit.kaggle.sources import agent_in
 
@@ -123,13 +123,33 @@ def _written(statements: Sequence[Statement], files: Sequence[File]) -> Iterator
 
 def _sources_in(node: ast.stmt, names: Names) -> Iterator[str]:
     """The functions whose source a statement that runs takes, by getsource or by a function of the page that does."""
-    for call in run_at_once(node):
-        if not isinstance(call, ast.Call) or isinstance(node, FUNCTIONS | ast.ClassDef):
-            continue
-        name = ast.unparse(call.func).rpartition(".")[2]
-        place = 0 if name in ("getsource", "write_agent_to_file") else _place_of_source(names.functions.get(name))
-        if place is not None and place < len(call.args) and isinstance(given := call.args[place], ast.Name):
-            yield given.id
+    if isinstance(node, FUNCTIONS | ast.ClassDef):
+        return
+    nodes = list(run_at_once(node))
+    loops = {root(each.target): each.iter for each in nodes if isinstance(each, ast.For | ast.comprehension)}
+    calls = [each for each in nodes if isinstance(each, ast.Call)]
+    shown = {id(given) for call in calls if _only_shows(call) for given in call.args}
+    for call in calls:
+        given = _taken(call, names) if id(call) not in shown else None
+        if isinstance(given, ast.Name):
+            every = loops.get(given.id, ast.Tuple([given]))
+            yield from (each.id for each in getattr(every, "elts", ()) if isinstance(each, ast.Name))
+
+
+def _only_shows(call: ast.Call) -> bool:
+    return root(call.func) in ("print", "display") and not call.keywords
+
+
+def _taken(call: ast.Call, names: Names) -> ast.expr | None:
+    """What a call takes the source of; None if of nothing."""
+    name = ast.unparse(call.func).rpartition(".")[2]
+    function = names.functions.get(name)
+    place = 0 if name in ("getsource", "write_agent_to_file") else _place_of_source(function)
+    parameters = [each.arg for each in function.args.args] if function else ["object"]  # as getsource calls it
+    given = dict(zip(parameters, call.args, strict=False)) | {
+        each.arg: each.value for each in call.keywords if each.arg
+    }
+    return given.get(parameters[place]) if place is not None and place < len(parameters) else None
 
 
 def _place_of_source(function: ast.FunctionDef | None) -> int | None:

@@ -12,7 +12,16 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from connectx_toolkit.builder.notebook.changes import changed_by, environments_in, find_effects, names_of, shared_names
-from connectx_toolkit.builder.notebook.reads import BUILTINS, FUNCTIONS, IMPORTS, Reads, reads_of, targets_of
+from connectx_toolkit.builder.notebook.reads import (
+    BUILTINS,
+    FUNCTIONS,
+    IMPORTS,
+    Reads,
+    outside_functions,
+    reads_of,
+    root,
+    targets_of,
+)
 
 END = 10**9  # the point where games are played
 
@@ -89,6 +98,8 @@ class Program:
         for number, each in enumerate(statements):
             each.number = number
             changed = changed_by(each.node, self.names) - environments
+            added = (node for node in outside_functions(each.node) if isinstance(node, ast.AugAssign))
+            changed |= {root(node.target) for node in added} - {""}
             each.changes = frozenset(changed.union(*(shared.get(name, set()) for name in changed)))
             for name in each.reads.binds | each.changes:
                 self._found[name].append(number)

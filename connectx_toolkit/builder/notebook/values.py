@@ -111,12 +111,14 @@ class Judge:
         return self._known_calls[id(function)]
 
     def _called(self, call: ast.Call) -> list[ast.FunctionDef]:
-        """The page's functions that a call may run: a function, a method of that name, or a class's __init__."""
+        """The page's functions that a call may run: a function, a method of that name, __call__ or __init__."""
         if isinstance(call.func, ast.Attribute):
             return self.names.methods(call.func.attr) if root(call.func) not in self.names.imported else []
         name = root(call.func)
         if name in self.names.functions:
             return [self.names.functions[name]]
+        if name in self.names.values:
+            return self.names.methods("__call__")
         kind = self.names.classes.get(name)
         own = kind.body if kind else []
         return [

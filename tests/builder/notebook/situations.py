@@ -365,6 +365,70 @@ PLAYING: dict[str, Page] = {
     "changed through a list": Page(
         ["ORDER = [0, 1, 2, 3, 4, 5, 6]", "both = [ORDER, None]", "both[0].reverse()", choosing("ORDER.index(c)")]
     ),
+    "a chain of targets": Page(["A = B = [3]\nA += [4]\nB.append(5)", choosing("abs(c - len(A))")]),
+    "changed in a comprehension": Page(
+        [
+            "BAG = []",
+            "_ = [BAG.append(n) for n in (5, 2)]\nlist(map(BAG.append, [1]))",
+            choosing("abs(c - BAG[0]) + len(BAG)"),
+        ]
+    ),
+    "changed through a default of a function": Page(
+        ["SEEN = [0]", "def note(n, into=SEEN):\n    into[0] = n", "note(5)", choosing("abs(c - SEEN[0])")]
+    ),
+    "changed through what a call gives": Page(
+        [
+            "CONFIG = {'first': 0}\nclass Near:\n    by = 0\nnear = Near()\ndef get():\n    return CONFIG",
+            "settings = get()\nsettings['first'] = 5\nget()['second'] = 1\nvars(near)['by'] = 1",
+            choosing("abs(c - CONFIG['first'] - CONFIG['second'] + near.by)"),
+        ]
+    ),
+    "a method put into the class of an instance": Page(
+        [
+            "class Bot:\n    def near(self, c):\n        return c\nbot = Bot()",
+            "def better(self, c):\n    return abs(c - 5)\nBot.near = better",
+            choosing("bot.near(c)"),
+        ]
+    ),
+    "an instance that changes as it is called": Page(
+        [
+            "class Near:\n    first = 0\n    def __call__(self, c):\n        self.first = c\nnear = Near()",
+            "near(5)",
+            choosing("abs(c - near.first)"),
+        ]
+    ),
+    "an instance that plays, and was tried": Page(
+        [
+            "from kaggle_environments import make\nclass Agent:\n    calls = 0\n    def __call__(self, obs, config):\n"
+            f"        self.calls += 1\n        return {FREE}[self.calls % len({FREE})]",
+            "my_agent = Agent()",
+            "env = make('connectx')\nenv.run([my_agent, 'random'])\nmy_agent = Agent()\n"
+            "env.run([my_agent, 'random'])\nmy_agent.calls = 0",
+        ],
+        named=True,
+    ),
+    "written in a loop": Page(
+        [
+            "def near(c):\n    return abs(c - 5)",
+            choosing("near(c)"),
+            "import inspect\nwith open('submission.py', 'w') as f:\n    for each in [near, my_agent]:\n"
+            "        f.write(inspect.getsource(each))",
+        ]
+    ),
+    "written by keywords": Page(
+        [
+            choosing("c").replace("my_agent", "first"),
+            choosing("abs(c - 5)"),
+            WRITING.replace('write_agent_to_file(my_agent, "', 'write_agent_to_file(function=my_agent, file="'),
+        ]
+    ),
+    "source that is only shown": Page(
+        [
+            choosing("c").replace("my_agent", "first"),
+            "%%writefile submission.py\n" + choosing("-c"),
+            "from submission import my_agent\nimport inspect\nprint(inspect.getsource(first))",
+        ]
+    ),
     "lesson 1": Page(LESSON_1),
     "lesson 2": Page(LESSON_2),
     "lesson 3": Page(LESSON_3),
