@@ -8,6 +8,7 @@ from typing import NamedTuple
 from connectx_toolkit.builder.notebook.reads import (
     FUNCTIONS,
     IMPORTS,
+    bound_by_globals,
     dotted,
     outside_functions,
     reads_of,
@@ -102,14 +103,17 @@ def find_effects(names: Names) -> None:
     """Fills ``names.effects``: repeats until no function has a further effect by what it calls."""
     methods = (each for kind in names.classes.values() for each in kind.body if isinstance(each, ast.FunctionDef))
     functions = [each for each in (*names.functions.values(), *methods) if each.name not in names.but]
-    own = {id(each): (_local_names(each), reads_of(each).called) for each in functions}
+    own = {
+        id(each): (_local_names(each), reads_of(each).called, bound_by_globals(ast.walk(each))) for each in functions
+    }
     is_changed = True
     while is_changed:
         is_changed = False
         for each in functions:
-            inside, called = own[id(each)]
+            inside, called, by_globals = own[id(each)]
             changed = set[str]().union(*(changed_by(statement, names) for statement in each.body))
-            effects = Effects(frozenset(changed - inside | called), frozenset(changed & set(_parameters(each))))
+            others = frozenset(changed - inside | called | by_globals)
+            effects = Effects(others, frozenset(changed & set(_parameters(each))))
             is_changed |= effects != names.effects.get(id(each), NO_EFFECTS)
             names.effects[id(each)] = effects
 

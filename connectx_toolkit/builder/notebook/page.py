@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 
 from connectx_toolkit.builder.notebook.cells import Cell, cells_of
 from connectx_toolkit.builder.notebook.changes import changed_by, find_effects, names_of
-from connectx_toolkit.builder.notebook.chosen import File, choose
+from connectx_toolkit.builder.notebook.chosen import Choice, File, choose
 from connectx_toolkit.builder.notebook.old_numpy import modernised
 from connectx_toolkit.builder.notebook.reads import run_at_once
 from connectx_toolkit.builder.notebook.slicer import Program, Slice, Statement, statements_of
@@ -51,7 +51,7 @@ def _from_cells(cells: Sequence[Cell], path: Path, name: str | None, folder: Pat
     statements, files = _parts(cells)
     choice = choose(path.name, statements, files, name)
     root = path.resolve().parent
-    _write_files([file for file in files if file.end <= choice.end and file is not choice.file], folder)
+    _write_files(_beside(files, statements, choice, any("reload" in cell.text for cell in cells)), folder)
     project = Project((folder, root), frozenset())
     counted = _counted(statements[: choice.end], project)
     program = Program(counted, (choice.name,), lambda name: _tree_of(name, project))
@@ -86,18 +86,31 @@ def as_page_writes_it(path: Path, name: str | None) -> tuple[str, str]:
 
 
 def _parts(cells: Sequence[Cell]) -> tuple[list[Statement], list[File]]:
-    """The statements of a page's cells, and the files that its cells write."""
-    statements, files = list[Statement](), dict[str, File]()
+    """The statements of a page's cells, and the files that its cells write, each as often as it is written."""
+    statements, files = list[Statement](), list[File]()
     for cell in cells:
         if cell.file:
-            before = files[cell.file].cells if cell.is_more and cell.file in files else ()
-            files[cell.file] = File(cell.file, (*before, cell), len(statements))
+            before = [file.cells for file in files if cell.is_more and file.name == cell.file][-1:]
+            files.append(File(cell.file, (*sum(before, ()), cell), len(statements)))
         elif not cell.fault:
             places = {line: (cell.place(line), cell.where(line)) for line in range(1, cell.code.count("\n") + 2)}
             for each in statements_of(cell.code, places, statements):
                 each.number = len(statements)
                 statements.append(each)
-    return statements, list(files.values())
+    return statements, files
+
+
+def _beside(files: Sequence[File], statements: Sequence[Statement], choice: Choice, reloads: bool) -> list[File]:
+    """The files that are there for the agent: a module that was imported stays as it is when it is written again."""
+    others = [file for file in files if file.end <= choice.end and not (choice.file and file.name == choice.file.name)]
+    return [file for file in others if reloads or not _is_imported(file, statements[: file.end])]
+
+
+def _is_imported(file: File, statements: Sequence[Statement]) -> bool:
+    module = file.name.removesuffix(".py").replace("/", ".")
+    nodes = [node for each in statements for node in run_at_once(each.node)]
+    imported = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    return module in imported | {node.module for node in nodes if isinstance(node, ast.ImportFrom)}
 
 
 def _write_files(files: Sequence[File], folder: Path) -> None:

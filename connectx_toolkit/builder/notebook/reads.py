@@ -4,7 +4,7 @@ import ast
 import builtins
 import symtable
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 COMPREHENSIONS = {"listcomp", "setcomp", "dictcomp", "genexpr"}
@@ -138,15 +138,21 @@ def _binds_anything(node: ast.stmt) -> bool:
     """Whether a statement is a star import, or binds names by exec or globals()."""
     if isinstance(node, ast.ImportFrom):
         return node.names[0].name == "*"
-    return any(
-        (isinstance(each, ast.Call) and root(each.func) == "exec")
-        or (
-            isinstance(each, ast.Subscript | ast.Attribute)
-            and ast.unparse(each).startswith("globals()")
-            and (isinstance(each, ast.Attribute) or isinstance(each.ctx, ast.Store))
-        )
-        for each in outside_functions(node)
-    )
+    own = list(outside_functions(node))
+    return any(isinstance(each, ast.Call) and root(each.func) == "exec" for each in own) or bool(bound_by_globals(own))
+
+
+def bound_by_globals(nodes: Iterable[ast.AST]) -> set[str]:
+    """The names that nodes bind by ``globals()["name"] = ...``; "*" where they cannot be told."""
+    found = set[str]()
+    for each in nodes:
+        if not isinstance(each, ast.Subscript | ast.Attribute) or ast.unparse(each.value) != "globals()":
+            continue
+        if isinstance(each, ast.Subscript) and isinstance(each.ctx, ast.Store):
+            found.add(str(each.slice.value) if isinstance(each.slice, ast.Constant) else "*")
+        elif isinstance(each, ast.Attribute) and each.attr in ("update", "setdefault", "pop", "__setitem__"):
+            found.add("*")
+    return found
 
 
 def _file(symbol: symtable.Symbol, table: symtable.SymbolTable, is_late: bool, found: dict[str, set[str]]) -> None:

@@ -112,7 +112,7 @@ class Program:
             if is_imported:  # the module is the same as before: what changed it stays, and import a.b before import a
                 is_import = isinstance(each.node, ast.Import) and name in each.reads.binds
                 found += [each] * (is_import or name in each.changes)
-            elif name in each.reads.binds or name in each.changes or "*" in each.reads.binds:
+            elif {name, "*"} & (each.reads.binds | each.changes):
                 found.append(each)
                 if name in each.ends:
                     is_imported = isinstance(each.node, IMPORTS)

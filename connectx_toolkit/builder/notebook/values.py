@@ -89,7 +89,9 @@ class Judge:
                 return Doubt("given", "a command" if node.id == SHELL else f"{node.id}()")
             if isinstance(node, ast.Await):
                 return Doubt("given", ast.unparse(node)[:60])
-        return self._filling(each, set(names) - each.reads.binds)
+        return (
+            Doubt("given", "globals()") if "*" in each.changes else self._filling(each, set(names) - each.reads.binds)
+        )
 
     def _calls(self, nodes: Iterable[ast.AST]) -> Iterator[tuple[ast.Call, Collection[str]]]:
         """The calls among nodes and in all functions that they call, each with its function's seeded generators."""

@@ -407,6 +407,23 @@ PLAYING: dict[str, Page] = {
         ],
         named=True,
     ),
+    "a module that is written again after its import": Page(
+        [
+            "%%writefile tools.py\ndef near(c):\n    return abs(c - 5)",
+            "import tools",
+            "%%writefile tools.py\ndef near(c):\n    return c",
+            choosing("tools.near(c)"),
+        ]
+    ),
+    "a module that is written again and reloaded": Page(
+        [
+            "%%writefile tools.py\ndef near(c):\n    return c",
+            "import tools, importlib",
+            "%%writefile tools.py\ndef near(column):\n    return abs(column - 5)",
+            "importlib.reload(tools)",
+            choosing("tools.near(c)"),
+        ]
+    ),
     "written in a loop": Page(
         [
             "def near(c):\n    return abs(c - 5)",
@@ -557,6 +574,19 @@ REFUSED: dict[str, tuple[list, str]] = {
     "bound by globals()": (
         ["NEAR = 3", "globals()['NEAR'] = 5", choosing("abs(c - NEAR)")],
         "is given in cell 2 by globals()",
+    ),
+    "bound by globals() in a function": (
+        ["NEAR = 3\ndef setup():\n    globals()['NEAR'] = 5", "setup()", choosing("abs(c - NEAR)")],
+        "NEAR (cell 1) is changed in cell 2 by setup()",
+    ),
+    "bound by globals() in a function, by any name": (
+        [
+            "NEAR = 3\ndef setup(**names):\n    globals().update(names)",
+            "def again():\n    setup(NEAR=5)",
+            "again()",
+            choosing("abs(c - NEAR)"),
+        ],
+        "NEAR (cell 1) is given in cell 3 by globals()",
     ),
     "run from a file": (
         ["%run tools.py", choosing("near(c)")],
