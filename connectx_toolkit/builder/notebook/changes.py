@@ -5,6 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from connectx_toolkit.builder.notebook.code_objects import CHANGING
 from connectx_toolkit.builder.notebook.reads import (
     FUNCTIONS,
     IMPORTS,
@@ -17,9 +18,6 @@ from connectx_toolkit.builder.notebook.reads import (
 )
 
 CHANGERS = {"copyto", "put", "place", "putmask", "fill_diagonal", "shuffle", "setattr", "heapify", "heappush", "insort"}
-# Methods that change a value even where something is made of what they give, as in [found.append(x) for x in row].
-TAKERS = {"pop", "popitem", "setdefault", "append", "appendleft", "extend", "extendleft", "insert", "remove", "clear"}
-TAKERS |= {"add", "discard", "update", "reverse", "sort", "subtract"}
 TRAINERS = {"learn", "fit", "step", "partial_fit", "fit_generator", "train_on_batch", "train_step", "minimize"}
 TRAINERS |= {"optimize", "apply_gradients"}
 # Calls whose result has nothing of what they are given, and so is changed without it.
@@ -172,7 +170,7 @@ def _changed_by_callee(call: ast.Call, name: str, names: Names, is_alone: bool) 
         if methods := names.methods(name):
             changed = set[str]().union(*(_changed_by_function(call, each, names, 1) for each in methods))
             return changed | (owners if any(_changes_self(each, names) for each in methods) else set())
-        return owners if is_alone or name in TAKERS | TRAINERS else set()
+        return owners if is_alone or name in CHANGING | TRAINERS else set()
     if isinstance(call.func, ast.Name) and name in names.functions:
         return _changed_by_function(call, names.functions[name], names)
     if isinstance(call.func, ast.Name) and name in names.classes:
@@ -192,7 +190,7 @@ def _changed_by_given(value: ast.expr, names: Names) -> set[str]:
         if isinstance(each, ast.Name) and each.id in names.functions:
             found |= names.effects.get(id(names.functions[each.id]), NO_EFFECTS).others
         elif isinstance(each, ast.Attribute):
-            changes = each.attr in TAKERS or any(_changes_self(one, names) for one in names.methods(each.attr))
+            changes = each.attr in CHANGING or any(_changes_self(one, names) for one in names.methods(each.attr))
             found |= {root(each)} if changes else set()
         elif isinstance(each, ast.Name) and each.id in names.values - {*names.but}:
             found |= {each.id} if any(_changes_self(method, names) for method in names.methods("__call__")) else set()

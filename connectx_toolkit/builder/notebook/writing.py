@@ -106,6 +106,10 @@ class Writer:
         """Binds a name of the module in the file, before what runs as it is loaded if ``is_early``."""
         if name in DUNDERS or (name not in names and name in BUILTINS - ONLY_THERE):
             return
+        if name not in names and name in self.changed and not self.is_early:
+            self.note(f"{name} is bound as {self.who} plays: every game starts without it")
+            self.restarts[name] = f"globals().pop({name!r}, None)\n"
+            return
         if name not in names:
             close = difflib.get_close_matches(name, [*names], 1)
             meant = f"did you mean {close[0]}? " if close else ""

@@ -618,6 +618,25 @@ my_agent(Struct(board=[0] * 42, step=0, mark=1), Struct(columns=7));
 """,
         says="count of my_agent changes as my_agent plays: every game starts with what it is now",
     ),
+    "a tree that only the agent binds": Situation(
+        r"""
+class Node:
+    def __init__(self, visits):
+        self.visits = visits
+    def child(self):
+        return Node(self.visits + 1)
+# %%
+def my_agent(obs, config):
+    global tree
+    try:
+        tree = tree.child()
+    except NameError:
+        tree = Node(sum(obs.board))
+    columns = free(obs, config)
+    return columns[tree.visits % len(columns)]
+""",
+        says="tree is bound as my_agent plays: every game starts without it",
+    ),
     "a generator of numpy": Situation(
         r"""
 import numpy as np
