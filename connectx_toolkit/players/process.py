@@ -409,7 +409,7 @@ def _silence() -> None:
 
 
 def unpacked_spec(spec: AgentSpec) -> AgentSpec:
-    """For an archive, the spec of its main.py, for a notebook, that of its agent.py; any other spec is returned
+    """For an archive, the spec of its main.py, for a notebook, that of its source; any other spec is returned
     unchanged. Raises BadArchive, UnknownAgent."""
     if spec.kind == "notebook":
         return spec._replace(target=str(written_page(spec.target).agent))

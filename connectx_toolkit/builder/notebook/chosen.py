@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from connectx_toolkit.builder.notebook.cells import Cell
 from connectx_toolkit.builder.notebook.changes import Names, names_of
-from connectx_toolkit.builder.notebook.reads import FUNCTIONS, root, run_at_once
+from connectx_toolkit.builder.notebook.reads import FUNCTIONS, outside_functions, root, run_at_once
 from connectx_toolkit.builder.notebook.slicer import Statement
 from connectx_toolkit.kaggle.sources import agent_in
 
@@ -115,7 +115,9 @@ def _written(statements: Sequence[Statement], files: Sequence[File]) -> Iterator
             yield Choice(name, file.end, file, PurePosixPath(file.name).name)
     names = names_of([each.node for each in statements])
     for each in statements:
-        written = list(dict.fromkeys(_sources_in(each.node, names)))
+        written = [
+            name for name in dict.fromkeys(_sources_in(each.node, names)) if "." in names.imported.get(name, ".")
+        ]
         agents = [name for name in written if name in names.functions and _is_agent(names.functions[name].args)]
         if written:
             yield Choice((agents or written)[-1], each.number, None, _target(each.node), tuple(written))
@@ -170,10 +172,13 @@ def _target(node: ast.stmt) -> str:
 
 def _agents(node: ast.stmt) -> Iterator[str]:
     """The names that a statement gives to functions that Kaggle could call."""
-    if isinstance(node, FUNCTIONS) and _is_agent(node.args):
-        yield node.name
-    elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Lambda) and _is_agent(node.value.args):
-        yield from (target.id for target in node.targets if isinstance(target, ast.Name))
+    for each in outside_functions(node):
+        if isinstance(each, FUNCTIONS) and _is_agent(each.args):
+            yield each.name
+        elif isinstance(each, ast.Assign | ast.AnnAssign) and isinstance(each.value, ast.Lambda):
+            targets = each.targets if isinstance(each, ast.Assign) else [each.target]
+            found = targets if _is_agent(each.value.args) else []
+            yield from (target.id for target in found if isinstance(target, ast.Name))
 
 
 def _is_agent(arguments: ast.arguments) -> bool:

@@ -17,7 +17,7 @@ from connectx_toolkit.builder.notebook.definitions import CodeWriter
 from connectx_toolkit.builder.notebook.imports import top_of
 from connectx_toolkit.builder.notebook.ran import Cell, cells_here
 from connectx_toolkit.builder.notebook.writing import CARRIED, Known, Part, Writer
-from connectx_toolkit.builder.notebook.written import Written
+from connectx_toolkit.builder.notebook.written import AGENT, Written
 from connectx_toolkit.builder.source.refusals import Refusal, Refused
 from connectx_toolkit.kaggle.rules import Limits
 from connectx_toolkit.kaggle.runner import positional
@@ -157,7 +157,7 @@ def _write(writer: Writer, entry: str, who: str, folder: Path) -> Written:
             count = part.text.count("\n") - part.above
             places |= {first + number: part.cell.place(part.line + number) for number in range(count)}
         text += part.text
-    agent = folder / "agent.py"
+    agent = folder / AGENT
     agent.write_text(text, encoding="utf-8")
     _copy_modules(writer, folder)
     notes = [*writer.notes, *writer.carried.left_out()]

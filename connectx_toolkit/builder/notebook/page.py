@@ -1,4 +1,4 @@
-"""An agent out of a notebook's page, without running it: agent.py with the definitions that the agent needs."""
+"""An agent out of a notebook's page, without running it: a file with the definitions that the agent needs."""
 
 import ast
 import difflib
@@ -15,11 +15,10 @@ from connectx_toolkit.builder.notebook.old_numpy import modernised
 from connectx_toolkit.builder.notebook.reads import run_at_once
 from connectx_toolkit.builder.notebook.slicer import Program, Slice, Statement, statements_of
 from connectx_toolkit.builder.notebook.values import Judge
-from connectx_toolkit.builder.notebook.written import Written
+from connectx_toolkit.builder.notebook.written import AGENT, Written
 from connectx_toolkit.builder.source.module import Project, read_source, star_names
 from connectx_toolkit.builder.source.refusals import Refusal, Refused
 
-AGENT = "agent.py"
 KAGGLE = "/kaggle/working/"
 COURSE = "learntools"  # checks a lesson's answers, and brings nothing that an agent may use
 # Calls that change how a module works for all that use it, such as sys.setrecursionlimit.
@@ -34,7 +33,7 @@ def from_page(path: Path, name: str | None, folder: Path) -> Written:
     Args:
         path: a notebook (.ipynb), or the script that nbconvert makes of one.
         name: of the agent's function; None finds the one that is meant.
-        folder: an empty one, for agent.py and the files that cells write.
+        folder: an empty one, for AGENT and the files that cells write.
 
     Raises:
         Refused: with the cell and line of all that would play otherwise.
@@ -219,7 +218,7 @@ def _known(program: Program) -> list[str]:
 
 
 def _text(program: Program, found: Slice, name: str, path: Path) -> tuple[str, dict[int, str], list[str]]:
-    """agent.py, the places of its lines, and what was replaced in it."""
+    """The file, the places of its lines, and what was replaced in it."""
     parts, rewritten, cells = list[tuple[str, list[str]]](), list[str](), dict[str, None]()
     for number, need in found.needs.items():
         each = program.statements[number]

@@ -19,6 +19,7 @@ from connectx_toolkit.builder.notebook.imports import imports_in, is_builtin, ow
 from connectx_toolkit.builder.notebook.page import ONLY_THERE
 from connectx_toolkit.builder.notebook.ran import Cell, Definition, bindings_of
 from connectx_toolkit.builder.notebook.reads import BUILTINS, DUNDERS
+from connectx_toolkit.builder.notebook.written import AGENT
 from connectx_toolkit.builder.source.refusals import Refusal, Refused
 
 # Of these, equal ones are as good as the same.
@@ -83,7 +84,7 @@ class Writer:
         self.notes.setdefault(text)
 
     def refuse(self, place: str, reason: str) -> Refused:
-        return Refused([Refusal(Path("agent.py"), 1, reason, place)])
+        return Refused([Refusal(Path(AGENT), 1, reason, place)])
 
     def run(self) -> None:
         """Writes all that is still owed."""

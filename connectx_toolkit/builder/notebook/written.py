@@ -8,16 +8,17 @@ from typing import NamedTuple
 
 from connectx_toolkit.builder.source.inline import Inlined, inline
 
-LINE = re.compile(r'(?:File "(?:[^"]*/)?|(?<![\w./-]))agent\.py"?, line (\d+)')  # of a fault, of a traceback
+AGENT = "agent_of_notebook.py"  # a module of the notebook's own may well be called agent.py
+LINE = re.compile(rf'(?:File "(?:[^"]*/)?|(?<![\w./-])){re.escape(AGENT)}"?, line (\d+)')  # of a fault, of a traceback
 
 
 class Written(NamedTuple):
     """An agent as files.
 
-    agent: agent.py in a folder of its own, with arrays (.npz, read by ``read_data``) and helpers beside it.
+    agent: AGENT in a folder of its own, with arrays (.npz, read by ``read_data``) and helpers beside it.
     entry: the agent's name there.
     root: the notebook's folder, with the modules that it imports.
-    places: line of agent.py -> "lesson.ipynb, cell 16, line 3" or "In[16], line 3".
+    places: line of it -> "lesson.ipynb, cell 16, line 3" or "In[16], line 3".
     notes: what was left out, rewritten, or starts anew.
     who: what people call the agent, if that is not its entry.
     restarts: statements that give names of a running notebook the values that a game of the built agent begins with.
@@ -55,5 +56,5 @@ def read_written(path: Path, agent: Path) -> Written:
 
 
 def placed(text: str, places: Mapping[int, str]) -> str:
-    """A fault's text with the places that people know in place of lines of agent.py."""
+    """A fault's text with the places that people know in place of lines of AGENT."""
     return LINE.sub(lambda found: places.get(int(found[1]), found[0]), text)

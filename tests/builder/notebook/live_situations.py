@@ -637,6 +637,19 @@ def my_agent(obs, config):
 """,
         says="tree is bound as my_agent plays: every game starts without it",
     ),
+    "a module called agent.py": Situation(
+        r"""
+%%writefile agent.py
+def shift(n):
+    return n + 2
+# %%
+from agent import shift
+# %%
+def my_agent(obs, config):
+    columns = free(obs, config)
+    return columns[shift(obs.step) % len(columns)]
+""",
+    ),
     "a generator of numpy": Situation(
         r"""
 import numpy as np

@@ -424,6 +424,17 @@ PLAYING: dict[str, Page] = {
             choosing("tools.near(c)"),
         ]
     ),
+    "a module called agent.py": Page(
+        ["%%writefile agent.py\ndef near(c):\n    return abs(c - 5)", "from agent import near", choosing("near(c)")]
+    ),
+    "source of a module": Page(
+        [
+            f"%%writefile bots.py\n{choosing('abs(c - 5)')}",
+            "import bots, inspect\nopen('submission.py', 'w').write(inspect.getsource(bots))\nmy_agent = bots.my_agent",
+        ]
+    ),
+    "an agent in a block": Page([f"if True:\n    def my_agent(obs, config):\n        return {FREE}[-1]"]),
+    "an annotated lambda": Page([f"my_agent: object = lambda obs, config: {FREE}[-1]"]),
     "written in a loop": Page(
         [
             "def near(c):\n    return abs(c - 5)",

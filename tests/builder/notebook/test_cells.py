@@ -7,6 +7,7 @@ import pytest
 
 from connectx_toolkit.builder.notebook.cells import cells_of, is_page, page_named, python_of
 from connectx_toolkit.builder.notebook.page import from_page
+from connectx_toolkit.builder.notebook.written import AGENT
 from tests.builder.notebook.pages import FREE, HEAD, written
 from tests.builder.notebook.situations import MIDDLE
 
@@ -134,7 +135,7 @@ def test_what_is_no_page(kind, tmp_path):
     path.write_bytes(content)
     with pytest.raises(ValueError) as fault:
         from_page(path, None, tmp_path)
-    assert words in str(fault.value) and not (tmp_path / "agent.py").exists()
+    assert words in str(fault.value) and not (tmp_path / AGENT).exists()
 
 
 def test_names_of_pages(tmp_path, monkeypatch):

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from connectx_toolkit.builder.notebook.page import as_page_writes_it, from_page
+from connectx_toolkit.builder.notebook.written import AGENT
 from connectx_toolkit.builder.source.refusals import Refused
 from tests.builder.notebook.pages import HEAD, moves_in_ipython, moves_of_file, text_of, written
 from tests.builder.notebook.situations import LESSON_1, MIDDLE, PLAYING, REFUSED, WRITING, choosing
@@ -65,7 +66,7 @@ def test_notes(tmp_path):
             for old, new in (("np.Inf", "np.inf"), ("np.PINF", "np.inf"), ("np.NINF", "(-np.inf)"))
         ),
     ]
-    text = (tmp_path / "agent" / "agent.py").read_text()
+    text = (tmp_path / "agent" / AGENT).read_text()
     assert "CACHE[CALLS] = f'{np.inf}', np.inf, -(-np.inf)" in text
 
 
@@ -78,10 +79,10 @@ def test_lines_and_their_places(tmp_path):
     for text, place in (("B = 2", "cell 1, line 3"), ("    return A, B", "cell 2, line 4")):
         number = lines.index(text) + 1
         assert found.places[number] == f"lesson.ipynb, {place}"
-        assert found.placed(f"ValueError (agent.py, line {number})") == f"ValueError (lesson.ipynb, {place})"
-        frame = f'  File "/tmp/x/agent.py", line {number}, in f'
+        assert found.placed(f"ValueError ({AGENT}, line {number})") == f"ValueError (lesson.ipynb, {place})"
+        frame = f'  File "/tmp/x/{AGENT}", line {number}, in f'
         assert found.placed(frame) == f"  lesson.ipynb, {place}, in f"
-    assert found.placed("my_agent.py, line 3") == "my_agent.py, line 3"
+    assert found.placed(f"my_{AGENT}, line 3") == f"my_{AGENT}, line 3"
 
 
 def test_a_chain_of_many_functions(tmp_path):
