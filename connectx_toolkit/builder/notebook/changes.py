@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from connectx_toolkit.builder.notebook.code_objects import CHANGING
 from connectx_toolkit.builder.notebook.reads import (
+    BUILTINS,
     FUNCTIONS,
     IMPORTS,
     bound_by_globals,
@@ -145,8 +146,8 @@ def _owners(node: ast.expr, names: Names) -> set[str]:
         node = node.value
     if not isinstance(node, ast.Call):
         return {root(node)}
-    owners = set[str]().union(*(_owners(each, names) for each in (node.func, *node.args))) - names.imported.keys()
-    return owners | names.returned.get(root(node.func), set())
+    owners = set[str]().union(*(_owners(each, names) for each in (node.func, *node.args)))
+    return owners - names.imported.keys() - BUILTINS | names.returned.get(root(node.func), set())
 
 
 def _changed_by_call(call: ast.Call, names: Names, is_alone: bool) -> set[str]:
@@ -191,7 +192,7 @@ def _changed_by_given(value: ast.expr, names: Names) -> set[str]:
             found |= names.effects.get(id(names.functions[each.id]), NO_EFFECTS).others
         elif isinstance(each, ast.Attribute):
             changes = each.attr in CHANGING or any(_changes_self(one, names) for one in names.methods(each.attr))
-            found |= {root(each)} if changes else set()
+            found |= {root(each)} - BUILTINS if changes else set()
         elif isinstance(each, ast.Name) and each.id in names.values - {*names.but}:
             found |= {each.id} if any(_changes_self(method, names) for method in names.methods("__call__")) else set()
     return found
