@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 Value = bool | int | float | str
-COMMENT = re.compile(r"#\s*tune:\s*(.*?)\s*")
+COMMENT = re.compile(r"#\s*tune:\s*(.*?)\s*", re.I)
 RANGE = re.compile(r"(\S+)\s+to\s+(\S+?)(\s+log)?")
 EXPECTED = 'expected "1 to 10", "1 to 10000 log", or words with commas between them'
 DIGITS = 4  # of a fraction: more would be kept, and mean nothing

@@ -157,7 +157,7 @@ def searched(config: Config) -> "tuple[Search, AgentSpec, list[Opening]]":
 def _text(config: Config) -> str:
     """The agent's text. Raises ValueError, or OSError, where there is none, or the result would replace it."""
     if config.agent.suffix != ".py":
-        raise ValueError(f"{config.agent} is no Python file: its numbers are set in its text")
+        raise ValueError(f"{config.agent} is no .py file: save the agent as one, with comments on the numbers to tune")
     check_concurrency(config.concurrency)
     if config.tuned.absolute() == config.agent.absolute() or (
         config.tuned.exists() and config.tuned.samefile(config.agent)

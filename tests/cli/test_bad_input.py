@@ -165,7 +165,7 @@ CASES = [
     Case("train menace --seed -1", "seed should be at least 0"),
     Case("train tune missing.py", "missing.py"),
     Case("train tune empty.py", "no numbers to tune"),
-    Case("train tune notes.txt", "notes.txt"),
+    Case("train tune notes.txt", "notes.txt is no .py file: save the agent as one"),
     Case("train tune net.pt", "net.pt"),
     Case("train tune tunable.py", "line 1: PLAY: the range '9 to 1' is upside down"),
     Case("train tune tunable.py --numbers PLAY", "expected"),

@@ -6,7 +6,7 @@ from connectx_toolkit.tuning.numbers import numbers_in, with_values
 
 FILE = '''"""Größe: bytes are not letters."""
 DEPTH: int = 3  # tune: 1 to 5
-THREE = 100.0  #tune: 1 to 10000 log
+THREE = 100.0  #Tune: 1 to 10000 log
 LOW, SHARE = "ä", 0.5
 LOSS = -20  # tune: -50 to 0
 
