@@ -21,7 +21,7 @@ import numpy as np
 
 from connectx import machine_code
 from connectx.jit import Kernel, load_numba
-from connectx.machine_code import Call, Wanted, quick_kind
+from connectx.machine_code import Call, Wanted, kind_of
 
 STARRED = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
 # Options that change nothing, or what is in the code. With another one a function is numba's from the start.
@@ -58,14 +58,7 @@ def decorator(name: str, kind: Callable[..., Any]) -> Callable:
 
 
 class Calls(threading.local):
-    """What runs a function's code in this thread: ``Call`` has the arguments in a buffer.
-
-    Attributes:
-        found: by the kinds of the arguments; None where there is no code.
-        last: the one that was used last.
-    """
-
-    last: Call | None = None
+    """What runs a function's code in this thread, by the kinds of the arguments; None where there is no code."""
 
     def __init__(self) -> None:
         self.found: dict[tuple, Call | None] = {}
@@ -82,16 +75,13 @@ class Function(Kernel):
     def __init__(self, function: Callable, given: Sequence, options: dict[str, Any]):
         super().__init__(function)
         self._given, self._options, self._calls = given, options, Calls()
+        code = function.__code__
+        self._count = -1 if code.co_flags & STARRED or code.co_kwonlyargcount else code.co_argcount  # of its arguments
 
     def __call__(self, *args: Any, **named: Any) -> Any:
-        call = self._calls.last
-        if call is not None and not named and call.fits(args):
-            return call.unchecked(args)
-        given = self.positional(args, named)
-        call = None if given is None else self._call(given)
-        if given is None or call is None:
+        given = args if len(args) == self._count and not named else self.positional(args, named)
+        if given is None or (call := self._call(given)) is None:
             return self.original(*args, **named)
-        self._calls.last = call
         return call.unchecked(given)
 
     @cached_property
@@ -108,11 +98,8 @@ class Function(Kernel):
 
     def positional(self, args: tuple, named: dict[str, Any]) -> tuple | None:
         """All arguments by position; None if they don't fit."""
-        code, defaults = self.py_func.__code__, self.py_func.__defaults__ or ()
-        names = code.co_varnames[: code.co_argcount]
-        if code.co_flags & STARRED or code.co_kwonlyargcount or named.keys() & {*names[: len(args)]}:
-            return None
-        if len(args) > len(names):
+        names, defaults = self.py_func.__code__.co_varnames[: self._count], self.py_func.__defaults__ or ()
+        if len(args) > self._count or named.keys() & {*names[: len(args)]}:
             return None
         values = dict(zip(reversed(names), reversed(defaults), strict=False)) | named
         values |= dict(zip(names, args, strict=False))
@@ -127,7 +114,7 @@ class Function(Kernel):
 
     def _call(self, args: tuple) -> Call | None:
         """What runs the code for such arguments in this thread; None if there is none."""
-        kinds, found = tuple(map(quick_kind, args)), self._calls.found
+        kinds, found = tuple(map(kind_of, args)), self._calls.found
         if kinds not in found:
             code = None
             with suppress(Exception):  # whatever a function closes over, numba can still compile it
