@@ -293,35 +293,21 @@ def code_for(wanted: Wanted) -> Code | None:
 
 
 @cache
-def _parts() -> Mapping[str, bytes]:
-    """The machine code in this submission, by key and target; empty elsewhere."""
+def embedded() -> Mapping[str, bytes]:
+    """The machine code in this submission that can run here, by key and target; empty if there is none."""
     read = getattr(globals().get("__loader__"), "read_data", None)
-    if read is None:
-        return {}
     try:
-        return unpacked(read(__name__, EMBEDDED))
+        return unpacked(read(__name__, EMBEDDED)) if read is not None and processor() else {}
     except FileNotFoundError:
         return {}
-
-
-def is_embedded() -> bool:
-    """Whether this submission has machine code, and this processor can run it."""
-    try:
-        return processor() is not None and bool(_parts())
     except ValueError as fault:
         print(NOT_USABLE.format(fault), file=sys.stderr)
-        return False
-
-
-def embedded(name: str) -> bytes:
-    """A part of this submission's machine code, by its name."""
-    return _parts()[name]
+        return {}
 
 
 def _embedded(wanted: Wanted, key: str) -> Code | None:
-    parts, targets = _parts(), [*TARGETS]
-    best = processor() if parts else None
-    names = [f"{key}.{target}" for target in targets[targets.index(best) :]] if best else []
+    parts, targets = embedded(), [*TARGETS]
+    names = [f"{key}.{target}" for target in targets[targets.index(processor() or "") :]] if parts else []
     content = next((parts[name] for name in names if name in parts), None)
     if content is None:
         return None

@@ -5,9 +5,7 @@ The builder lets ``import numba`` in them lead here. ``njit`` and ``jit`` give f
 numba is numba's own, imported when it is asked for.
 """
 
-import base64
 import inspect
-import io
 import json
 import threading
 import zlib
@@ -27,7 +25,7 @@ STARRED = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
 # Options that change nothing, or what is in the code. With another one a function is numba's from the start.
 OPTIONS = {"boundscheck", "cache", "error_model", "fastmath", "inline", "nogil", "nopython", "parallel"}
 
-if __package__ != "connectx" and not machine_code.is_embedded():
+if __package__ != "connectx" and not machine_code.embedded():
     import numba  # noqa: F401 (an agent may do without: it catches the ImportError)
 
 
@@ -108,8 +106,8 @@ class Function(Kernel):
     def wanted(self, args: tuple) -> Wanted:
         """The code for such arguments; it is tried with the example that came with it."""
         options = f"{self._given} {sorted((self._options | {'cache': False}).items())}"  # the builder sets it
-        wanted = Wanted(self.py_func, args, lambda run: tried(run, machine_code.embedded(example_name)), False, options)
-        example_name = f"{wanted.key}.example"
+        wanted = Wanted(self.py_func, args, lambda run: tried(run, machine_code.embedded()[example]), False, options)
+        example = f"{wanted.key}.example"
         return wanted
 
     def _call(self, args: tuple) -> Call | None:
@@ -141,23 +139,22 @@ def as_text(values: Sequence) -> bytes:
     def array(value: Any) -> dict[str, str]:
         if not isinstance(value, np.ndarray | np.generic):
             raise TypeError(f"{type(value).__name__} as an example")
-        file = io.BytesIO()
-        np.save(file, value, allow_pickle=False)
-        return {"array": base64.b64encode(zlib.compress(file.getvalue())).decode()}
+        order = "C" if value.flags.c_contiguous else "F"
+        return {"array": value.tolist(), "dtype": value.dtype.str, "order": order}
 
-    return json.dumps(values, default=array).encode()
+    return zlib.compress(json.dumps(values, default=array).encode())
 
 
 def from_text(text: bytes) -> tuple:
     """The values of ``as_text``."""
 
-    def array(value: dict[str, str]) -> Any:
-        return np.load(io.BytesIO(zlib.decompress(base64.b64decode(value["array"]))), allow_pickle=False)[()]
+    def array(value: dict[str, Any]) -> Any:
+        return np.array(value["array"], value["dtype"], order=value["order"])[()]
 
     def as_tuple(value: Any) -> Any:
         return tuple(map(as_tuple, value)) if isinstance(value, list) else value
 
-    return as_tuple(json.loads(text, object_hook=array))
+    return as_tuple(json.loads(zlib.decompress(text), object_hook=array))
 
 
 def tried(run: Callable, example: bytes) -> list[int]:

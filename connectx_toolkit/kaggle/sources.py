@@ -117,8 +117,8 @@ def module_of(file: str) -> ModuleType:
     there its author's own processes would find it, and fail on the name that the module has here.
     """
     os.environ["NUMBA_CACHE_DIR"] = str(user_cache_path("connectx-toolkit") / "numba")
-    if "numba" in sys.modules:
-        sys.modules["numba"].config.reload_config()
+    if numba := sys.modules.get("numba"):
+        numba.config.reload_config()
     _, name = import_name(Path(file))
     package, _, _ = name.rpartition(".")
     if package:

@@ -8,7 +8,6 @@ that for a target is linked into one piece.
 import hashlib
 import json
 import os
-import platform
 import re
 import struct
 import sys
@@ -340,11 +339,6 @@ def _here() -> str:
     """A digest of all that code depends on besides its kernel: what makes it and calls it, versions, the processor."""
     from numpy._core._multiarray_umath import __cpu_features__ as features
 
-    digest = hashlib.sha256()
-    for path in (jit.__file__, machine_code.__file__, __file__):
-        digest.update(Path(path).read_bytes())
+    texts = [Path(path).read_text() for path in (jit.__file__, machine_code.__file__, __file__)]
     versions = [sys.version, *map(version_of, ("numpy", "numba", "llvmlite"))]
-    digest.update(
-        json.dumps([versions, platform.machine(), sorted(name for name in features if features[name])]).encode()
-    )
-    return digest.hexdigest()[:16]
+    return hashlib.sha256(repr([texts, versions, sorted(filter(features.get, features))]).encode()).hexdigest()[:16]

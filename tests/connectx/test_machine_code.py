@@ -249,7 +249,7 @@ def test_embedded_code_that_does_not_work_is_not_used(end, monkeypatch, capsys):
     function = njit(lambda numbers: True).py_func
     wanted = Wanted(function, (NUMBERS,), lambda run: [int(run(NUMBERS))], False)
     parts = {f"{wanted.key}.x86-64-v2": HEAD + ENDS[end], f"{wanted.key}.probe": b"[1]"}
-    monkeypatch.setattr(machine_code, "_parts", lambda: parts)
+    monkeypatch.setattr(machine_code, "embedded", lambda: parts)
     monkeypatch.setattr(machine_code, "_codes", {})
     monkeypatch.setattr(machine_code, "PROBE_SECONDS", 1)
     monkeypatch.setattr(machine_code, "_kept", lambda wanted: None)
@@ -289,7 +289,7 @@ def test_embedded_code_that_works_is_used(monkeypatch):
     returns = b"\x48\xc7\x07\x01\x00\x00\x00\x31\xc0\xc3"  # mov qword [rdi], 1; xor eax, eax; ret
     wanted = Wanted(njit(lambda numbers: True).py_func, (NUMBERS,), lambda run: [int(run(NUMBERS))], False)
     parts = {f"{wanted.key}.x86-64-v2": HEAD + returns, f"{wanted.key}.probe": json.dumps([1]).encode()}
-    monkeypatch.setattr(machine_code, "_parts", lambda: parts)
+    monkeypatch.setattr(machine_code, "embedded", lambda: parts)
     monkeypatch.setattr(machine_code, "_codes", {})
     code = code_for(wanted)
     assert code is not None and Call(wanted.function, code, wanted.examples)(NUMBERS) is True
@@ -301,7 +301,7 @@ def test_where_memory_may_not_be_executed_there_is_none(monkeypatch, capsys):
         raise OSError("not permitted")
 
     monkeypatch.setattr(machine_code, "_codes", {})
-    monkeypatch.setattr(machine_code, "_parts", dict)
+    monkeypatch.setattr(machine_code, "embedded", dict)
     monkeypatch.setattr(machine_code, "_kept", lambda wanted: machine_code.in_memory(HEAD + b"\xc3"))
     monkeypatch.setattr(os, "memfd_create", forbidden)
     assert code_for(Wanted(njit(lambda numbers: True).py_func, (NUMBERS,), no_probe, False)) is None
