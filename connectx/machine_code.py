@@ -85,8 +85,8 @@ def _text(code: CodeType) -> str:
 
 def _bytecode(code: CodeType) -> str:
     """The bytecode of a function and of those inside it, with their names and constants."""
-    constants = [_bytecode(each) if isinstance(each, CodeType) else each for each in code.co_consts]
-    return repr((code.co_code, code.co_names, constants))
+    codes = [(each, [value for value in each.co_consts if not isinstance(value, CodeType)]) for each in _nested(code)]
+    return repr([(each.co_code, each.co_names, constants) for each, constants in codes])
 
 
 def _compiled_from(function: Callable, form: Callable[[CodeType], str], seen: set[Callable]) -> Iterator[str]:
@@ -94,18 +94,17 @@ def _compiled_from(function: Callable, form: Callable[[CodeType], str], seen: se
     seen.add(function)
     code, values = function.__code__, function.__globals__
     yield form(code)
-    names = sorted({*_names(code)})
+    names = sorted({name for each in _nested(code) for name in each.co_names})  # of globals and attributes
     closure = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
 
     def told(name: str, value: Any, inside: tuple = ()) -> Iterator[str]:
-        value = getattr(value, "py_func", value)  # of a kernel
-        if isinstance(value, FunctionType):
-            yield from _compiled_from(value, form, seen) if value not in seen else ()
-        elif isinstance(value, ModuleType):
+        if isinstance(value, ModuleType):
             for each in names if value not in inside else ():
                 inner = vars(value).get(each)
                 if _is_own(value) or isinstance(inner, CONSTANTS):
                     yield from told(f"{name}.{each}", inner, (*inside, value))
+        elif isinstance(function := getattr(value, "py_func", value), FunctionType):  # of a kernel
+            yield from _compiled_from(function, form, seen) if function not in seen else ()
         elif isinstance(value, tuple):
             yield f"{name} {type(value).__name__} {len(value)}"
             for place, each in enumerate(value):
@@ -129,11 +128,11 @@ def _is_own(module: ModuleType) -> bool:
     return module.__name__.partition(".")[0] not in OTHERS and not module.__name__.endswith(".stand_in")
 
 
-def _names(code: CodeType) -> Iterator[str]:
-    """Names of globals and attributes in a code object and in those of functions inside it."""
-    yield from code.co_names
+def _nested(code: CodeType) -> Iterator[CodeType]:
+    """A code object and those of functions inside it."""
+    yield code
     for constant in code.co_consts:
-        yield from _names(constant) if isinstance(constant, CodeType) else ()
+        yield from _nested(constant) if isinstance(constant, CodeType) else ()
 
 
 def kind_of(value: Any) -> Any:

@@ -142,7 +142,7 @@ def as_text(values: Sequence) -> bytes:
         order = "C" if value.flags.c_contiguous else "F"
         return {"array": value.tolist(), "dtype": value.dtype.str, "order": order}
 
-    return zlib.compress(json.dumps(values, default=array).encode())
+    return json.dumps(values, default=array).encode()
 
 
 def from_text(text: bytes) -> tuple:
@@ -154,7 +154,7 @@ def from_text(text: bytes) -> tuple:
     def as_tuple(value: Any) -> Any:
         return tuple(map(as_tuple, value)) if isinstance(value, list) else value
 
-    return as_tuple(json.loads(zlib.decompress(text), object_hook=array))
+    return as_tuple(json.loads(text, object_hook=array))
 
 
 def tried(run: Callable, example: bytes) -> list[int]:

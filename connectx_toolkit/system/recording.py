@@ -6,6 +6,7 @@ The agent plays a few moves meanwhile, with the real numba.
 import json
 import os
 import time
+import zlib
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
@@ -17,7 +18,7 @@ from connectx.stand_in import Function, as_text, decorator, from_text, tried
 from connectx_toolkit.system.machine_code import NARROW, codes_of, compile_for, module_texts
 
 CALLS = 20  # of a function for arguments of some types that may become its example
-EXAMPLE_BYTES, EXAMPLE_SECONDS = 16_000, 0.1  # that an example may have and take
+EXAMPLE_BYTES, EXAMPLE_SECONDS = 16_000, 0.1  # that an example may have, compressed, and take
 LARGEST = 1 << 20  # bytes of arrays that are looked at for an example: those of zeros become small
 # What only numba has: how the symbol begins, what a function does that needs it, and what does without.
 NEEDS = {
@@ -186,6 +187,6 @@ def example(args: tuple) -> bytes | None:
         return None
     with suppress(TypeError, ValueError):
         text = as_text(args)
-        if len(text) <= EXAMPLE_BYTES and list(map(kind_of, from_text(text))) == list(map(kind_of, args)):
+        if len(zlib.compress(text)) <= EXAMPLE_BYTES and list(map(kind_of, from_text(text))) == list(map(kind_of, args)):
             return text
     return None
