@@ -187,6 +187,6 @@ def example(args: tuple) -> bytes | None:
         return None
     with suppress(TypeError, ValueError):
         text = as_text(args)
-        if len(zlib.compress(text)) <= EXAMPLE_BYTES and list(map(kind_of, from_text(text))) == list(map(kind_of, args)):
+        if len(zlib.compress(text)) <= EXAMPLE_BYTES and kind_of(from_text(text)) == kind_of(args):
             return text
     return None
