@@ -42,6 +42,10 @@ PC32, PLT32 = 2, 4  # relocations that need no address
 UNORDERED = re.compile(r"\b(fast|reassoc|contract|afn|arcp) ")  # of operations on floats
 PROGBITS, SYMBOLS, RELOCATIONS = 1, 2, 4  # kinds of a section
 WRITABLE, LOADED = 1, 2  # flags of a section
+LETTERS = {  # of numba's types, as in ``struct``
+    "bool": "?", "float32": "f", "float64": "d", "none": "",
+    **dict(zip(("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"), "bhiqBHIQ", strict=True)),
+}  # fmt: skip
 ENTRY = """
 define i32 @entry(ptr %words) {{
   %exception = alloca ptr
@@ -88,15 +92,8 @@ def result_of(kind: Any) -> str:
 
     types: Any = numba_types
     kind = types.unliteral(kind.type if isinstance(kind, types.Optional) else kind)
-    if isinstance(kind, types.Boolean):
-        return "?"
-    if isinstance(kind, types.Integer) and kind.bitwidth <= 64:
-        letter = {8: "b", 16: "h", 32: "i", 64: "q"}[kind.bitwidth]
-        return letter if kind.signed else letter.upper()
-    if isinstance(kind, types.Float) and kind.bitwidth > 16:
-        return {32: "f", 64: "d"}[kind.bitwidth]
-    if isinstance(kind, types.NoneType):
-        return ""
+    if str(kind) in LETTERS:
+        return LETTERS[str(kind)]
     parts = [result_of(part) for part in kind] if isinstance(kind, types.Tuple | types.UniTuple) else [""]
     if any(len(part) != 1 for part in parts):
         raise ValueError(f"it returns {kind}")
@@ -327,8 +324,11 @@ def kept(wanted: Wanted) -> bytes | None:
 
 
 def remove_unused(folder: Path) -> None:
-    """Removes code that was not asked for in ``UNUSED_DAYS``: of kernels, versions or processors of before."""
-    for path in folder.glob("*.code"):
+    """Removes code that was not asked for in ``UNUSED_DAYS``: of kernels, versions or processors of before.
+
+    And what numba has cached there so long ago (``connectx_toolkit.kaggle.sources.module_of``).
+    """
+    for path in (*folder.glob("*.code"), *folder.glob("numba/*/*")):
         with suppress(FileNotFoundError):  # another process does the same
             if path.stat().st_mtime < time.time() - UNUSED_DAYS * 86_400:
                 path.unlink()
