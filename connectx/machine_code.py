@@ -198,7 +198,7 @@ class Call:
     """
 
     def __init__(self, kernel: Callable, code: Code, examples: Sequence, is_alone: bool = False):
-        self._kernel, self._code, self._kinds = kernel, code, tuple(map(kind_of, examples))
+        self._kernel, self._memory, self._kinds = kernel, code.memory, tuple(map(kind_of, examples))
         call = ctypes.PYFUNCTYPE if is_alone else ctypes.CFUNCTYPE
         self._run = call(ctypes.c_int32, ctypes.c_void_p)(code.entry)
         self._has_tuples = any(isinstance(each, tuple) for each in examples)
@@ -208,7 +208,8 @@ class Call:
         self._start = 8 * result_words(code.result)
         self._words = (ctypes.c_int64 * (self._start // 8 + len(words)))()
         self._pointer = ctypes.addressof(self._words)
-        self._result = struct.Struct("@" + code.result.strip("()")).unpack_from
+        results = struct.Struct("@" + code.result.strip("()")).unpack_from
+        self._results, self._is_tuple = results if code.result else lambda words: (None,), "(" in code.result
 
     def __call__(self, *args: Any) -> Any:
         kinds = tuple(map(kind_of, args))
@@ -223,12 +224,10 @@ class Call:
             words[place] = convert(words[place])
         self._pack(self._words, self._start, *words)
         status = self._run(self._pointer)
-        if status not in (DONE, RETURNED_NONE):
-            return self._kernel(*args)
-        if status == RETURNED_NONE or not self._code.result:
-            return None
-        results = self._result(self._words)
-        return results if self._code.result[0] == "(" else results[0]
+        if status != DONE:
+            return None if status == RETURNED_NONE else self._kernel(*args)
+        results = self._results(self._words)
+        return results if self._is_tuple else results[0]
 
 
 def in_memory(content: bytes) -> Code:

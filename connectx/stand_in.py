@@ -78,9 +78,15 @@ class Function(Kernel):
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         given = args if len(args) == self._count and not named else self.positional(args, named)
-        if given is None or (call := self._call(given)) is None:
-            return self.original(*args, **named)
-        return call.unchecked(given)
+        if given is not None:
+            kinds = tuple(map(kind_of, given))
+            try:
+                call = self._calls.found[kinds]
+            except KeyError:
+                call = self._new_call(kinds, given)
+            if call is not None:
+                return call.unchecked(given)
+        return self.original(*args, **named)
 
     @cached_property
     def dispatcher(self) -> Any:
@@ -110,16 +116,14 @@ class Function(Kernel):
         example = f"{wanted.key}.example"
         return wanted
 
-    def _call(self, args: tuple) -> Call | None:
+    def _new_call(self, kinds: tuple, args: tuple) -> Call | None:
         """What runs the code for such arguments in this thread; None if there is none."""
-        kinds, found = tuple(map(kind_of, args)), self._calls.found
-        if kinds not in found:
-            code = None
-            with suppress(Exception):  # whatever a function closes over, numba can still compile it
-                code = None if None in kinds else machine_code.code_for(self.wanted(args))
-            is_alone = not self._options.get("nogil")
-            found[kinds] = None if code is None else Call(self.original, code, args, is_alone)
-        return found[kinds]
+        code = None
+        with suppress(Exception):  # whatever a function closes over, numba can still compile it
+            code = None if None in kinds else machine_code.code_for(self.wanted(args))
+        is_alone = not self._options.get("nogil")
+        self._calls.found[kinds] = None if code is None else Call(self.original, code, args, is_alone)
+        return self._calls.found[kinds]
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
