@@ -116,7 +116,7 @@ def submitted() -> dict[str, bytes]:
 @contextlib.contextmanager
 def kernels_of(kind: str, parts: dict[str, bytes]) -> Iterator[None]:
     """Solvers and searchers that are made in the block have kernels of one of ``KINDS``."""
-    patched: dict[str, Any] = {"_codes": {}, "_parts": lambda: parts if kind == KINDS[0] else {}}
+    patched: dict[str, Any] = {"_codes": {}, "embedded": lambda: parts if kind == KINDS[0] else {}}
     patched |= {} if kind == KINDS[1] else {"_kept": lambda wanted: None}
     with mock.patch.multiple(machine_code, **patched):
         yield

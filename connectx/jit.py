@@ -16,6 +16,7 @@ give the same for a compiled int64 and for Python's unbounded int. Sums, which o
 use.
 """
 
+import sys
 import threading
 from collections.abc import Callable, Sequence
 from functools import cache, cached_property, update_wrapper
@@ -97,9 +98,7 @@ def load_numba() -> Any:
         _overload_popcount(numba)
         return numba
     except Exception as fault:  # a broken llvmlite may raise any exception
-        from connectx.machine_code import tell
-
-        tell(f"connectx: numba is not usable, searching in plain Python: {fault!r:.200}")
+        print(f"connectx: numba is not usable, searching in plain Python: {fault!r:.200}", file=sys.stderr)
         return None
 
 

@@ -23,6 +23,7 @@ import struct
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from enum import Enum
 from functools import cache
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
@@ -30,10 +31,14 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
+from connectx.weights import pack, unpack
+
 EMBEDDED = "machine_code.bin"  # a submission's data beside this module
 # What the code for a processor needs, the best first; as numpy names it, which asks the processor itself.
 TARGETS = {"x86-64-v4": ("AVX512_SKX",), "x86-64-v3": ("AVX2", "FMA3"), "x86-64-v2": ("SSE42", "POPCNT")}
-OTHERS = {*sys.stdlib_module_names, "numba", "numpy"}  # modules with no values of an agent
+NOT_USABLE = "connectx: machine code is not usable, numba compiles instead: {!r:.200}"
+OTHERS = {*sys.stdlib_module_names, "numba", "numpy"}  # modules of which only constants are told
+CONSTANTS = int | float | complex | str | bytes | tuple | np.generic | np.dtype | Enum
 ALIKE = {int: "int", np.int64: "int", float: "float", np.float64: "float", bool: "bool", np.bool_: "bool"}
 FLAGS = 0x1 | 0x2 | 0x100 | 0x400  # of an array: contiguous in C's or Fortran's order, aligned, writeable
 LEAST, MOST = -(1 << 63), (1 << 63) - 1
@@ -41,12 +46,6 @@ LEAST, MOST = -(1 << 63), (1 << 63) - 1
 DATA, SHAPE, STRIDES = 16, 32, 40
 DONE, RETURNED_NONE = 0, -2  # a kernel's status; any other is an exception
 PROBE_SECONDS, PROBE_WAIT = 2, 8.0  # of a processor, by the clock: for trying embedded code, which takes some 10 ms
-
-
-def tell(line: str) -> None:
-    """Prints to stderr, which a judge may have closed."""
-    with suppress(OSError, ValueError):
-        print(line, file=sys.stderr)
 
 
 class Wanted(NamedTuple):
@@ -61,47 +60,67 @@ class Wanted(NamedTuple):
     @property
     def key(self) -> str:
         """What tells it from any other code: the text of all that is compiled, its constants, the arguments' types."""
-        parts = [self.options, *_compiled_from(self.function, {}), *map(kind_of, self.examples)]
-        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
+        return self._key(_text)
 
     @property
-    def bytecode(self) -> str:
-        """All that is compiled, as it was loaded: the text, in the key, may be that of a file changed since then."""
-        functions: dict[int, Callable] = {}
-        for _ in _compiled_from(self.function, functions):
-            pass
-        return "".join(text for function in functions.values() for text in _loaded(function.__code__))
+    def loaded_key(self) -> str:
+        """The same with bytecode instead of text, which may be that of a file changed since it was loaded.
+
+        Each version of Python has its own.
+        """
+        return self._key(_bytecode)
+
+    def _key(self, form: Callable[[CodeType], str]) -> str:
+        parts = [self.options, *_compiled_from(self.function, form, set()), repr([*map(kind_of, self.examples)])]
+        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
 
 
-def _loaded(code: CodeType) -> Iterator[str]:
-    """The bytecode of a function and of those inside it, with their names and constants."""
-    inner = [constant for constant in code.co_consts if isinstance(constant, CodeType)]
-    yield repr((code.co_code, code.co_names, [constant for constant in code.co_consts if constant not in inner]))
-    for each in inner:
-        yield from _loaded(each)
-
-
-def _compiled_from(function: Callable, seen: dict[int, Callable]) -> Iterator[str]:
-    """The text of a function, and its globals and closure: values, and functions in the same way."""
-    seen[id(function)], code = function, function.__code__
+def _text(code: CodeType) -> str:
+    """The source of a function, without decorators."""
     text = "".join(inspect.getblock(linecache.getlines(code.co_filename)[code.co_firstlineno - 1 :]))
     if not text:
-        raise ValueError(f"the text of {function.__qualname__} is not known")
-    yield text[match.start() :] if (match := re.search(r"^[ \t]*def ", text, re.M)) else text  # without decorators
+        raise ValueError(f"the text of {code.co_name} is not known")
+    return text[match.start() :] if (match := re.search(r"^[ \t]*def ", text, re.M)) else text
+
+
+def _bytecode(code: CodeType) -> str:
+    """The bytecode of a function and of those inside it, with their names and constants."""
+    codes = [(each, [value for value in each.co_consts if not isinstance(value, CodeType)]) for each in _nested(code)]
+    return repr([(each.co_code, each.co_names, constants) for each, constants in codes])
+
+
+def _compiled_from(function: Callable, form: Callable[[CodeType], str], seen: set[Callable]) -> Iterator[str]:
+    """A function in one of two forms, its globals and its closure: values, and functions in the same way."""
+    seen.add(function)
+    code, values = function.__code__, function.__globals__
+    yield form(code)
+    names = sorted({name for each in _nested(code) for name in each.co_names})  # of globals and attributes
     closure = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
-    names = {*_names(code)}
-    reached = {name: function.__globals__.get(name) for name in names}
-    reached |= {name: cell.cell_contents for name, cell in closure.items()}
-    for title, module in [(n, v) for n, v in reached.items() if isinstance(v, ModuleType) and _is_own(v)]:
-        reached |= {f"{title}.{name}": getattr(module, name) for name in names if hasattr(module, name)}
-    for name, value in sorted(reached.items()):
-        value = getattr(value, "py_func", value)  # of a kernel
-        if isinstance(value, FunctionType):
-            yield from _compiled_from(value, seen) if id(value) not in seen else ()
-        elif isinstance(value, np.ndarray):
+
+    def told(name: str, value: Any, inside: tuple = ()) -> Iterator[str]:
+        if isinstance(value, ModuleType):
+            for each in names if value not in inside else ():
+                inner = vars(value).get(each)
+                if _is_own(value) or isinstance(inner, CONSTANTS):
+                    yield from told(f"{name}.{each}", inner, (*inside, value))
+        elif isinstance(function := getattr(value, "py_func", value), FunctionType):  # of a kernel
+            yield from _compiled_from(function, form, seen) if function not in seen else ()
+        elif isinstance(value, tuple):
+            yield f"{name} {type(value).__name__} {len(value)}"
+            for place, each in enumerate(value):
+                yield from told(f"{name}[{place}]", each)
+        elif isinstance(value, np.ndarray | np.generic):
             yield f"{name} {kind_of(value)} {value.shape} {hashlib.sha256(value.tobytes()).hexdigest()}"
-        elif isinstance(value, int | float | str | tuple | np.generic):
+        elif isinstance(value, type):
+            members = [(each.name, each.value) for each in value] if issubclass(value, Enum) else ""
+            yield f"{name} {value.__name__} {getattr(value, '_fields', '')} {members}"
+        elif isinstance(value, CONSTANTS) or type(value).__module__.startswith("numba.core.types."):
             yield f"{name} {value!r}"
+
+    for name in names:
+        yield from told(name, values.get(name))
+    for name, cell in closure.items():
+        yield from told(name, cell.cell_contents)
 
 
 def _is_own(module: ModuleType) -> bool:
@@ -109,31 +128,26 @@ def _is_own(module: ModuleType) -> bool:
     return module.__name__.partition(".")[0] not in OTHERS and not module.__name__.endswith(".stand_in")
 
 
-def _names(code: CodeType) -> Iterator[str]:
-    """Names of globals and attributes in a code object and in those of functions inside it."""
-    yield from code.co_names
+def _nested(code: CodeType) -> Iterator[CodeType]:
+    """A code object and those of functions inside it."""
+    yield code
     for constant in code.co_consts:
-        yield from _names(constant) if isinstance(constant, CodeType) else ()
+        yield from _nested(constant) if isinstance(constant, CodeType) else ()
 
 
-def kind_of(value: Any) -> str:
-    """The type of a kernel's argument, as far as code depends on it."""
-    if type(value) is np.ndarray:
-        layout = "C" if value.flags.c_contiguous else "F" if value.flags.f_contiguous else "A"
-        return f"{value.dtype!r} {value.ndim} {layout} {value.flags.aligned:d} {value.flags.writeable:d}"
-    if isinstance(value, tuple):
-        return f"{type(value).__name__}({', '.join(map(kind_of, value))})"
-    return str(quick_kind(value)) if type(value) is int else ALIKE.get(type(value), type(value).__name__)
+def kind_of(value: Any) -> Any:
+    """The type of a kernel's argument, as far as code depends on it: the same in each process, and quick to find.
 
-
-def quick_kind(value: Any) -> Any:
-    """Equal only for values of the same ``kind_of``, which takes longer."""
+    None for an integer that numba refuses.
+    """
     kind = type(value)
     if kind is np.ndarray:
         return value.dtype, value.ndim, value.flags.num & FLAGS
     if kind is int:
-        return "int" if LEAST <= value <= MOST else None  # which numba refuses
-    return (kind, *map(quick_kind, value)) if isinstance(value, tuple) else ALIKE.get(kind, kind)
+        return "int" if LEAST <= value <= MOST else None
+    if isinstance(value, tuple):
+        return (kind.__name__, getattr(kind, "_fields", ()), *map(kind_of, value))
+    return ALIKE.get(kind, kind.__name__)
 
 
 def leaves(values: Iterable) -> list:
@@ -141,8 +155,8 @@ def leaves(values: Iterable) -> list:
     return [leaf for value in values for leaf in (leaves(value) if isinstance(value, tuple) else [value])]
 
 
-def word_of(leaf: Any) -> tuple[str, Callable[[Any], int | float]]:
-    """How a value gets into a 64-bit word: its format as in ``struct``, and what makes it a number.
+def word_of(leaf: Any) -> tuple[str, Callable[[Any], int] | None]:
+    """How a value gets into a 64-bit word: its format as in ``struct``, and what makes it a number if it is none.
 
     An array is passed as its address in Python: its data, shape and strides are read there.
 
@@ -152,11 +166,11 @@ def word_of(leaf: Any) -> tuple[str, Callable[[Any], int | float]]:
     if type(leaf) is np.ndarray:
         return "Q", id
     if isinstance(leaf, float | np.float32):
-        return ("d" if isinstance(leaf, float) else "f4x"), float
+        return ("d" if isinstance(leaf, float) else "f4x"), None
     if leaf is None or isinstance(leaf, np.bool_):
         return "q", bool
     operator.index(leaf)
-    return ("Q" if isinstance(leaf, np.uint64) else "q"), int
+    return ("Q" if isinstance(leaf, np.uint64) else "q"), None
 
 
 class Code(NamedTuple):
@@ -184,60 +198,35 @@ class Call:
     """
 
     def __init__(self, kernel: Callable, code: Code, examples: Sequence, is_alone: bool = False):
-        self._kernel, self._memory, self._examples = kernel, code.memory, examples
+        self._kernel, self._memory, self._kinds = kernel, code.memory, tuple(map(kind_of, examples))
         call = ctypes.PYFUNCTYPE if is_alone else ctypes.CFUNCTYPE
         self._run = call(ctypes.c_int32, ctypes.c_void_p)(code.entry)
-        self._kinds = tuple(map(quick_kind, examples))
+        self._has_tuples = any(isinstance(each, tuple) for each in examples)
         words = [word_of(leaf) for leaf in leaves(examples)]
-        formats, self._numbers = [form for form, _ in words], [number for _, number in words]
-        self._types, self._arrays = tuple(map(type, examples)), list[tuple]()
-        self._is_plain = not {tuple, type(None), np.bool_} & {*map(type, leaves(examples))} and len(formats) == len(
-            examples
-        )
-        for index, kind in enumerate(self._kinds) if self._is_plain else ():
-            self._arrays += [(index, *kind)] if isinstance(kind, tuple) else []
-        self._pack, self._start = struct.Struct("=" + "".join(formats)).pack_into, 8 * result_words(code.result)
-        self._words = (ctypes.c_int64 * (self._start // 8 + len(formats)))()
+        self._converted = [(place, convert) for place, (_, convert) in enumerate(words) if convert is not None]
+        self._pack = struct.Struct("=" + "".join(form for form, _ in words)).pack_into
+        self._start = 8 * result_words(code.result)
+        self._words = (ctypes.c_int64 * (self._start // 8 + len(words)))()
         self._pointer = ctypes.addressof(self._words)
-        self._result: Callable | None = (
-            struct.Struct("@" + code.result.strip("()")).unpack_from if code.result else None
-        )
-        self._is_tuple = code.result.startswith("(")
+        results = struct.Struct("@" + code.result.strip("()")).unpack_from
+        self._results, self._is_tuple = results if code.result else lambda words: (None,), "(" in code.result
 
     def __call__(self, *args: Any) -> Any:
-        if tuple(map(quick_kind, args)) != self._kinds:
-            kinds = (", ".join(map(kind_of, each)) for each in (self._examples, args))
-            raise TypeError("the arguments of a kernel should be {}, not {}".format(*kinds))
+        kinds = tuple(map(kind_of, args))
+        if kinds != self._kinds:
+            raise TypeError(f"the arguments of a kernel should be {self._kinds}, not {kinds}")
         return self.unchecked(args)
 
-    def fits(self, args: tuple) -> bool:
-        """Whether arguments are sure to be of the examples' ``quick_kind``, but for the size of integers."""
-        if not self._is_plain or tuple(map(type, args)) != self._types:
-            return False
-        for index, dtype, ndim, flags in self._arrays:
-            arg = args[index]
-            if arg.dtype is not dtype or arg.ndim != ndim or arg.flags.num & FLAGS != flags:
-                return False
-        return True
-
     def unchecked(self, args: tuple) -> Any:
-        """The result for arguments that fit."""
-        if self._is_plain:
-            words = list(args)
-            for index, *_ in self._arrays:
-                words[index] = id(args[index])
-        else:
-            words = [number(leaf) for number, leaf in zip(self._numbers, leaves(args), strict=True)]
-        try:
-            self._pack(self._words, self._start, *words)
-        except struct.error:  # an integer of more than 64 bits
-            return self._kernel(*args)
+        """The result for arguments of the examples' kinds."""
+        words = leaves(args) if self._has_tuples else list(args)
+        for place, convert in self._converted:
+            words[place] = convert(words[place])
+        self._pack(self._words, self._start, *words)
         status = self._run(self._pointer)
-        if status not in (DONE, RETURNED_NONE):
-            return self._kernel(*args)
-        if status == RETURNED_NONE or self._result is None:
-            return None
-        results = self._result(self._words)
+        if status != DONE:
+            return None if status == RETURNED_NONE else self._kernel(*args)
+        results = self._results(self._words)
         return results if self._is_tuple else results[0]
 
 
@@ -277,23 +266,12 @@ def processor() -> str | None:
 
 def packed(parts: Mapping[str, bytes]) -> bytes:
     """One file of several parts with names."""
-    lines = (
-        (f"{name} {len(part)} {hashlib.sha256(part).hexdigest()}\n".encode(), part) for name, part in parts.items()
-    )
-    return b"".join(line + part for line, part in lines)
+    return pack({name: np.frombuffer(part, np.uint8) for name, part in parts.items()})
 
 
 def unpacked(content: bytes) -> dict[str, bytes]:
     """The parts of ``packed``. Raises ValueError if they are damaged."""
-    parts = {}
-    while content:
-        line, _, content = content.partition(b"\n")
-        name, size, digest = line.decode().split()
-        part, content = content[: int(size)], content[int(size) :]
-        if hashlib.sha256(part).hexdigest() != digest:
-            raise ValueError(f"the part {name} is damaged")
-        parts[name] = part
-    return parts
+    return {name: part.tobytes() for name, part in unpack(content)[0].items()}
 
 
 _codes: dict[str, Code | None] = {}  # by key, of this process
@@ -307,41 +285,27 @@ def code_for(wanted: Wanted) -> Code | None:
         if key not in _codes:
             _codes[key] = (_embedded(wanted, key) or _kept(wanted)) if processor() else None
     except Exception as fault:  # whatever it is, the kernel can still be compiled
-        tell(f"connectx: machine code is not usable, numba compiles instead: {fault!r:.200}")
+        print(NOT_USABLE.format(fault), file=sys.stderr)
         _codes[key] = None
     return _codes[key]
 
 
 @cache
-def _parts() -> Mapping[str, bytes]:
-    """The machine code in this submission, by key and target; empty elsewhere."""
+def embedded() -> Mapping[str, bytes]:
+    """The machine code in this submission that can run here, by key and target; empty if there is none."""
     read = getattr(globals().get("__loader__"), "read_data", None)
-    if read is None:
-        return {}
     try:
-        return unpacked(read(__name__, EMBEDDED))
+        return unpacked(read(__name__, EMBEDDED)) if read is not None and processor() else {}
     except FileNotFoundError:
         return {}
-
-
-def is_embedded() -> bool:
-    """Whether this submission has machine code, and this processor can run it."""
-    try:
-        return processor() is not None and bool(_parts())
     except ValueError as fault:
-        tell(f"connectx: machine code is not usable, numba compiles instead: {fault!r:.200}")
-        return False
-
-
-def embedded(name: str) -> bytes:
-    """A part of this submission's machine code, by its name."""
-    return _parts()[name]
+        print(NOT_USABLE.format(fault), file=sys.stderr)
+        return {}
 
 
 def _embedded(wanted: Wanted, key: str) -> Code | None:
-    parts, targets = _parts(), [*TARGETS]
-    best = processor() if parts else None
-    names = [f"{key}.{target}" for target in targets[targets.index(best) :]] if best else []
+    parts, targets = embedded(), [*TARGETS]
+    names = [f"{key}.{target}" for target in targets[targets.index(processor() or "") :]] if parts else []
     content = next((parts[name] for name in names if name in parts), None)
     if content is None:
         return None

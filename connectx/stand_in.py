@@ -5,9 +5,7 @@ The builder lets ``import numba`` in them lead here. ``njit`` and ``jit`` give f
 numba is numba's own, imported when it is asked for.
 """
 
-import base64
 import inspect
-import io
 import json
 import threading
 import zlib
@@ -21,13 +19,13 @@ import numpy as np
 
 from connectx import machine_code
 from connectx.jit import Kernel, load_numba
-from connectx.machine_code import Call, Wanted, quick_kind
+from connectx.machine_code import Call, Wanted, kind_of
 
 STARRED = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
 # Options that change nothing, or what is in the code. With another one a function is numba's from the start.
 OPTIONS = {"boundscheck", "cache", "error_model", "fastmath", "inline", "nogil", "nopython", "parallel"}
 
-if __package__ != "connectx" and not machine_code.is_embedded():
+if __package__ != "connectx" and not machine_code.embedded():
     import numba  # noqa: F401 (an agent may do without: it catches the ImportError)
 
 
@@ -58,14 +56,7 @@ def decorator(name: str, kind: Callable[..., Any]) -> Callable:
 
 
 class Calls(threading.local):
-    """What runs a function's code in this thread: ``Call`` has the arguments in a buffer.
-
-    Attributes:
-        found: by the kinds of the arguments; None where there is no code.
-        last: the one that was used last.
-    """
-
-    last: Call | None = None
+    """What runs a function's code in this thread, by the kinds of the arguments; None where there is no code."""
 
     def __init__(self) -> None:
         self.found: dict[tuple, Call | None] = {}
@@ -82,17 +73,20 @@ class Function(Kernel):
     def __init__(self, function: Callable, given: Sequence, options: dict[str, Any]):
         super().__init__(function)
         self._given, self._options, self._calls = given, options, Calls()
+        code = function.__code__
+        self._count = -1 if code.co_flags & STARRED or code.co_kwonlyargcount else code.co_argcount  # of its arguments
 
     def __call__(self, *args: Any, **named: Any) -> Any:
-        call = self._calls.last
-        if call is not None and not named and call.fits(args):
-            return call.unchecked(args)
-        given = self.positional(args, named)
-        call = None if given is None else self._call(given)
-        if given is None or call is None:
-            return self.original(*args, **named)
-        self._calls.last = call
-        return call.unchecked(given)
+        given = args if len(args) == self._count and not named else self.positional(args, named)
+        if given is not None:
+            kinds = tuple(map(kind_of, given))
+            try:
+                call = self._calls.found[kinds]
+            except KeyError:
+                call = self._new_call(kinds, given)
+            if call is not None:
+                return call.unchecked(given)
+        return self.original(*args, **named)
 
     @cached_property
     def dispatcher(self) -> Any:
@@ -108,11 +102,8 @@ class Function(Kernel):
 
     def positional(self, args: tuple, named: dict[str, Any]) -> tuple | None:
         """All arguments by position; None if they don't fit."""
-        code, defaults = self.py_func.__code__, self.py_func.__defaults__ or ()
-        names = code.co_varnames[: code.co_argcount]
-        if code.co_flags & STARRED or code.co_kwonlyargcount or named.keys() & {*names[: len(args)]}:
-            return None
-        if len(args) > len(names):
+        names, defaults = self.py_func.__code__.co_varnames[: self._count], self.py_func.__defaults__ or ()
+        if len(args) > self._count or named.keys() & {*names[: len(args)]}:
             return None
         values = dict(zip(reversed(names), reversed(defaults), strict=False)) | named
         values |= dict(zip(names, args, strict=False))
@@ -121,20 +112,18 @@ class Function(Kernel):
     def wanted(self, args: tuple) -> Wanted:
         """The code for such arguments; it is tried with the example that came with it."""
         options = f"{self._given} {sorted((self._options | {'cache': False}).items())}"  # the builder sets it
-        wanted = Wanted(self.py_func, args, lambda run: tried(run, machine_code.embedded(example_name)), False, options)
-        example_name = f"{wanted.key}.example"
+        wanted = Wanted(self.py_func, args, lambda run: tried(run, machine_code.embedded()[example]), False, options)
+        example = f"{wanted.key}.example"
         return wanted
 
-    def _call(self, args: tuple) -> Call | None:
+    def _new_call(self, kinds: tuple, args: tuple) -> Call | None:
         """What runs the code for such arguments in this thread; None if there is none."""
-        kinds, found = tuple(map(quick_kind, args)), self._calls.found
-        if kinds not in found:
-            code = None
-            with suppress(Exception):  # whatever a function closes over, numba can still compile it
-                code = None if None in kinds else machine_code.code_for(self.wanted(args))
-            is_alone = not self._options.get("nogil")
-            found[kinds] = None if code is None else Call(self.original, code, args, is_alone)
-        return found[kinds]
+        code = None
+        with suppress(Exception):  # whatever a function closes over, numba can still compile it
+            code = None if None in kinds else machine_code.code_for(self.wanted(args))
+        is_alone = not self._options.get("nogil")
+        self._calls.found[kinds] = None if code is None else Call(self.original, code, args, is_alone)
+        return self._calls.found[kinds]
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -154,9 +143,8 @@ def as_text(values: Sequence) -> bytes:
     def array(value: Any) -> dict[str, str]:
         if not isinstance(value, np.ndarray | np.generic):
             raise TypeError(f"{type(value).__name__} as an example")
-        file = io.BytesIO()
-        np.save(file, value, allow_pickle=False)
-        return {"array": base64.b64encode(zlib.compress(file.getvalue())).decode()}
+        order = "C" if value.flags.c_contiguous else "F"
+        return {"array": value.tolist(), "dtype": value.dtype.str, "order": order}
 
     return json.dumps(values, default=array).encode()
 
@@ -164,8 +152,8 @@ def as_text(values: Sequence) -> bytes:
 def from_text(text: bytes) -> tuple:
     """The values of ``as_text``."""
 
-    def array(value: dict[str, str]) -> Any:
-        return np.load(io.BytesIO(zlib.decompress(base64.b64decode(value["array"]))), allow_pickle=False)[()]
+    def array(value: dict[str, Any]) -> Any:
+        return np.array(value["array"], value["dtype"], order=value["order"])[()]
 
     def as_tuple(value: Any) -> Any:
         return tuple(map(as_tuple, value)) if isinstance(value, list) else value

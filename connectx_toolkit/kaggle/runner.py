@@ -269,9 +269,9 @@ def job_kernels(job, progress, part):
         return play
 
     recorder = Recorder(job["modules"])
-    with recorder if job["modules"] else contextlib.nullcontext():
-        parts = for_submission(agent, job["cpu"])
-    parts |= recorder.parts()
+    if job["modules"]:
+        recorder.begin()
+    parts = for_submission(agent, job["cpu"]) | dict(recorder.parts())
     texts = {name: base64.b64encode(content).decode() for name, content in parts.items()}
     return {"parts": texts, "has_own": recorder.has_code, "notes": recorder.notes()}
 

@@ -20,6 +20,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
+from platformdirs import user_cache_path
+
 from connectx_toolkit.kaggle.remedies import BUILD, Situation, remedy
 from connectx_toolkit.kaggle.sandbox import AGENT
 from connectx_toolkit.system.files import AGENTS
@@ -111,8 +113,12 @@ def import_name(agent_path: Path) -> tuple[Path, str]:
 def module_of(file: str) -> ModuleType:
     """Runs a source as a module with ``__file__`` and a package of its own; exceptions of its code pass through.
 
-    Its folder, and that of its outermost package, are on ``sys.path``.
+    Its folder, and that of its outermost package, are on ``sys.path``. What numba caches of it does not go beside it:
+    there its author's own processes would find it, and fail on the name that the module has here.
     """
+    os.environ["NUMBA_CACHE_DIR"] = str(user_cache_path("connectx-toolkit") / "numba")
+    if numba := sys.modules.get("numba"):
+        numba.config.reload_config()
     _, name = import_name(Path(file))
     package, _, _ = name.rpartition(".")
     if package:

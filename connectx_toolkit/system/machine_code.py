@@ -8,15 +8,15 @@ that for a target is linked into one piece.
 import hashlib
 import json
 import os
-import platform
 import re
 import struct
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from platformdirs import user_cache_path
@@ -36,11 +36,16 @@ FIRST_MOVE = (
 OUTSIDE = re.compile(
     r"(a?(sin|cos|tan)h?|atan2|exp(2|m1)?|log(10|1p|2)?|pow|fmod|cbrt|hypot|erfc?)f?|mem(cmp|cpy|move|set)"
 )
+UNUSED_DAYS = 30  # that kept code stays
 JUMP = b"\x48\xb8" + bytes(8) + b"\xff\xe0"  # movabs rax, address; jmp rax
 PC32, PLT32 = 2, 4  # relocations that need no address
 UNORDERED = re.compile(r"\b(fast|reassoc|contract|afn|arcp) ")  # of operations on floats
 PROGBITS, SYMBOLS, RELOCATIONS = 1, 2, 4  # kinds of a section
 WRITABLE, LOADED = 1, 2  # flags of a section
+LETTERS = {  # of numba's types, as in ``struct``
+    "bool": "?", "float32": "f", "float64": "d", "none": "",
+    **dict(zip(("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"), "bhiqBHIQ", strict=True)),
+}  # fmt: skip
 ENTRY = """
 define i32 @entry(ptr %words) {{
   %exception = alloca ptr
@@ -59,41 +64,22 @@ INSTEAD = {
 }
 
 
-class Texts(dict[str, str]):
-    """LLVM modules by the names of their libraries: those that numba makes inside its context, before it makes code."""
+@contextmanager
+def module_texts() -> Iterator[dict[str, str]]:
+    """LLVM modules by the names of their libraries: those that numba makes meanwhile, before it makes code of them."""
+    from numba.core.codegen import CPUCodeLibrary
 
-    def __enter__(self) -> "Texts":
-        from numba.core.codegen import CPUCodeLibrary
+    texts, finalize = dict[str, str](), CPUCodeLibrary._finalize_final_module
 
-        self._finalize = finalize = CPUCodeLibrary._finalize_final_module
+    def keep(library: Any) -> None:
+        texts[library.name] = str(library._final_module)  # code generation changes it in place
+        finalize(library)
 
-        def keep(library: Any) -> None:
-            self[library.name] = str(library._final_module)  # code generation changes it in place
-            finalize(library)
-
-        CPUCodeLibrary._finalize_final_module = keep  # type: ignore[method-assign]
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        from numba.core.codegen import CPUCodeLibrary
-
-        CPUCodeLibrary._finalize_final_module = self._finalize  # type: ignore[method-assign]
-
-
-class Native(NamedTuple):
-    """What numba makes of a kernel before there is code."""
-
-    text: str  # its LLVM module
-    texts: Texts  # those of all that is compiled
-    function: str  # the name of the function that other compiled code calls
-    result: str  # as ``connectx.machine_code.Code.result``
-
-
-def native_of(dispatcher: Any, signature: Any, texts: Texts) -> Native:
-    """What numba has made of a kernel for a signature. Raises ValueError if it returns what a ``Call`` can't."""
-    compiled = dispatcher.overloads[signature]
-    result = result_of(compiled.signature.return_type)
-    return Native(texts[compiled.library.name], texts, compiled.fndesc.llvm_func_name, result)
+    CPUCodeLibrary._finalize_final_module = keep  # type: ignore[method-assign]
+    try:
+        yield texts
+    finally:
+        CPUCodeLibrary._finalize_final_module = finalize  # type: ignore[method-assign]
 
 
 def result_of(kind: Any) -> str:
@@ -106,30 +92,23 @@ def result_of(kind: Any) -> str:
 
     types: Any = numba_types
     kind = types.unliteral(kind.type if isinstance(kind, types.Optional) else kind)
-    if isinstance(kind, types.Boolean):
-        return "?"
-    if isinstance(kind, types.Integer) and kind.bitwidth <= 64:
-        letter = {8: "b", 16: "h", 32: "i", 64: "q"}[kind.bitwidth]
-        return letter if kind.signed else letter.upper()
-    if isinstance(kind, types.Float) and kind.bitwidth > 16:
-        return {32: "f", 64: "d"}[kind.bitwidth]
-    if isinstance(kind, types.NoneType):
-        return ""
+    if str(kind) in LETTERS:
+        return LETTERS[str(kind)]
     parts = [result_of(part) for part in kind] if isinstance(kind, types.Tuple | types.UniTuple) else [""]
     if any(len(part) != 1 for part in parts):
         raise ValueError(f"it returns {kind}")
     return f"({''.join(parts)})"
 
 
-def entry_of(native: Native, args: Sequence) -> str:
-    """The function that takes the arguments from a buffer.
+def entry_of(text: str, native: str, args: Sequence, start: int) -> str:
+    """The function that takes the arguments from a buffer, from word ``start`` on, and calls a function of the text.
 
     Raises:
         ValueError: numba passes arguments otherwise.
     """
     import llvmlite.binding as llvm
 
-    arguments = llvm.parse_assembly(native.text).get_function(native.function).arguments
+    arguments = llvm.parse_assembly(text).get_function(native).arguments
     types = [str(argument.type) for argument in arguments][2:]
     lines, given = list[str](), list[str]()
 
@@ -138,7 +117,7 @@ def entry_of(native: Native, args: Sequence) -> str:
         lines.append(f"{name}.at = getelementptr i8, ptr {base}, i64 {offset}\n  {name} = load {kind}, ptr {name}.at")
         return name
 
-    for place, leaf in enumerate(leaves(args), result_words(native.result)):
+    for place, leaf in enumerate(leaves(args), start):
         word_of(leaf)
         if not isinstance(leaf, np.ndarray):
             given.append(loaded(types[len(given)], "%words", 8 * place))
@@ -152,24 +131,24 @@ def entry_of(native: Native, args: Sequence) -> str:
         given += ["null", "null", items, str(leaf.itemsize), data, *sizes]
         given += [loaded("i64", strides, 8 * axis) for axis in range(leaf.ndim)]
     if len(given) != len(types):
-        raise ValueError(f"{native.function} takes {len(types)} arguments, not {len(given)}")
+        raise ValueError(f"{native} takes {len(types)} arguments, not {len(given)}")
     texts = "".join(f", {kind} {value}" for kind, value in zip(types, given, strict=True))
-    return ENTRY.format(lines="\n  ".join(lines), native=native.function, given=texts)
+    return ENTRY.format(lines="\n  ".join(lines), native=native, given=texts)
 
 
-def reduced(native: Native, args: Sequence) -> Any:
-    """The module with ``entry`` and what it needs. Raises ValueError if numba passes arguments otherwise."""
-    text = re.sub(r"(?<= )@\.const\.picklebuf\.[\w.]+|(?<=store ptr )@__excinfo_unwrap_args\w+", "null", native.text)
+def reduced(text: str, entry: str, texts: Mapping[str, str]) -> Any:
+    """The module of a text with ``entry`` and what that needs."""
+    text = re.sub(r"(?<= )@\.const\.picklebuf\.[\w.]+|(?<=store ptr )@__excinfo_unwrap_args\w+", "null", text)
     for declared, defined in INSTEAD.items():
         text = re.sub(rf"^declare {declared}\(.*$", defined, text, flags=re.M)
-    module = with_callees(text + entry_of(native, args), native.texts)
+    module = with_callees(text + entry, texts)
     for value in (*module.functions, *module.global_variables):
         if not value.is_declaration and value.name != "entry":
             value.linkage = "internal"
     return module
 
 
-def with_callees(text: str, texts: Texts) -> Any:
+def with_callees(text: str, texts: Mapping[str, str]) -> Any:
     """The module of a text, with the functions whose addresses numba sets at last: those that call each other."""
     import llvmlite.binding as llvm
 
@@ -183,15 +162,34 @@ def with_callees(text: str, texts: Texts) -> Any:
     return module
 
 
-def code_of(native: Native, args: Sequence, cpu: str, features: str = "") -> bytes:
-    """Machine code of a kernel, as ``connectx.machine_code.in_memory`` takes it.
+def codes_of(
+    dispatcher: Any, signature: Any, texts: Mapping[str, str], args: Sequence, targets: Mapping[str, str]
+) -> dict[str, bytes]:
+    """Machine code of a compiled kernel for each of the targets, as ``connectx.machine_code.in_memory`` takes it.
+
+    Args:
+        texts: of ``module_texts``, when it was compiled.
+        args: of the signature's types.
+        targets: {cpu: features}.
 
     Raises:
-        ValueError: it needs something outside.
+        ValueError: it needs something outside, or returns what a ``Call`` can't.
     """
+    compiled = dispatcher.overloads[signature]
+    result, text = result_of(compiled.signature.return_type), texts[compiled.library.name]
+    module = reduced(text, entry_of(text, compiled.fndesc.llvm_func_name, args, result_words(result)), texts)
+    codes = {}
+    for cpu, features in targets.items():
+        entry, outside, code = linked(object_of(module.clone(), cpu, features))
+        about = {"entry": entry, "result": result, "outside": outside}
+        codes[cpu] = json.dumps(about).encode() + b"\n" + code
+    return codes
+
+
+def object_of(module: Any, cpu: str, features: str) -> bytes:
+    """A relocatable ELF file of a module. Raises ValueError if what it computes depends on the processor."""
     import llvmlite.binding as llvm
 
-    module = reduced(native, args)
     target = llvm.Target.from_triple("x86_64-unknown-linux-gnu")
     machine = target.create_target_machine(cpu=cpu, features=features, opt=3, reloc="pic", codemodel="small")
     passes = llvm.create_new_module_pass_manager()
@@ -199,9 +197,7 @@ def code_of(native: Native, args: Sequence, cpu: str, features: str = "") -> byt
     passes.run(module, llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(0)))
     if UNORDERED.search(str(module)):
         raise ValueError("its results depend on the processor: fastmath")
-    entry, outside, code = linked(machine.emit_object(module))
-    about = {"entry": entry, "result": native.result, "outside": outside}
-    return json.dumps(about).encode() + b"\n" + code
+    return machine.emit_object(module)
 
 
 def linked(obj: bytes) -> tuple[int, dict[str, int], bytes]:
@@ -261,10 +257,9 @@ def made(wanted: Wanted, targets: Mapping[str, str]) -> dict[str, bytes]:
     from numba import typeof
 
     dispatcher, signature = jit.Kernel(wanted.function).dispatcher, tuple(map(typeof, wanted.examples))
-    with Texts() as texts:
+    with module_texts() as texts:
         dispatcher.compile(signature)
-    native = native_of(dispatcher, signature, texts)
-    return {cpu: code_of(native, wanted.examples, cpu, features) for cpu, features in targets.items()}
+    return codes_of(dispatcher, signature, texts, wanted.examples, targets)
 
 
 def compile_for(cpu: str) -> None:
@@ -305,10 +300,12 @@ def kept(wanted: Wanted) -> bytes | None:
 
     None where numba does not work, or makes code that needs it.
     """
-    loaded = hashlib.sha256(wanted.bytecode.encode()).hexdigest()[:16]
-    path = user_cache_path("connectx-toolkit") / f"{wanted.key}-{loaded}-{_here()}.code"
+    path = user_cache_path("connectx-toolkit") / f"{wanted.loaded_key}-{_here()}.code"
     with suppress(OSError, ValueError, KeyError):
-        return unpacked(path.read_bytes())["code"]
+        code = unpacked(path.read_bytes())["code"]
+        with suppress(OSError):  # a folder that can only be read
+            os.utime(path)
+        return code
     if not jit.compiles():
         return None
     import llvmlite.binding as llvm
@@ -322,7 +319,19 @@ def kept(wanted: Wanted) -> bytes | None:
         path.parent.mkdir(parents=True, exist_ok=True)
         with replacing(path) as partial:
             partial.write_bytes(packed({"code": code}))
+        remove_unused(path.parent)
     return code
+
+
+def remove_unused(folder: Path) -> None:
+    """Removes code that was not asked for in ``UNUSED_DAYS``: of kernels, versions or processors of before.
+
+    And what numba has cached there so long ago (``connectx_toolkit.kaggle.sources.module_of``).
+    """
+    for path in (*folder.glob("*.code"), *folder.glob("numba/*/*")):
+        with suppress(FileNotFoundError):  # another process does the same
+            if path.stat().st_mtime < time.time() - UNUSED_DAYS * 86_400:
+                path.unlink()
 
 
 @cache
@@ -330,11 +339,6 @@ def _here() -> str:
     """A digest of all that code depends on besides its kernel: what makes it and calls it, versions, the processor."""
     from numpy._core._multiarray_umath import __cpu_features__ as features
 
-    digest = hashlib.sha256()
-    for path in (jit.__file__, machine_code.__file__, __file__):
-        digest.update(Path(path).read_bytes())
+    texts = [Path(path).read_text() for path in (jit.__file__, machine_code.__file__, __file__)]
     versions = [sys.version, *map(version_of, ("numpy", "numba", "llvmlite"))]
-    digest.update(
-        json.dumps([versions, platform.machine(), sorted(name for name in features if features[name])]).encode()
-    )
-    return digest.hexdigest()[:16]
+    return hashlib.sha256(repr([texts, versions, sorted(filter(features.get, features))]).encode()).hexdigest()[:16]

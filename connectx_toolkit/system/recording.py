@@ -6,18 +6,19 @@ The agent plays a few moves meanwhile, with the real numba.
 import json
 import os
 import time
+import zlib
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from connectx.machine_code import Call, in_memory, leaves, quick_kind, word_of
+from connectx.machine_code import Call, in_memory, kind_of, leaves, word_of
 from connectx.stand_in import Function, as_text, decorator, from_text, tried
-from connectx_toolkit.system.machine_code import NARROW, Texts, code_of, compile_for, native_of
+from connectx_toolkit.system.machine_code import NARROW, codes_of, compile_for, module_texts
 
 CALLS = 20  # of a function for arguments of some types that may become its example
-EXAMPLE_BYTES, EXAMPLE_SECONDS = 16_000, 0.1  # that an example may have and take
+EXAMPLE_BYTES, EXAMPLE_SECONDS = 16_000, 0.1  # that an example may have, compressed, and take
 LARGEST = 1 << 20  # bytes of arrays that are looked at for an example: those of zeros become small
 # What only numba has: how the symbol begins, what a function does that needs it, and what does without.
 NEEDS = {
@@ -66,33 +67,30 @@ class Recorded(NamedTuple):
 
 
 class Recorder:
-    """Inside its context, numba's ``njit`` and ``jit`` record the calls of functions that an agent's modules define."""
+    """Once it has begun, numba's ``njit`` and ``jit`` record the calls of functions that an agent's modules define.
+
+    For a process that does nothing else. numba must not be loaded yet.
+    """
 
     def __init__(self, modules: Collection[str]):
         self.found: dict[tuple, Recorded] = {}
-        self._modules, self._texts = frozenset(modules), Texts()
+        self._modules = frozenset(modules)
 
-    def __enter__(self) -> "Recorder":
+    def begin(self) -> None:
         compile_for(NARROW)
         import numba
 
-        self._numbas = {name: getattr(numba, name) for name in ("jit", "njit")}
-        for name in self._numbas:
+        self._watch = module_texts()  # as long as it exists
+        self._texts = self._watch.__enter__()
+        for name in ("jit", "njit"):
             setattr(numba, name, decorator(name, self._watched))
-        self._texts.__enter__()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        import numba
-
-        for name, real in self._numbas.items():
-            setattr(numba, name, real)
-        self._texts.__exit__()
 
     def _watched(self, function: Callable, given: Sequence, options: dict[str, Any]) -> Any:
         if os.path.realpath(function.__code__.co_filename) in self._modules:
             return Watched(function, given, options | {"cache": False}, self)  # from a cache there is no module
-        return self._numbas["jit"](*given, **options)(function)
+        from numba.core.decorators import jit
+
+        return jit(*given, **options)(function)
 
     def record(self, function: Function, args: tuple) -> Recorded:
         """Lets numba compile a function for arguments of these types, and makes its machine code."""
@@ -109,7 +107,7 @@ class Recorder:
                 word_of(leaf)
             if signature is None:
                 raise ValueError("signature")
-            code = code_of(native_of(dispatcher, signature, self._texts), args, NARROW)
+            (code,) = codes_of(dispatcher, signature, self._texts, args, {NARROW: ""}).values()
         except TypeError:
             obstacle = f"takes {type(leaf).__name__}"
         except Exception as fault:  # whatever LLVM says, numba's function works
@@ -170,7 +168,7 @@ class Watched(Function):
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         given = self.positional(args, named)
-        kinds = (self, *map(quick_kind, given or ()))
+        kinds = (self, *map(kind_of, given or ()))
         if given is None or None in kinds:
             return self.original(*args, **named)
         found = self._recorder.found
@@ -189,6 +187,6 @@ def example(args: tuple) -> bytes | None:
         return None
     with suppress(TypeError, ValueError):
         text = as_text(args)
-        if len(text) <= EXAMPLE_BYTES and list(map(quick_kind, from_text(text))) == list(map(quick_kind, args)):
+        if len(zlib.compress(text)) <= EXAMPLE_BYTES and kind_of(from_text(text)) == kind_of(args):
             return text
     return None

@@ -95,12 +95,12 @@ def built(tmp_path_factory) -> str:
     return render(inline(file), None, code)[0]
 
 
-def play(text: str, folder: Path, before: str = NO_NUMBA) -> tuple[int, bool, str]:
+def play(text: str, folder: Path, before: str = NO_NUMBA, answers: str = "sys.__stdout__.fileno()"):
     """The column that a file plays where ``before`` was run (2 is right), whether it used its machine code, and its
     stderr. Without numba, unless ``before`` says otherwise: nothing waits then."""
     file = folder / "main.py"
     file.write_text(text, encoding="utf-8")
-    code = PLAY.format(before=before, file=str(file), answers="sys.__stdout__.fileno()")
+    code = PLAY.format(before=before, file=str(file), answers=answers)
     run = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=True)
     column, used = run.stdout.split()
     return int(column), used == "True", run.stderr
@@ -183,6 +183,15 @@ def test_without_stderr_it_plays(built, tmp_path):
     closed = f"{NO_NUMBA}\nos.close(0)\nos.close(2)"
     assert play(with_code(built, halved), tmp_path, closed)[:2] == (2, False)
     assert play(built.replace("return int(column[0])", "return None"), tmp_path, closed)[:2] == (3, True)
+
+
+def test_what_an_agent_prints_does_not_cost_its_move_where_streams_are_closed(built, tmp_path):
+    """Each line would raise an exception."""
+    text = built.replace("    return int(column[0])", "    print('chosen')\n    return int(column[0])")
+    assert text != built
+    closed = "sys.stdout.reconfigure(line_buffering=True)\nanswers = os.dup(1)\nos.closerange(0, 3)"
+    for each, is_used in ((text, True), (with_code(text, halved), False)):
+        assert play(each, tmp_path, f"{NO_NUMBA}\n{closed}", "answers")[:2] == (2, is_used)
 
 
 @pytest.mark.parametrize("before", ["", "sys.modules['llvmlite'] = None"])

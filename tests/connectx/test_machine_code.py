@@ -3,13 +3,18 @@
 import faulthandler
 import json
 import linecache
+import math
 import os
 import random
 import struct
 import subprocess
 import sys
 import time
+from collections import namedtuple
 from collections.abc import Callable
+from enum import IntEnum
+from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -119,13 +124,62 @@ def test_a_key_tells_what_is_compiled_and_for_which_arguments(monkeypatch):
     assert key(1, NUMBERS) != before  # the text of what it calls
 
 
+def kernel_of(**scope) -> Callable[[int], object]:
+    """A function of this text with these globals."""
+    lines = ["def kernel(n):\n", "    return n + TABLE[0] + pack.sub.FACTOR + math.pi + DTYPE(n) + Kind.A + PAIR(n)\n"]
+    linecache.cache["constants.py"] = (0, None, lines, "")
+    exec(compile("".join(lines), "constants.py", "exec"), scope)
+    return scope["kernel"]
+
+
+def modules(factor: int) -> ModuleType:
+    """A package with a module, which also knows the package."""
+    pack, pack.sub = ModuleType("pack"), ModuleType("pack.sub")  # type: ignore[attr-defined]
+    pack.sub.FACTOR, pack.sub.pack = factor, pack
+    return pack
+
+
+def values() -> dict:
+    kind = IntEnum("Kind", {"A": 1})
+    scope = {"TABLE": (np.arange(2000) / 7, 1), "DTYPE": np.int8, "Kind": kind, "PAIR": namedtuple("Pair", "a b")}
+    return scope | {"pack": modules(3), "math": ModuleType("math")}
+
+
+def changed_table() -> np.ndarray:
+    table = np.arange(2000) / 7
+    table[1000] += 1e-12
+    return table
+
+
+CONSTANTS = {
+    "an array in a tuple": {"TABLE": (changed_table(), 1)},
+    "a module in a package": {"pack": modules(4)},
+    "a module of Python": {"math": math},
+    "a type": {"DTYPE": np.int16},
+    "an enumeration": {"Kind": IntEnum("Kind", {"A": 2})},
+    "the order of fields": {"PAIR": namedtuple("Pair", "b a")},
+}
+
+
+@pytest.mark.parametrize("changed", CONSTANTS)
+def test_a_key_tells_every_constant(changed):
+    """Code for another value would be a wrong kernel."""
+
+    def keys(**changes) -> tuple[str, str]:
+        wanted = Wanted(kernel_of(**values() | changes), (1,), no_probe, False)
+        return wanted.key, wanted.loaded_key
+
+    assert keys() == keys()
+    assert not {*keys()} & {*keys(**CONSTANTS[changed])}
+
+
 def test_parts_are_whole_or_refused():
     parts = {"one": b"\n\0 1", "two": b""}
     content = packed(parts)
     assert unpacked(content) == parts
     with pytest.raises(ValueError):
         unpacked(content[:-70])
-    with pytest.raises(ValueError, match="damaged"):
+    with pytest.raises(ValueError, match="checksum"):
         unpacked(content.replace(b"\0 1", b"\0 2"))
 
 
@@ -134,7 +188,7 @@ def test_arguments_of_another_type_are_refused():
     fixed = np.zeros(1, np.int64)
     fixed.flags.writeable = False
     for wrong in (np.zeros(1, np.int32), np.zeros((1, 1), np.int64), np.zeros(4, np.int64)[::2], fixed, (1,), None):
-        with pytest.raises(TypeError, match="the arguments of a kernel should be dtype"):
+        with pytest.raises(TypeError, match=r"the arguments of a kernel should be .*int64"):
             call(wrong)
 
 
@@ -162,6 +216,28 @@ def test_code_of_a_file_that_has_changed_since_it_was_loaded_is_another(tmp_path
     assert [kept_code.kept(wanted(version)) for version in ("old", "new", "old")] == [b"old", b"new", b"old"]
 
 
+@COMPILES
+def test_code_that_is_no_longer_used_goes(tmp_path, monkeypatch):
+    monkeypatch.setattr(kept_code, "user_cache_path", lambda name: tmp_path)
+    monkeypatch.setattr(kept_code, "made", lambda wanted, targets: {"here": b"code"})
+    wanted = [Wanted(njit(function).py_func, (NUMBERS,), no_probe, False) for function in (helper, positions, solved)]
+    old = time.time() - 40 * 86_400
+
+    def keep(number: int) -> Path:
+        before = {*tmp_path.iterdir()}
+        assert kept_code.kept(wanted[number]) == b"code"
+        return next(iter({*tmp_path.iterdir()} - before))
+
+    first, second, other, numbas = keep(0), keep(1), tmp_path / "other.txt", tmp_path / "numba" / "agents" / "a.nbc"
+    numbas.parent.mkdir(parents=True)
+    for path in (first, second, other, numbas):
+        path.touch()
+        os.utime(path, (old, old))
+    assert kept_code.kept(wanted[0]) == b"code"  # used again
+    third = keep(2)
+    assert {path for path in tmp_path.rglob("*") if path.is_file()} == {first, third, other}
+
+
 X86 = needs("x86-64", processor() is not None)
 HEAD = b'{"entry": 0, "result": "?", "outside": {}}\n'
 ENDS = {"crash": b"\x0f\x0b", "endless": b"\xeb\xfe", "wrong": b"\x31\xc0\xc3"}  # ud2; jmp to itself; return 0
@@ -174,7 +250,7 @@ def test_embedded_code_that_does_not_work_is_not_used(end, monkeypatch, capsys):
     function = njit(lambda numbers: True).py_func
     wanted = Wanted(function, (NUMBERS,), lambda run: [int(run(NUMBERS))], False)
     parts = {f"{wanted.key}.x86-64-v2": HEAD + ENDS[end], f"{wanted.key}.probe": b"[1]"}
-    monkeypatch.setattr(machine_code, "_parts", lambda: parts)
+    monkeypatch.setattr(machine_code, "embedded", lambda: parts)
     monkeypatch.setattr(machine_code, "_codes", {})
     monkeypatch.setattr(machine_code, "PROBE_SECONDS", 1)
     monkeypatch.setattr(machine_code, "_kept", lambda wanted: None)
@@ -214,7 +290,7 @@ def test_embedded_code_that_works_is_used(monkeypatch):
     returns = b"\x48\xc7\x07\x01\x00\x00\x00\x31\xc0\xc3"  # mov qword [rdi], 1; xor eax, eax; ret
     wanted = Wanted(njit(lambda numbers: True).py_func, (NUMBERS,), lambda run: [int(run(NUMBERS))], False)
     parts = {f"{wanted.key}.x86-64-v2": HEAD + returns, f"{wanted.key}.probe": json.dumps([1]).encode()}
-    monkeypatch.setattr(machine_code, "_parts", lambda: parts)
+    monkeypatch.setattr(machine_code, "embedded", lambda: parts)
     monkeypatch.setattr(machine_code, "_codes", {})
     code = code_for(wanted)
     assert code is not None and Call(wanted.function, code, wanted.examples)(NUMBERS) is True
@@ -226,7 +302,7 @@ def test_where_memory_may_not_be_executed_there_is_none(monkeypatch, capsys):
         raise OSError("not permitted")
 
     monkeypatch.setattr(machine_code, "_codes", {})
-    monkeypatch.setattr(machine_code, "_parts", dict)
+    monkeypatch.setattr(machine_code, "embedded", dict)
     monkeypatch.setattr(machine_code, "_kept", lambda wanted: machine_code.in_memory(HEAD + b"\xc3"))
     monkeypatch.setattr(os, "memfd_create", forbidden)
     assert code_for(Wanted(njit(lambda numbers: True).py_func, (NUMBERS,), no_probe, False)) is None

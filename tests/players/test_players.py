@@ -22,7 +22,7 @@ from connectx_toolkit.kaggle.rules import DEFAULTS
 from connectx_toolkit.players.child import Struct
 from connectx_toolkit.players.process import AgentProcess, Inline
 from connectx_toolkit.players.spec import AgentSpec, UnknownAgent, resolve
-from connectx_toolkit.system.files import our_agents
+from connectx_toolkit.system.files import ROOT, our_agents
 from connectx_toolkit.training.opponents import function_of_file
 from evaluate import get_win_percentages
 from tests.conftest import LINUX, REAL_CLOCK, needs
@@ -161,6 +161,22 @@ def test_a_source_plays_in_this_process_too(write):
     assert first.agent(None, None) == 5 and sys.path == path_before
     assert first.agent.__module__ == second.agent.__module__ and first.agent.__globals__["HERE"] == path
     assert function_of_file(Path(path))(None, None) == 5
+
+
+@pytest.mark.parametrize("before", ["", "import numba\n"])
+def test_numbas_cache_of_a_source_is_not_its_authors(before, write, tmp_path):
+    """A process that imports the file by its own name would look for the module by ours, and die."""
+    path = write("import numba\n\n\n@numba.njit(cache=True)\ndef agent(obs, config):\n    return 5\n", "mine.py")
+    ours = f"from connectx_toolkit.kaggle.sources import module_of\nmine = module_of({path!r})\n"
+    authors = f"import sys; sys.path.insert(0, {str(tmp_path)!r})\nimport mine\n"
+    environment = os.environ | {"XDG_CACHE_HOME": str(tmp_path / "cache")}
+
+    def hits(code: str) -> str:
+        code += "mine.agent(0, 0)\nprint(mine.agent.stats.cache_hits.total())"
+        call = [sys.executable, "-c", code]
+        return subprocess.run(call, cwd=ROOT, env=environment, capture_output=True, text=True, check=True).stdout
+
+    assert [hits(before + ours), hits(ours), hits(authors)] == ["0\n", "1\n", "0\n"]
 
 
 def test_a_fault_comes_with_the_cure_of_the_pre_flight(write, start):

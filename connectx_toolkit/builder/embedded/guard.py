@@ -13,7 +13,9 @@ import ctypes
 import gc
 import importlib
 import inspect
+import io
 import operator
+import os
 import queue
 import re
 import sys
@@ -50,6 +52,7 @@ class Job:
         try:
             self.is_running = True
             if not self.is_cancelled:
+                replace_closed_streams()
                 self.result = self.function()
         except BaseException as fault:  # SystemExit included: nothing may reach the referee
             self.fault = fault
@@ -61,6 +64,17 @@ class Job:
     def has_ended(self, deadline):
         """Waits for the end of the job until ``deadline``, a time.perf_counter() value or None; returns if it ended."""
         return self._ended.wait(None if deadline is None else max(0.0, deadline - time.perf_counter()))
+
+
+def replace_closed_streams():
+    """Lets what is printed to a stream that the judge has closed go nowhere: it would raise an exception."""
+    for name in ("stdout", "stderr"):
+        try:
+            os.fstat(getattr(sys, name).fileno())
+        except (AttributeError, io.UnsupportedOperation):  # none, or a stream of Python's
+            pass
+        except (OSError, ValueError):
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 (as long as the process)
 
 
 class Worker:
