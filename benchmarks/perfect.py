@@ -155,8 +155,9 @@ def answered(file: Path, labels: Labels) -> Sheet:
         for _, answers in pool.each(answers_in, chunks_of(resolve(str(file)), labels, range(len(labels)))):
             found += answers
             bar.update(len(answers))
-    columns, seconds, faults = zip(*found, strict=True)
-    return Sheet(file.name, labels, np.array([columns]), np.array([seconds]), [*filter(None, faults)])
+    columns, seconds = ([getattr(answer, name) for answer in found] for name in ("column", "seconds"))
+    faults = [(answer.fault, answer.detail) for answer in found if answer.fault]
+    return Sheet(file.name, labels, np.array([columns]), np.array([seconds]), faults)
 
 
 def row_of(sheet: Sheet, chosen: np.ndarray) -> dict[str, int]:

@@ -18,7 +18,7 @@ import numpy as np
 
 from connectx.position import STANDARD, Position, key_of
 from connectx_toolkit.arena.match import Slot, open_pool
-from connectx_toolkit.arena.referee import illegal_kind
+from connectx_toolkit.arena.referee import detail_of, illegal_kind
 from connectx_toolkit.arena.schedule import derived_seed
 from connectx_toolkit.games.grades import FAILED, Sheet
 from connectx_toolkit.games.labelled import Labels
@@ -40,6 +40,7 @@ class Answer(NamedTuple):
     column: int  # FAILED where there was no legal move
     seconds: float  # without the load
     fault: str  # its kind, "" where there was none
+    detail: str = ""  # the last line of what is known of a fault
 
 
 class Chunk(NamedTuple):
@@ -84,7 +85,11 @@ def answers_in(slot: Slot, chunk: Chunk) -> list[Answer]:
         took = round(max(0.0, reply.seconds - reply.load), 6)
         illegal = illegal_kind(reply.action, STANDARD.columns, position.legal_columns().__contains__)
         fault = reply.fault or ("timeout" if took > limit + rules.overage else illegal or "")
-        answers.append(Answer(FAILED if fault else int(reply.action or 0), took, fault))
+        if fault:
+            lines = detail_of(reply, fault).strip().splitlines()
+            answers.append(Answer(FAILED, took, fault, *lines[-1:]))
+        else:
+            answers.append(Answer(int(reply.action or 0), took, ""))
     return answers
 
 
@@ -106,8 +111,8 @@ class AnswerFile:
             return
         for line in self.path.read_text(encoding="utf-8", errors="replace").splitlines():
             try:
-                seed, key, column, seconds, fault = json.loads(line)
-                self.known[int(seed), int(key)] = Answer(int(column), float(seconds), str(fault))
+                seed, key, column, seconds, fault, detail = json.loads(line)
+                self.known[int(seed), int(key)] = Answer(int(column), float(seconds), str(fault), str(detail))
             except (ValueError, TypeError):
                 continue  # empty, or cut when its writer was killed: that position is asked again
 
@@ -196,7 +201,7 @@ class Exam:
         asked = [[known[seed, key] for key in keys] for seed in range(1, self.times + 1)]
         columns = np.array([[answer.column for answer in line] for line in asked], np.int64)
         seconds = np.array([[answer.seconds for answer in line] for line in asked])
-        faults = [answer.fault for line in asked for answer in line if answer.fault]
+        faults = [(answer.fault, answer.detail) for line in asked for answer in line if answer.fault]
         twice = [known[1, key].column != known[2, key].column for key in keys if (2, key) in known]
         return Sheet(spec.label, labels, columns, seconds, faults, len(twice), sum(twice))
 

@@ -38,7 +38,7 @@ class Sheet(NamedTuple):
     labels: Labels
     columns: np.ndarray  # (t, n) int, FAILED where it gave no legal move
     seconds: np.ndarray  # (t, n) float64
-    faults: list[str]  # kinds
+    faults: list[tuple[str, str]]  # kind of each, and what is known of it
     asked_again: int = 0  # positions, with other random numbers
     changed: int = 0  # other answers there
 

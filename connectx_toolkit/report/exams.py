@@ -66,7 +66,7 @@ TIMES = (  # of rows (sheet, actTimeout)
     Column("median s", lambda row: float(np.median(row[0].seconds)), three_digits),
     Column("worst s", lambda row: float(row[0].seconds.max()), three_digits),
     Column("over actTimeout", lambda row: int((row[0].seconds > row[1]).sum()), help="moves that took overage time"),
-    Column("faults", lambda row: kinds(Counter(row[0].faults))),
+    Column("faults", lambda row: kinds(Counter(kind for kind, _ in row[0].faults))),
 )
 
 
@@ -211,8 +211,10 @@ def horizons_table(sheets: Sequence[Sheet]) -> Table:
 
 
 def exam_lines(sheets: Sequence[Sheet]) -> list[str]:
-    """In words: who is better, how far each sees, and who answers differently each time."""
+    """In words: who is better, how far each sees, what went wrong, and who answers differently each time."""
     lines = verdicts(sheets) + [words for s in sheets if (words := horizon_words(s.agent, horizons(s)))]
+    for sheet in sheets:
+        lines += [f"{sheet.agent}, {kind}: {detail}" for kind, detail in dict(reversed(sheet.faults)).items()]
     for sheet in sheets:
         if sheet.changed:
             again = f"{sheet.changed} of {sheet.asked_again} positions asked again got another move"

@@ -29,12 +29,12 @@ from connectx_toolkit.system.files import check_folder, locked
 from connectx_toolkit.training.options import check_same
 from connectx_toolkit.tuning.candidates import place_for, spec_of
 from connectx_toolkit.tuning.numbers import Number, Value, with_values
-from connectx_toolkit.tuning.objective import Objective, Step
+from connectx_toolkit.tuning.objective import Objective, Positions, Step
 
 BUSY = 60.0  # seconds that a process waits for SQLite while others write
 FINISHED = (TrialState.COMPLETE, TrialState.PRUNED)
 FEWEST_FOR_IMPORTANCE = 20  # candidates asked to the end
-SETTINGS, FAULTS = "settings", "faults"  # attributes of a study, and of a trial
+SETTINGS, FAULTS, SECONDS = "settings", "faults", "seconds"  # attributes of a study, of a trial, of the original's
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,7 +156,8 @@ class Search:
 
     def seconds_spent(self) -> float:
         """Seconds that all finished trials have taken; those of two at a time count twice."""
-        return sum(trial.duration.total_seconds() for trial in self.finished if trial.duration)
+        own = (trial.user_attrs.get(SECONDS, 0.0) for trial in self.finished)
+        return sum(own) + sum(trial.duration.total_seconds() for trial in self.finished if trial.duration)
 
     def importances(self) -> dict[str, float]:
         """How much of the costs' spread each number explains, from 0 to 1, in candidates asked to the end.
@@ -195,9 +196,18 @@ def ask_original(slot: Slot, search: Search) -> None:
 
     It is not given to optuna to propose: of two processes that begin at once, SQLite lets both take such a trial, and
     the second to end fails.
+
+    Raises:
+        ValueError: it makes a fault in every position.
+        OSError: the storage cannot be written.
     """
-    steps = [*search.steps(slot, search.original)]
+    started, steps = time.monotonic(), [*search.steps(slot, search.original)]
     faults = Counter(fault for step in steps for fault in step.faults)
+    if isinstance(search.objective, Positions) and faults.total() == len(search.objective.labels):
+        raise ValueError(
+            f"{search.agent} makes a fault in every position ({', '.join(faults)}): "
+            f"python evaluate.py exam {search.agent} shows them"
+        )
     with told(search.storage):
         search.study.add_trial(
             create_trial(
@@ -205,7 +215,7 @@ def ask_original(slot: Slot, search: Search) -> None:
                 distributions=search.distributions,
                 value=sum(step.cost for step in steps) / len(steps),
                 intermediate_values={number: step.cost for number, step in enumerate(steps)},
-                user_attrs={FAULTS: dict(faults)} if faults else {},
+                user_attrs={SECONDS: time.monotonic() - started} | ({FAULTS: dict(faults)} if faults else {}),
             )
         )
 

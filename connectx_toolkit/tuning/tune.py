@@ -213,7 +213,7 @@ def judge(config: Config, search: "Search", original: AgentSpec, openings: Seque
             said = [*verdicts(judgement.sheets), *_changing(judgement), *match_lines(judgement.match)]
             said.append(_conclusion(config, judgement))
             if judgement.is_proven:
-                write_whole(config.tuned, path.read_bytes())
+                write_whole(config.tuned, tuned_text(config, search, values).encode())
     except KeyboardInterrupt:
         raise KeyboardInterrupt("nothing is written yet; the same command goes on with the comparison") from None
     page = config.folder / "page.html"
@@ -238,9 +238,9 @@ def _winner(config: Config, search: "Search", original: AgentSpec, openings: Seq
 
 
 def _written(config: Config, search: "Search", values: dict[str, Value], name: str) -> Path:
-    """The tuned agent's file with these numbers, in a folder of the run."""
+    """The agent's file with these numbers, in a folder of the run."""
     path = place_for(config.agent, config.folder / name, config.tuned.name)
-    path.write_text(tuned_text(config, search, values), encoding="utf-8")
+    path.write_text(with_values(search.text, search.numbers, values), encoding="utf-8")
     return path
 
 

@@ -16,6 +16,7 @@ from connectx_toolkit.games.labelled import Labels
 from connectx_toolkit.kaggle.rules import Rules
 from connectx_toolkit.players.process import Setup
 from connectx_toolkit.players.spec import resolve
+from connectx_toolkit.report.exams import exam_lines
 from tests.conftest import TWO_CORES
 
 SETUP = Setup(Rules())
@@ -57,6 +58,15 @@ def test_what_an_agent_plays_and_its_faults(labels):
     for row, column in enumerate(columns.tolist()):
         position = Position(int(labels.positions[row]), int(labels.masks[row]), STANDARD)
         assert column == (FAILED if faults[row] else position.legal_columns()[0])
+
+
+def test_the_first_fault_of_each_kind_is_told(labels):
+    """Also by the agent that crashed: its exception; and what a reply that is no column should be."""
+    taken = Exam([resolve(by_turns)], labels, SETUP, 1, Path("unused"))
+    taken.sit()
+    lines = exam_lines(taken.sheets())
+    for words in ("exception: ValueError: no idea (test_exam.py, line ", "not an integer: '3' after"):
+        assert any(words in line for line in lines), lines
 
 
 def test_the_clock_is_that_of_the_rules(labels, tmp_path):

@@ -82,7 +82,9 @@ def test_better_numbers_are_found_proven_and_written(folder, capsys):
     assert "my_agent_tuned.py plays more good moves than my_agent.py" in out and "wrote my_agent_tuned.py" in out
     page = (folder / "runs/tune/my_agent/page.html").read_text()
     assert "<svg" in page and "best so far" in page and "PLAY</td>" in page
-    train(config(judged=500, pairs=12))  # nothing is left to do but to say it again, and its own file may be replaced
+    asked = sorted((folder / "runs/tune/my_agent/answers").iterdir())
+    train(config(judged=500, pairs=13))  # its own file may be replaced, and more evidence is added to what there is
+    assert sorted((folder / "runs/tune/my_agent/answers").iterdir()) == asked
     assert "wrote my_agent_tuned.py" in capsys.readouterr().out
 
 
@@ -101,6 +103,12 @@ def test_better_by_chance_is_not_written(folder, monkeypatch, capsys):
     judged = judgement_of(config())
     assert not judged.is_proven and not (folder / "my_agent_tuned.py").exists()
     assert "nothing is proven, so nothing is written" in capsys.readouterr().out
+
+
+def test_an_agent_that_always_fails_is_not_tuned(folder):
+    (folder / "my_agent.py").write_text(AGENT.replace("    position =", "    np.Inf\n    position =", 1))
+    with pytest.raises(ValueError, match=r"my_agent\.py makes a fault in every position \(exception\): .* shows them"):
+        train(config())
 
 
 def test_tuning_by_games(folder, capsys):
