@@ -20,6 +20,7 @@ import numpy as np
 from connectx.carried import VALUES
 from connectx_toolkit.builder.notebook import predictors
 
+BRACKETS: dict[type, str] = {tuple: "({})", list: "[{}]", set: "{{{}}}", dict: "{{{}}}", frozenset: "frozenset({{{}}})"}
 LITERAL = 400  # characters of the longest value that stands in the source
 NAMED = (type, FunctionType, ModuleType, BuiltinFunctionType, np.ufunc, _lru_cache_wrapper)
 ANEW = {  # type that starts anew -> the function that makes one
@@ -40,42 +41,17 @@ class Uncarried(Exception):
 
 def literal(value: Any, is_shared: Callable[[Any], bool] = lambda value: False) -> str:
     """Python's text for a short plain value that nothing else holds, "" for any other."""
-    kind = type(value)
-    if kind in (type(None), bool, int, str, bytes):
-        text = repr(value) if kind in (type(None), bool) or kind is int or len(value) < LITERAL else ""
-    elif kind is float:
-        text = repr(value) if np.isfinite(value) else f'float("{value}")'
-    elif kind in (tuple, list, set, frozenset, dict) and len(value) < LITERAL and not is_shared(value):
-        parts = [
-            [literal(each, is_shared) for each in (pair if kind is dict else (pair,))] for pair in _elements(value)
-        ]
-        if not all(map(all, parts)):
-            return ""
-        inside = ", ".join(": ".join(pair) for pair in parts)
-        text = _bracketed(kind, inside, len(parts))
-    else:
-        return ""
+    kind, text = type(value), ""
+    if kind is float and not np.isfinite(value):
+        text = f'float("{value}")'
+    elif kind in (type(None), bool, int, float) or (kind in (str, bytes) and len(value) < LITERAL):
+        text = repr(value)
+    elif kind in BRACKETS and len(value) < LITERAL and not is_shared(value):
+        entries = value.items() if kind is dict else zip(value, strict=True)
+        parts = [[literal(each, is_shared) for each in entry] for entry in entries]
+        inside = ", ".join(map(": ".join, parts)) + "," * (kind is tuple and len(value) == 1)
+        text = (BRACKETS[kind].format(inside) if value else repr(value)) if all(map(all, parts)) else ""
     return text if len(text) <= LITERAL else ""
-
-
-def _elements(value: Any) -> list[Any]:
-    return list(value.items()) if isinstance(value, dict) else list(value)
-
-
-def _bracketed(kind: type, inside: str, count: int) -> str:
-    if kind is tuple:
-        return f"({inside},)" if count == 1 else f"({inside})"
-    if kind is list:
-        return f"[{inside}]"
-    if kind is set and not count:
-        return "set()"
-    return (
-        f"frozenset({{{inside}}})"
-        if kind is frozenset and count
-        else "frozenset()"
-        if kind is frozenset
-        else f"{{{inside}}}"
-    )
 
 
 def type_name(value: Any) -> str:
@@ -116,6 +92,25 @@ class Values:
         while self._pending:
             number, held, place = self._pending.pop()
             self._nodes[number] = self._node(held, place)
+
+    def names_in(self, root: str) -> set[str]:
+        """The names that a root's value stands on."""
+        found, done, pending = set[str](), set[int](), [self.roots.get(root)]
+        parts: list[Any]
+        while pending:
+            ref = pending.pop()
+            kind, *parts = ref if isinstance(ref, list) and ref else [""]
+            if kind == "n":
+                found.add(parts[0])
+            elif kind == "@":
+                pending += [self._nodes[number] for number in parts if number not in done]
+                done.update(parts)
+            elif kind in ("call", "new"):
+                function, arguments, state, items, pairs = parts
+                pending += [function, state, *arguments, *items, *pairs]
+            else:
+                pending += parts
+        return found
 
     def content(self) -> bytes:
         """The file."""
@@ -159,11 +154,6 @@ class Values:
             self._pending.append((number, value, path))
         return ["@", self._numbers[id(value)]]
 
-    def _made(self, value: Any, path: str) -> Any:
-        """A reference to a value that was made here, which no one else holds."""
-        self._alive.append(value)
-        return self._ref(value, path)
-
     def _node(self, value: Any, path: str) -> list[Any]:
         kind = type(value)
         if kind in (list, set):
@@ -193,9 +183,9 @@ class Values:
             return ["objects", list(array.shape), *(self._ref(each, path) for each in array.ravel())]
         if array.dtype.hasobject:
             raise Uncarried(f"{path} is an array of records with objects in them: make an array for each field")
-        key = path if path not in (*self._arrays, VALUES) else f"{path} {len(self._arrays)}"
-        key = "".join(letter if letter.isalnum() or letter in "._ " else "_" for letter in key)
-        key = key if key not in self._arrays else f"{key} {len(self._arrays)}"
+        key = "".join(letter if letter.isalnum() or letter in "._ " else "_" for letter in path)
+        while key in (*self._arrays, VALUES):
+            key = f"{key} {len(self._arrays)}"
         self._arrays[key] = array
         return ["array", key]
 
@@ -214,13 +204,13 @@ class Values:
             raise Uncarried(f"{path} {fault}") from None
         self._note(f"{path}: of {type_name(value)}, predict() as its network computes it, in numpy or TorchScript")
         network = np.frombuffer(content, np.uint8)
-        return self._call(Predictor, self._made(network, f"{path}.network"), self._made(settings, path))
+        return self._call(Predictor, self._ref(network, f"{path}.network"), self._ref(settings, path))
 
     def _of_torch(self, value: Any, path: str) -> list[Any] | None:
         import torch
 
         if type(value) in (torch.nn.Parameter, getattr(torch.nn, "Buffer", torch.nn.Parameter)):
-            return self._call(type(value), self._made(value.detach().clone(), path), value.requires_grad)
+            return self._call(type(value), self._ref(value.detach().clone(), path), value.requires_grad)
         if type(value) is torch.Tensor:
             try:
                 array = value.detach().cpu().contiguous().numpy()
@@ -228,7 +218,7 @@ class Values:
                 raise Uncarried(
                     f"{path} is a tensor that numpy has no type for ({fault}): .float() makes one"
                 ) from None
-            return self._call(torch.from_numpy, self._made(array, path))
+            return self._call(torch.from_numpy, self._ref(array, path))
         if type(value) is torch.device:
             return self._call(torch.device, "cpu")
         if type(value) is torch.dtype:
@@ -266,13 +256,10 @@ class Values:
             return None
         index = list(value.index)
         if type(value) is pd.Series:
-            data: Any = _column(value)
-            again: Any = pd.Series(data, index, None, value.name)
-            refs = [self._made(data, path), self._made(index, path), None, self._ref(value.name, path)]
+            arguments = [_column(value), index, None, value.name]
         else:
-            data = {name: _column(value.iloc[:, n]) for n, name in enumerate(value.columns)}
-            again = pd.DataFrame(data, index)
-            refs = [self._made(data, path), self._made(index, path)]
+            arguments = [{name: _column(value.iloc[:, n]) for n, name in enumerate(value.columns)}, index]
+        again: Any = type(value)(*arguments)
         has_names = value.index.names != [None] or getattr(value, "columns", value.index).names != [None]
         is_same = again.shape == value.shape and again.equals(value)
         if has_names or not is_same or not np.array_equal(np.array(again.dtypes), np.array(value.dtypes)):
@@ -280,7 +267,7 @@ class Values:
                 f"{path} is a {type(value).__name__} of columns or an index that are not carried: carry what the agent "
                 f"reads of it as a dict or an array, as {path}.to_dict() gives it"
             )
-        return self._call(type(value), *refs)
+        return self._call(type(value), *(self._ref(each, path) for each in arguments))
 
     def _reduced(self, value: Any, path: str) -> list[Any]:
         """Any other object, as Python's copying takes it apart."""
@@ -305,7 +292,7 @@ class Values:
 
     def _state(self, value: Any, state: Any, path: str) -> Any:
         if state is None or hasattr(value, "__setstate__"):
-            return None if state is None else self._made(state, path)
+            return None if state is None else self._ref(state, path)
         if isinstance(state, tuple):
             return ["t", *(None if part is None else self._attributes(value, part, path) for part in state)]
         return self._attributes(value, state, path)

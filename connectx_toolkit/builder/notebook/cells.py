@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 SUFFIXES = (".ipynb", ".py", ".txt")  # of files that may be pages; nbconvert writes .txt where no language is named
 CODE_MAGICS = frozenset({"time", "capture", "prun", "memit", "mprun"})  # their cell is Python that stays
+MAGICS = ("run_cell_magic", "run_line_magic")  # as IPython calls what begins with %% or %
 FILE_MAGICS = frozenset({"writefile", "file"})
 _PROGRAMS = "pip|pip3|conda|mamba|apt|apt-get|git|wget|curl|ls|cd|mkdir|cp|mv|rm|cat|pwd|unzip|tar|python|python3"
 COMMAND = re.compile(rf"\s*(?:[%!?]|(?:{_PROGRAMS})\b(?!\s*[=(.])|.*[\w)\]]\?{{1,2}}\s*$)")
@@ -106,7 +107,7 @@ def cells_of(path: Path) -> list[Cell]:
         raise ValueError(f"{path} is no notebook, nor the script of one: only those take a function's name")
     if not MARK.search(text) and (unclear := _unclear(text)):
         raise ValueError(f"{path}, line {unclear}: where this cell ends cannot be told: use the .ipynb itself")
-    return [cell for each in _of_script(text) for cell in _read(path.name, "", *each)]
+    return [_read(path.name, "", *each) for each in _of_script(text)]
 
 
 def _unclear(text: str) -> int:
@@ -137,7 +138,7 @@ def _of_notebook(path: Path, text: str) -> Iterator[Cell]:
             continue
         number += 1
         if _is_python(cell):
-            yield from _read(path.name, f"cell {number}", 0, source)
+            yield _read(path.name, f"cell {number}", 0, source)
 
 
 def _listed(notebook: Any) -> list[dict[str, Any]] | None:
@@ -169,8 +170,8 @@ def _of_script(text: str) -> Iterator[tuple[int, str]]:
             yield text.count("\n", 0, start), text[start:end]
 
 
-def _read(page: str, name: str, first: int, source: str) -> Iterator[Cell]:
-    """A cell as Python; none if it is in another language."""
+def _read(page: str, name: str, first: int, source: str) -> Cell:
+    """A cell as Python."""
     source = source.replace("\r\n", "\n").replace("\r", "\n").removesuffix("\n")
     lines = source.split("\n")
     skipped = next((number for number, line in enumerate(lines) if line.strip()), 0)
@@ -182,18 +183,16 @@ def _read(page: str, name: str, first: int, source: str) -> Iterator[Cell]:
     magic, _, options = head[2:].partition(" ")
     if not head.startswith("%%") or (not name and magic in CODE_MAGICS and not called):
         code, fault, at = python_of(source)
-        yield Cell(page, name, first, code, fault, at, source)
-        return
+        return Cell(page, name, first, code, fault, at, source)
     body = "\n".join(lines[skipped + 1 :]) + "\n"
     begin = first + skipped + (not called)
     if magic in CODE_MAGICS:
         code, fault, at = python_of(body)
-        yield Cell(page, name, begin, code, fault, at, source, is_call=bool(called))
-    elif magic in FILE_MAGICS:
+        return Cell(page, name, begin, code, fault, at, source, is_call=bool(called))
+    if magic in FILE_MAGICS:
         more, _, file = options.strip().rpartition(" ")
-        yield Cell(page, name, begin, body, "", 1, source, file.strip("\"'"), "-a" in more, bool(called))
-    else:
-        yield Cell(page, name, begin, "", f"is a %%{magic} cell", 1, source)
+        return Cell(page, name, begin, body, "", 1, source, file.strip("\"'"), "-a" in more, bool(called))
+    return Cell(page, name, begin, "", f"is a %%{magic} cell", 1, source)
 
 
 def _cell_magic_of_script(source: str) -> tuple[int, str, str, str] | None:
@@ -202,11 +201,17 @@ def _cell_magic_of_script(source: str) -> tuple[int, str, str, str] | None:
         body = ast.parse(source).body
     except (SyntaxError, ValueError):
         return None
-    call = body[0].value if len(body) == 1 and isinstance(body[0], ast.Expr) else None
-    if not isinstance(call, ast.Call) or ast.unparse(call.func) != "get_ipython().run_cell_magic":
-        return None
-    given = [each.value for each in call.args if isinstance(each, ast.Constant) and isinstance(each.value, str)]
-    return (call.lineno, given[0], given[1], given[2]) if len(given) == 3 else None
+    given = texts_of_magic(body[0]) if len(body) == 1 else []
+    return (body[0].lineno, given[0], given[1], given[2]) if len(given) == 3 else None
+
+
+def texts_of_magic(node: ast.stmt) -> list[str]:
+    """What a statement gives IPython's run_line_magic (name, line) or run_cell_magic (name, options, cell), else []."""
+    call: Any = getattr(node, "value", None)
+    is_magic = isinstance(call, ast.Call) and ast.unparse(call.func).removeprefix("get_ipython().") in MAGICS
+    if not is_magic or len(call.args) < 2:
+        return []
+    return [str(each.value) if isinstance(each, ast.Constant) else "" for each in call.args]
 
 
 def python_of(source: str) -> tuple[str, str, int]:

@@ -1,8 +1,10 @@
 """What the names of a page stand for, which of them share a value, and whose values a statement changes in place."""
 
 import ast
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import NamedTuple
 
 from connectx_toolkit.builder.notebook.code_objects import CHANGING
@@ -11,12 +13,12 @@ from connectx_toolkit.builder.notebook.reads import (
     FUNCTIONS,
     IMPORTS,
     bound_by_globals,
-    dotted,
     outside_functions,
     reads_of,
     root,
     targets_of,
 )
+from connectx_toolkit.builder.source.text import dotted
 
 CHANGERS = {"copyto", "put", "place", "putmask", "fill_diagonal", "shuffle", "setattr", "heapify", "heappush", "insort"}
 TRAINERS = {"learn", "fit", "step", "partial_fit", "fit_generator", "train_on_batch", "train_step", "minimize"}
@@ -43,7 +45,9 @@ class Names:
 
     imported: name -> "numpy.random".
     functions, classes: the last of each name.
+    methods: those of all classes by their name.
     values: all other names.
+    environments: those that Kaggle's ``make`` gives a value.
     modules: own modules -> what their names stand for.
     effects: id of a function or method -> its effects.
     returned: function -> names outside of it whose values may be in what it returns.
@@ -53,7 +57,9 @@ class Names:
     imported: dict[str, str] = field(default_factory=dict)
     functions: dict[str, ast.FunctionDef] = field(default_factory=dict)
     classes: dict[str, ast.ClassDef] = field(default_factory=dict)
+    methods: dict[str, list[ast.FunctionDef]] = field(default_factory=lambda: defaultdict(list))
     values: set[str] = field(default_factory=set)
+    environments: set[str] = field(default_factory=set)
     modules: Mapping[str, "Names"] = field(default_factory=dict)
     effects: dict[int, Effects] = field(default_factory=dict)
     returned: dict[str, set[str]] = field(default_factory=dict)
@@ -61,13 +67,27 @@ class Names:
 
     def qualified(self, node: ast.AST) -> str:
         """The dotted name of an expression, by imports: "numpy.random.rand"."""
-        first, _, rest = dotted(node).partition(".")
-        return ".".join(filter(None, (self.imported.get(first, first), rest)))
+        return dotted(node, self.imported)
 
-    def methods(self, name: str) -> list[ast.FunctionDef]:
-        """Those of that name in classes of the page."""
-        bodies = (each for kind in self.classes.values() for each in kind.body)
-        return [each for each in bodies if isinstance(each, ast.FunctionDef) and each.name == name]
+    def called(self, call: ast.Call) -> list[ast.FunctionDef]:
+        """The page's functions that a call may run: a function, all methods of that name, __call__ or __init__."""
+        name = root(call.func)
+        if isinstance(call.func, ast.Attribute):
+            return self.methods.get(call.func.attr, []) if name not in self.imported else []
+        if name in self.functions:
+            return [self.functions[name]]
+        if name in self.values:
+            return self.methods.get("__call__", []) if name not in self.but else []
+        makers = [*self.methods.get("__init__", []), *self.methods.get("__post_init__", [])]
+        return [each for each in makers if name in self.classes and each in self.classes[name].body]
+
+    def effect(self, function: ast.FunctionDef) -> Effects:
+        """What a call of a function or method of the page changes."""
+        return self.effects.get(id(function), NO_EFFECTS)
+
+    def changes_self(self, name: str) -> bool:
+        """Whether a method of that name changes what it is of."""
+        return any(self.effect(each).parameters & set(_parameters(each)[:1]) for each in self.methods.get(name, ()))
 
     def of_one_module(self, name: str) -> set[str]:
         """All names that are imported from the module that a name is, or comes from."""
@@ -91,6 +111,12 @@ def names_of(nodes: Sequence[ast.stmt]) -> Names:
                 found.classes[each.name] = each
             elif isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store):
                 found.values.add(each.id)
+    for method in (each for kind in found.classes.values() for each in kind.body):
+        if isinstance(method, ast.FunctionDef):
+            found.methods[method.name].append(method)
+    made = [each for each in nodes if isinstance(each, ast.Assign) and isinstance(each.value, ast.Call)]
+    made = [each for each in made if found.qualified(each.value.func) in MAKERS]  # type: ignore[attr-defined]
+    found.environments = {name for each in made for target in each.targets for name in targets_of(target)}
     found.values -= found.functions.keys() | found.classes.keys() | found.imported.keys()
     for name, function in found.functions.items():
         returns = (node.value for node in ast.walk(function) if isinstance(node, ast.Return) and node.value)
@@ -100,20 +126,19 @@ def names_of(nodes: Sequence[ast.stmt]) -> Names:
 
 def find_effects(names: Names) -> None:
     """Fills ``names.effects``: repeats until no function has a further effect by what it calls."""
-    methods = (each for kind in names.classes.values() for each in kind.body if isinstance(each, ast.FunctionDef))
-    functions = [each for each in (*names.functions.values(), *methods) if each.name not in names.but]
+    functions = [*names.functions.values(), *chain(*names.methods.values())]
+    functions = [each for each in functions if each.name not in names.but]
     own = {
-        id(each): (_local_names(each), reads_of(each).called, bound_by_globals(ast.walk(each))) for each in functions
+        id(each): (_local_names(each), reads_of(each).called | bound_by_globals(ast.walk(each))) for each in functions
     }
     is_changed = True
     while is_changed:
         is_changed = False
         for each in functions:
-            inside, called, by_globals = own[id(each)]
+            inside, called = own[id(each)]
             changed = set[str]().union(*(changed_by(statement, names) for statement in each.body))
-            others = frozenset(changed - inside | called | by_globals)
-            effects = Effects(others, frozenset(changed & set(_parameters(each))))
-            is_changed |= effects != names.effects.get(id(each), NO_EFFECTS)
+            effects = Effects(frozenset(changed - inside | called), frozenset(changed & set(_parameters(each))))
+            is_changed |= effects != names.effect(each)
             names.effects[id(each)] = effects
 
 
@@ -158,30 +183,22 @@ def _changed_by_call(call: ast.Call, names: Names, is_alone: bool) -> set[str]:
         return found | {root(call.args[0])} - names.imported.keys()
     if _of_own_module(call, names) != NO_EFFECTS:
         return found | {root(call.func)}
-    if (name in TRAINERS or trains_by_name(name)) and name not in names.functions and not names.methods(name):
+    if (name in TRAINERS or trains_by_name(name)) and name not in names.functions and name not in names.methods:
         found |= {root(each) for each in given} - names.imported.keys()
     return found | _changed_by_callee(call, name, names, is_alone)
 
 
 def _changed_by_callee(call: ast.Call, name: str, names: Names, is_alone: bool) -> set[str]:
     """The names whose values a call changes by what it calls: a method, a class, or a function of the page."""
-    if isinstance(call.func, ast.Attribute) and root(call.func) not in names.imported:
-        made = call.func.value if isinstance(call.func.value, ast.Call) else None  # Trainer(model).train()
-        owners = {root(call.func), *(root(each) for each in (made.args if made else ()))}
-        if methods := names.methods(name):
-            changed = set[str]().union(*(_changed_by_function(call, each, names, 1) for each in methods))
-            return changed | (owners if any(_changes_self(each, names) for each in methods) else set())
-        return owners if is_alone or name in CHANGING | TRAINERS else set()
-    if isinstance(call.func, ast.Name) and name in names.functions:
-        return _changed_by_function(call, names.functions[name], names)
-    if isinstance(call.func, ast.Name) and name in names.classes:
-        makers = [each for each in names.methods("__init__") if each in names.classes[name].body]
-        return set[str]().union(*(_changed_by_function(call, each, names, 1) for each in makers))
-    if isinstance(call.func, ast.Name) and name in names.values - {*names.but}:
-        callers = names.methods("__call__")
-        changed = set[str]().union(*(_changed_by_function(call, each, names, 1) for each in callers))
-        return changed | ({name} if any(_changes_self(each, names) for each in callers) else set())
-    return set()
+    called, function = names.called(call), call.func
+    changed = set[str]().union(*(_changed_by_function(call, each, names) for each in called))
+    if isinstance(function, ast.Attribute) and root(function) not in names.imported:
+        is_changed = names.changes_self(name) if called else is_alone or name in CHANGING | TRAINERS
+        made = function.value.args if isinstance(function.value, ast.Call) else ()  # Trainer(model).train()
+        changed |= {root(function), *map(root, made)} if is_changed else set()
+    elif isinstance(function, ast.Name) and name in names.values and called and names.changes_self("__call__"):
+        changed.add(name)
+    return changed
 
 
 def _changed_by_given(value: ast.expr, names: Names) -> set[str]:
@@ -189,12 +206,11 @@ def _changed_by_given(value: ast.expr, names: Names) -> set[str]:
     found = set[str]()
     for each in ast.walk(value):
         if isinstance(each, ast.Name) and each.id in names.functions:
-            found |= names.effects.get(id(names.functions[each.id]), NO_EFFECTS).others
-        elif isinstance(each, ast.Attribute):
-            changes = each.attr in CHANGING or any(_changes_self(one, names) for one in names.methods(each.attr))
-            found |= {root(each)} - BUILTINS if changes else set()
-        elif isinstance(each, ast.Name) and each.id in names.values - {*names.but}:
-            found |= {each.id} if any(_changes_self(method, names) for method in names.methods("__call__")) else set()
+            found |= names.effect(names.functions[each.id]).others
+        elif isinstance(each, ast.Attribute) and (each.attr in CHANGING or names.changes_self(each.attr)):
+            found |= {root(each)} - BUILTINS
+        elif isinstance(each, ast.Name) and each.id in names.values - {*names.but} and names.changes_self("__call__"):
+            found.add(each.id)
     return found
 
 
@@ -204,7 +220,7 @@ def _of_own_module(call: ast.Call, names: Names) -> Effects:
     own = names.modules.get(module)
     if own is None or name not in own.functions or root(call.func) not in names.imported:
         return NO_EFFECTS
-    return own.effects.get(id(own.functions[name]), NO_EFFECTS)._replace(parameters=frozenset())
+    return own.effect(own.functions[name])._replace(parameters=frozenset())
 
 
 def trains_by_name(name: str) -> bool:
@@ -212,25 +228,16 @@ def trains_by_name(name: str) -> bool:
     return bool({"train", "fit", "learn", "optimize"} & set(name.lower().split("_")))
 
 
-def _changes_self(method: ast.FunctionDef, names: Names) -> bool:
-    return bool(names.effects.get(id(method), NO_EFFECTS).parameters & set(_parameters(method)[:1]))
-
-
 def _parameters(function: ast.FunctionDef) -> list[str]:
     return [each.arg for each in (*function.args.posonlyargs, *function.args.args)]
 
 
-def _changed_by_function(call: ast.Call, function: ast.FunctionDef, names: Names, skipped: int = 0) -> set[str]:
-    """The names whose values a call of a function changes: arguments, and others of the module.
-
-    Args:
-        skipped: how many parameters the call does not give: 1 for a method.
-    """
-    effects = names.effects.get(id(function), NO_EFFECTS)
-    named = [*function.args.posonlyargs, *function.args.args]
-    defaults = function.args.defaults
-    given = {each.arg: value for each, value in zip(named[len(named) - len(defaults) :], defaults, strict=True)}
-    given |= dict(zip(_parameters(function)[skipped:], call.args, strict=False))
+def _changed_by_function(call: ast.Call, function: ast.FunctionDef, names: Names) -> set[str]:
+    """The names whose values a call of a function changes: arguments, and others of the module."""
+    effects, parameters, defaults = names.effect(function), _parameters(function), function.args.defaults
+    skipped = 0 if function is names.functions.get(function.name) else 1  # a call of a method does not give self
+    given = dict(zip(parameters[len(parameters) - len(defaults) :], defaults, strict=True))
+    given |= dict(zip(parameters[skipped:], call.args, strict=False))
     given |= {each.arg: each.value for each in call.keywords if each.arg}
     return {root(given[name]) for name in effects.parameters & given.keys()} | effects.others
 
@@ -249,7 +256,7 @@ def shared_names(nodes: Sequence[ast.stmt], names: Names) -> dict[str, set[str]]
 
     What Kaggle's ``make`` gives is left out: its games change nothing that an agent reads of it.
     """
-    own = names.values - environments_in(nodes, names)
+    own = names.values - names.environments
     group = {name: {name} for name in own}
     made = list[tuple[set[str], set[str]]]()
     for node in nodes:
@@ -277,13 +284,6 @@ def _join(group: dict[str, set[str]], bound: set[str], held: set[str]) -> None:
                 group[one] |= group[other]
                 for name in group[one]:
                     group[name] = group[one]
-
-
-def environments_in(nodes: Sequence[ast.stmt], names: Names) -> set[str]:
-    """The names that Kaggle's ``make`` gives a value."""
-    made = [node for node in nodes if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)]
-    made = [node for node in made if MAKERS & {names.qualified(node.value.func)}]  # type: ignore[attr-defined]
-    return {name for node in made for target in node.targets for name in targets_of(target)}
 
 
 def _held(value: ast.expr) -> set[str]:

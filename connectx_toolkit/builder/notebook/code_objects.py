@@ -1,13 +1,12 @@
 """What code reads and changes: the names of its code objects, and of statements as they are written."""
 
 import ast
-import builtins
 import dis
 from collections.abc import Iterable, Iterator
 from types import CodeType, FunctionType
 from typing import NamedTuple
 
-from connectx_toolkit.builder.notebook.reads import DUNDERS, root
+from connectx_toolkit.builder.notebook.reads import READING, SHARING, root
 
 CHANGING = {"append", "appendleft", "add", "clear", "discard", "extend", "fill", "insert", "pop", "popitem", "popleft"}
 CHANGING |= {"remove", "reverse", "setdefault", "sort", "update"}  # methods that change what they are of
@@ -16,7 +15,7 @@ OPAQUE = frozenset({"__dict__", "__slots__", "asdict", "astuple"})
 LONGEST_NAME = 60  # characters of a text that may name an attribute
 
 
-class Names(NamedTuple):
+class CodeNames(NamedTuple):
     """The names in code objects.
 
     reads: of the module. stores: of the module, too. attributes: that are read of anything, or may be named by a text.
@@ -37,20 +36,20 @@ def within(code: CodeType) -> Iterator[CodeType]:
             yield from within(each)
 
 
-def names_in(code: CodeType) -> Names:
+def names_in(code: CodeType) -> CodeNames:
     reads, stores, attributes, lines = set[str](), set[str](), set[str](), dict[str, int]()
     for each in within(code):
         for step in dis.get_instructions(each):
-            if step.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
+            if step.opname in READING:
                 reads.add(step.argval)
                 lines.setdefault(step.argval, (step.positions and step.positions.lineno) or code.co_firstlineno)
-            elif step.opname in ("STORE_GLOBAL", "DELETE_GLOBAL"):
+            elif step.opname in SHARING:
                 stores.add(step.argval)
             elif step.opname in ("LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR"):
                 attributes.add(step.argval)
             elif step.opname == "LOAD_CONST" and isinstance(step.argval, str) and len(step.argval) < LONGEST_NAME:
                 attributes |= {step.argval} if step.argval.isidentifier() else set()
-    return Names(frozenset(reads), frozenset(stores), frozenset(attributes), lines)
+    return CodeNames(frozenset(reads), frozenset(stores), frozenset(attributes), lines)
 
 
 def rebound_by(code: CodeType) -> set[str]:
@@ -87,31 +86,7 @@ def functions_of(cls: type) -> dict[str, FunctionType]:
     return found
 
 
-def read_at_once(node: ast.ClassDef) -> set[str]:
-    """The names that a class statement reads as it runs, without what its functions read when they are called."""
-    future = ast.parse("from __future__ import annotations").body
-    code = compile(ast.Module([*future, node], []), "<class>", "exec")
-    reads, own = set[str](), set[str]()
-    for each in within(code):
-        if each is not code and each.co_name not in (node.name, "<listcomp>", "<genexpr>", "<dictcomp>", "<setcomp>"):
-            continue
-        for step in dis.get_instructions(each):
-            if step.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
-                reads.add(step.argval)
-            elif step.opname == "STORE_NAME":
-                own.add(step.argval)
-    return reads - own - DUNDERS - {"__annotations__", node.name}
-
-
-def read_by(node: ast.AST) -> set[str]:
-    """The names that an expression reads, but builtins."""
-    names = {each.id for each in ast.walk(node) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Load)}
-    bound = {each.id for each in ast.walk(node) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
-    bound |= {each.arg for each in ast.walk(node) if isinstance(each, ast.arg)}
-    return names - bound - set(dir(builtins))
-
-
-def changed_by(node: ast.AST) -> set[str]:
+def changed_in_place(node: ast.AST) -> set[str]:
     """The names whose values a node's code changes in place: X[0] = 1, X.a += 1, X.append(1), X[0].add(1)."""
     found = set[str]()
     for each in ast.walk(node):
@@ -129,7 +104,7 @@ def touches(name: str, statements: Iterable[ast.AST]) -> bool:
     for statement in statements:
         for node in ast.walk(statement):
             given = [*node.args, *(each.value for each in node.keywords)] if isinstance(node, ast.Call) else []
-            if name in changed_by(node) or any(root(each) == name for each in given):
+            if name in changed_in_place(node) or any(root(each) == name for each in given):
                 return True
             if isinstance(node, ast.Global) and name in node.names:
                 return True

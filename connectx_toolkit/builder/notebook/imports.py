@@ -1,15 +1,19 @@
-"""Import statements for what packages define, as the cells write them where they do."""
+"""Import statements for what packages define, as the cells write them where they do; and what is imported with them."""
 
 import ast
 import builtins
 import contextlib
 import sys
 import sysconfig
+from collections.abc import Callable
+from operator import attrgetter
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
+from connectx_toolkit.builder.notebook.carrying import NAMED, literal
 from connectx_toolkit.builder.notebook.ran import Cell
+from connectx_toolkit.builder.notebook.reads import IMPORTS
 
 INSTALLED = ("site-packages", "dist-packages")
 
@@ -21,24 +25,86 @@ class Import(NamedTuple):
     statement: str
 
 
+class Imports:
+    """The imports of an agent's file, as they are added.
+
+    Args:
+        cells: those of the notebook.
+        read: called with the source of each module of the user's that is imported, directly or by another.
+
+    Attributes:
+        statements: the imports.
+        modules: all that they load, themselves or by the user's modules.
+    """
+
+    def __init__(self, cells: list[Cell], read: Callable[[Cell], None]):
+        self._of_cells, self._read = imports_in(cells), read
+        self.statements: dict[str, None] = {}
+        self.modules = set[ModuleType]()
+
+    def as_cells_do(self, name: str, value: Any) -> bool:
+        """Imports a name as a cell does, if that gives this value, and it is of a package; whether it is."""
+        if literal(value) and not isinstance(value, float):
+            return False
+        same = [each.statement for each in self._of_cells.get(name, ()) if each.value is value]
+        if not isinstance(value, NAMED):
+            same = [each for each in same if not _is_users(each)]
+        if same:
+            is_module, place = isinstance(value, ModuleType), place_of(value)
+            self.statements |= dict.fromkeys(same if is_module else same[-1:])
+            self._use(value if is_module else place and place[0])
+        return bool(same)
+
+    def by_place(self, name: str, value: Any) -> str | None:
+        """Imports a value from where it is defined: the statement that then binds the name, "" if the import does.
+
+        None: it cannot be imported by a name.
+        """
+        found = place_of(value)
+        if found is None:
+            return None
+        module, attribute = found
+        first, _, rest = attribute.partition(".")
+        bound = f"_{first}" if rest else name
+        statement = f"from {module} import {first}" if first else f"import {module}"
+        self.statements.setdefault(statement if bound == (first or module) else f"{statement} as {bound}")
+        self._use(module)
+        return f"{name} = {bound}.{rest}" if rest else ""
+
+    def _use(self, module: Any) -> None:
+        found = module if isinstance(module, ModuleType) else sys.modules.get(str(module))
+        if found is None or found in self.modules:
+            return
+        self.modules.add(found)
+        if file := own_file(found):
+            cell = Cell(file.read_text(encoding="utf-8", errors="replace"), str(file))
+            self._read(cell)
+            for each in [each for imports in imports_in([cell]).values() for each in imports]:
+                self._use(each.statement.split()[1])
+
+
+def _is_users(statement: str) -> bool:
+    module = sys.modules.get(statement.split()[1])
+    return module is not None and own_file(module) is not None
+
+
 def imports_in(cells: list[Cell]) -> dict[str, list[Import]]:
     """Name -> the imports in cells that bind it, of what is loaded."""
     found: dict[str, list[Import]] = {}
-    for cell in cells:
-        for node in ast.walk(cell.tree):
+    nodes = (node for cell in cells for node in ast.walk(cell.tree) if isinstance(node, IMPORTS))
+    for node in nodes:
+        for alias in node.names:
+            bound = alias.asname or alias.name.partition(".")[0]
             if isinstance(node, ast.Import):
-                for alias in node.names:
-                    bound = alias.asname or alias.name.partition(".")[0]
-                    value = sys.modules.get(alias.name if alias.asname else bound)
-                    renamed = f" as {alias.asname}" if alias.asname else ""
-                    found.setdefault(bound, []).append(Import(value, f"import {alias.name}{renamed}"))
-            elif isinstance(node, ast.ImportFrom) and not node.level:
-                for alias in node.names:
-                    value = getattr(sys.modules.get(str(node.module)), alias.name, None)
-                    value = sys.modules.get(f"{node.module}.{alias.name}") if value is None else value
-                    renamed = f" as {alias.asname}" if alias.asname else ""
-                    statement = f"from {node.module} import {alias.name}{renamed}"
-                    found.setdefault(alias.asname or alias.name, []).append(Import(value, statement))
+                value = sys.modules.get(alias.name if alias.asname else bound)
+                statement: ast.stmt = ast.Import([alias])
+            elif not node.level:
+                value = _found(sys.modules.get(str(node.module)), alias.name)
+                value = sys.modules.get(f"{node.module}.{alias.name}") if value is None else value
+                statement = ast.ImportFrom(node.module, [alias], 0)
+            else:
+                continue
+            found.setdefault(bound, []).append(Import(value, ast.unparse(statement)))
     return found
 
 
@@ -59,9 +125,7 @@ def place_of(value: Any) -> tuple[str, str] | None:
 
 def _found(module: Any, name: str) -> Any:
     with contextlib.suppress(Exception):  # modules that load others as they are asked may raise anything
-        for part in name.split("."):
-            module = getattr(module, part, None)
-        return module
+        return attrgetter(name)(module)
     return None
 
 

@@ -4,21 +4,22 @@ Code is the source of what ran, values are those of now. The function may be a l
 with ``__call__`` or a closure; the file then ends in a plain function that calls it.
 """
 
+import ast
 import functools
 import inspect
 import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from types import FunctionType
+from types import FunctionType, ModuleType
 from typing import Any
 
-from connectx_toolkit.builder.notebook.definitions import CodeWriter
+from connectx_toolkit.builder.notebook.carrying import Values
 from connectx_toolkit.builder.notebook.imports import top_of
 from connectx_toolkit.builder.notebook.ran import Cell, cells_here
-from connectx_toolkit.builder.notebook.writing import CARRIED, Known, Part, Writer
-from connectx_toolkit.builder.notebook.written import AGENT, Written
-from connectx_toolkit.builder.source.refusals import Refusal, Refused
+from connectx_toolkit.builder.notebook.reads import reads_of, root
+from connectx_toolkit.builder.notebook.writing import CARRIED, Known, Part, Writer, owner_in
+from connectx_toolkit.builder.notebook.written import AGENT, BLOCK, Written, composed
 from connectx_toolkit.kaggle.rules import Limits
 from connectx_toolkit.kaggle.runner import positional
 from connectx_toolkit.system.files import ROOT
@@ -29,11 +30,11 @@ HEAD = (
     '"""The agent {who}, as it ran in a notebook: written by build({who})."""\n\nfrom __future__ import annotations\n'
 )
 LOADED = f"""
+
 from connectx.carried import Carried as _Carried
 from connectx.weights import read_data as _read_data
 
-{CARRIED} = _Carried(_read_data("values.npz"), globals())
-"""
+{CARRIED} = _Carried(_read_data("values.npz"), globals())"""
 
 
 def from_function(function: Callable, folder: Path) -> Written:
@@ -46,23 +47,21 @@ def from_function(function: Callable, folder: Path) -> Written:
     main = namespace_of(function)
     who = name_of(function, main)
     check(function, who)
-    cells = cells_of(main)
+    cells = cells_behind(main)
     known = Known()
     for _ in range(MOST_PASSES):
-        writer = CodeWriter(main, who, cells, known)
-        entry = _enter(writer, function, who)
+        size, writer = known.size, Writer(main, who, cells, known)
+        entry, last = _enter(writer, function, who)
         writer.run()
-        if (found := writer.found())[:4] == known[:4] and len(found.nodes) == len(known.nodes):
+        if known.size == size:
             break
-        known = found
-    return _write(writer, entry, who, folder)
+    return _write(writer, entry, last, folder)
 
 
 def name_of(function: Any, main: dict[str, Any]) -> str:
     """What people call a function."""
-    owner = next((name for name, held in main.items() if held is function and not name.startswith("_")), "")
     inner = function.func if isinstance(function, functools.partial) else function
-    return owner or str(getattr(inner, "__name__", type(inner).__name__))
+    return owner_in(main, function) or str(getattr(inner, "__name__", type(inner).__name__))
 
 
 def check(function: Any, who: str) -> None:
@@ -99,7 +98,7 @@ def namespace_of(function: Any) -> dict[str, Any]:
     return function.__globals__
 
 
-def cells_of(main: dict[str, Any]) -> list[Cell]:
+def cells_behind(main: dict[str, Any]) -> list[Cell]:
     """The cells that ran if the names are a notebook's, else the text of their file."""
     if main.get("__name__") == "__main__" and (cells := cells_here()):
         return cells
@@ -109,65 +108,83 @@ def cells_of(main: dict[str, Any]) -> list[Cell]:
     return [Cell(Path(file).read_text(encoding="utf-8", errors="replace"), str(file))]
 
 
-def _enter(writer: Writer, function: Any, who: str) -> str:
-    """Has the function written; the name of what the builder should call."""
-    if isinstance(function, FunctionType) and writer.is_own(function):
-        name = writer.name_of(function)
-        if function.__name__ != "<lambda>" and name.isidentifier() and "." not in function.__qualname__:
-            return name
-        call = name
-    elif isinstance(function, FunctionType) or inspect.isbuiltin(function):
-        call = writer.name_of(function)
-    else:
-        owner = next((name for name, held in writer.main.items() if held is function and not name.startswith("_")), "")
-        if owner:
-            writer.need(owner, writer.main, who)
-        call = owner or writer.expression(function, who)
+def _enter(writer: Writer, function: Any, who: str) -> tuple[str, list[Part]]:
+    """Has the function written; the name of what the builder should call, with its part where that is another one."""
+    call = writer.expression(function, who)
+    is_own = isinstance(function, FunctionType) and writer.is_own(function)
+    if is_own and function.__name__ != "<lambda>" and "." not in function.__qualname__:
+        return call, []
     name = "agent" if "agent" not in writer.main and "agent" not in writer.bound else writer.fresh("agent")
+    writer.bound.add(name)
+    held = call if call.isidentifier() else writer.fresh("held")
+    line = "" if held == call else f"{held} = {call}\n\n\n"
     given = ", ".join(("obs", "config")[: positional(function)])
-    writer.bound[name] = None
-    held = call if call.isidentifier() else ""
-    line = "" if held else f"{(held := writer.fresh('held'))} = {call}\n\n\n"
-    writer.settings.append(Part(f"{line}def {name}(obs, config):\n    return {held}({given})\n"))
-    return name
+    return name, [Part(f"{line}def {name}(obs, config):\n    return {held}({given})")]
 
 
-def _write(writer: Writer, entry: str, who: str, folder: Path) -> Written:
-    text, places = HEAD.format(who=who), dict[int, str]()
-    imports = sorted(writer.imports, key=lambda line: (line.startswith("from"), line))
-    text += "".join(f"\n{line}" for line in imports) + "\n" * bool(imports)
+def _write(writer: Writer, entry: str, last: list[Part], folder: Path) -> Written:
+    who, imports = writer.who, sorted(writer.imports.statements, key=lambda line: (line.startswith("from"), line))
+    head = "\n".join([HEAD.format(who=who), *imports])
     if writer.carried.roots:
-        text += LOADED
+        head += LOADED if imports else LOADED[1:]
         content = writer.carried.content()
         if len(content) > MOST:
             size = f"{len(content):,} bytes of values, and Kaggle takes {MOST:,}"
             cure = "leave out what it can do without, or hold it as float16"
-            raise Refused(
-                [Refusal(folder, 1, f"{who} holds {size}: {cure}; largest is {writer.carried.largest()}", who)]
-            )
+            raise writer.refuse(who, f"{who} holds {size}: {cure}; largest is {writer.carried.largest()}")
         (folder / "values.npz").write_bytes(content)
-    settings = sorted(writer.settings, key=lambda part: part.text.lstrip("_").startswith(("def ", "held")))
-    was_block = True
-    for part in (*writer.definitions, *writer.values.values(), *settings):
-        is_block = part.text.startswith(("def ", "class ", "@", "async "))
-        text += "\n\n" if is_block or was_block else ""
-        was_block = is_block
-        first = text.count("\n") + 1 + part.above
-        if part.cell:
-            count = part.text.count("\n") - part.above
-            places |= {first + number: part.cell.place(part.line + number) for number in range(count)}
-        text += part.text
+    text, places = composed(head, _in_order(writer, last))
     agent = folder / AGENT
     agent.write_text(text, encoding="utf-8")
-    _copy_modules(writer, folder)
+    _copy_modules(writer.imports.modules, folder)
     notes = [*writer.notes, *writer.carried.left_out()]
     return Written(agent, entry, Path.cwd(), places, notes, who, tuple(writer.restarts.values()))
 
 
-def _copy_modules(writer: Writer, folder: Path) -> None:
+def _in_order(writer: Writer, last: list[Part]) -> list[Part]:
+    """All parts: functions and classes, values, settings; but first what another needs as the file is loaded."""
+    parts = sorted(writer.parts.values(), key=lambda each: not each.text.startswith(BLOCK))
+    parts += [*writer.settings, *last]
+    trees = [ast.parse(each.text) for each in parts]
+    reads = [[reads_of(node, has_lazy=True) for node in tree.body] for tree in trees]
+    binds = {name: number for number, statements in enumerate(reads) for each in statements for name in each.binds}
+    now = [_carried_in(tree, writer.carried) for tree in trees]
+    now = [names.union(*(each.now for each in statements)) for names, statements in zip(now, reads, strict=True)]
+    every = [names.union(*(each.later for each in statements)) for names, statements in zip(now, reads, strict=True)]
+
+    def reached(names: set[str]) -> set[int]:
+        """The parts that bind names, and those that these need in turn, also when they are called."""
+        found, pending = set[int](), [*names]
+        while pending:
+            number = binds.get(pending.pop())
+            if number is not None and number not in found:
+                found.add(number)
+                pending += every[number]
+        return found
+
+    order, begun = list[Part](), set[int]()
+
+    def put(number: int) -> None:
+        if number not in begun:
+            begun.add(number)
+            for each in sorted(reached(now[number])):
+                put(each)
+            order.append(parts[number])
+
+    for number in range(len(parts)):
+        put(number)
+    return order
+
+
+def _carried_in(tree: ast.Module, carried: Values) -> set[str]:
+    """The names that the carried values in a part stand on."""
+    found = (node.slice for node in ast.walk(tree) if isinstance(node, ast.Subscript) and root(node) == CARRIED)
+    return set[str]().union(*(carried.names_in(str(each.value)) for each in found if isinstance(each, ast.Constant)))
+
+
+def _copy_modules(modules: set[ModuleType], folder: Path) -> None:
     """Copies modules of the user's that are not found from the working directory, which the builder searches, too."""
-    for found in {top for module in writer.modules if (top := top_of(module))}:
-        name, path = found
+    for name, path in {top for module in modules if (top := top_of(module))}:
         is_ours = path.is_relative_to(ROOT) and path.parent == ROOT
         beside = [Path.cwd().resolve() / name, Path.cwd().resolve() / f"{name}.py"]
         if is_ours or path in beside:

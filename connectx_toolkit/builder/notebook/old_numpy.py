@@ -1,8 +1,10 @@
 """Names of numpy that version 2, which Kaggle has, no longer knows, and what replaced them."""
 
 import ast
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Mapping
+
+from connectx_toolkit.builder.notebook.written import AGENT
+from connectx_toolkit.builder.source.text import Text, edited
 
 REPLACED = {  # "{}" stands for what numpy is called
     **dict.fromkeys(("Inf", "Infinity", "infty", "PINF"), "{}.inf"),
@@ -23,39 +25,33 @@ REPLACED = {  # "{}" stands for what numpy is called
 }
 
 
-class Replaced(NamedTuple):
-    """A replacement in a text, in its line, counted from 0."""
-
-    line: int
-    old: str
-    new: str
-
-
-def modernised(text: str, qualified: Callable[[ast.AST], str]) -> tuple[str, list[Replaced]]:
-    """A source with numpy's old names replaced, and what was replaced.
+def modernised(text: str, qualified: Callable[[ast.AST], str], places: Mapping[int, str]) -> tuple[str, list[str]]:
+    """A source with numpy's old names replaced, and what was replaced where.
 
     Args:
         qualified: the dotted name of an expression, by imports: "numpy.Inf" of np.Inf.
+        places: where people find its lines.
     """
-    edits: list[tuple[int, int, int, str, str]] = []
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.Attribute) and qualified(node) == f"numpy.{node.attr}" and node.attr in REPLACED:
-            new = REPLACED[node.attr].format(ast.unparse(node.value))
-            edits.append((node.lineno - 1, node.col_offset, node.end_col_offset or 0, ast.unparse(node), new))
-        elif isinstance(node, ast.ImportFrom) and node.module == "numpy" and not node.level:
-            edits += [edit for alias in node.names if (edit := _of_import(alias))]
-    lines, found = [line.encode() for line in text.split("\n")], list[Replaced]()
-    for line, start, end, old, new in sorted(edits, reverse=True):
-        if lines[line][start:end].decode() == old:  # in some f-strings Python 3.11 gives wrong positions
-            found.append(Replaced(line, old, new))
-            lines[line] = lines[line][:start] + new.encode() + lines[line][end:]
-    return b"\n".join(lines).decode(), found[::-1]
+    source = Text(text)
+    edits = [
+        (*source.span(node), new)
+        for each in ast.walk(ast.parse(text))
+        for node, new in _replaced(each, qualified)
+        if source.of(node) == ast.unparse(node)  # in some f-strings Python 3.11 gives wrong positions
+    ]
+    notes = [
+        f"{places.get(text.count(chr(10), 0, start) + 1, AGENT)}: {text[start:end]} is {new} in the built file: "
+        f"numpy 2 has no {text[start:end]}"
+        for start, end, new in sorted(edits)
+    ]
+    return edited(text, edits), notes
 
 
-def _of_import(alias: ast.alias) -> tuple[int, int, int, str, str] | None:
-    """from numpy import Inf becomes from numpy import inf as Inf; what is no longer numpy's stays, and fails."""
-    new = REPLACED.get(alias.name, "")
-    if not new.startswith("{}.") or alias.end_col_offset is None:
-        return None
-    to = f"{new[3:]} as {alias.asname or alias.name}"
-    return (alias.lineno - 1, alias.col_offset, alias.end_col_offset, ast.unparse(alias), to)
+def _replaced(node: ast.AST, qualified: Callable[[ast.AST], str]) -> Iterator[tuple[ast.AST, str]]:
+    """What is replaced of a node, and by what."""
+    if isinstance(node, ast.Attribute) and qualified(node) == f"numpy.{node.attr}" and node.attr in REPLACED:
+        yield node, REPLACED[node.attr].format(ast.unparse(node.value))
+    elif isinstance(node, ast.ImportFrom) and node.module == "numpy" and not node.level:
+        for alias in node.names:  # from numpy import Inf; what is no longer numpy's stays, and fails
+            if (new := REPLACED.get(alias.name, "")).startswith("{}."):
+                yield alias, f"{new[3:]} as {alias.asname or alias.name}"

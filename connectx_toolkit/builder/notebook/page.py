@@ -5,19 +5,20 @@ import difflib
 import importlib
 import re
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path, PurePosixPath
 
 from connectx_toolkit.builder.notebook.cells import Cell, cells_of
 from connectx_toolkit.builder.notebook.changes import changed_by, find_effects, names_of
 from connectx_toolkit.builder.notebook.chosen import Choice, File, choose
 from connectx_toolkit.builder.notebook.old_numpy import modernised
-from connectx_toolkit.builder.notebook.reads import run_at_once
+from connectx_toolkit.builder.notebook.reads import IMPORTS, run_at_once
 from connectx_toolkit.builder.notebook.slicer import Program, Slice, Statement, statements_of
 from connectx_toolkit.builder.notebook.values import Judge
-from connectx_toolkit.builder.notebook.written import AGENT, Written
+from connectx_toolkit.builder.notebook.written import AGENT, Written, composed
 from connectx_toolkit.builder.source.module import Project, read_source, star_names
 from connectx_toolkit.builder.source.refusals import Refusal, Refused
+from connectx_toolkit.builder.source.text import first_line
 
 KAGGLE = "/kaggle/working/"
 COURSE = "learntools"  # checks a lesson's answers, and brings nothing that an agent may use
@@ -57,7 +58,7 @@ def _from_cells(cells: Sequence[Cell], path: Path, name: str | None, folder: Pat
     if choice.file:
         text, places = choice.file.text, _places_of(choice.file)
         notes = list[str]()
-        text, rewritten = _modern(text, names_of(_parsed(choice.file, path).body).qualified, places)
+        text, rewritten = modernised(text, names_of(_parsed(choice.file, path).body).qualified, places)
     else:
         found = _sliced(program, choice.name, cells, path)
         text, places, rewritten = _text(program, found, choice.name, path)
@@ -188,61 +189,50 @@ def _comes_by_star(program: Program, found: Slice, name: str) -> bool:
 
 def _absent(program: Program, name: str, reader: Statement, cells: Sequence[Cell], path: Path) -> tuple[str, str]:
     """(place, reason) for a name that no cell defines."""
-    first = min([reader.node.lineno, *(each.lineno for each in getattr(reader.node, "decorator_list", ()))])
-    lines = [node.lineno - first for node in ast.walk(reader.node) if isinstance(node, ast.Name) and node.id == name]
-    place = reader.places[min(lines, default=0)]
+    first = first_line(reader.node)
+    lines = [node.lineno for node in ast.walk(reader.node) if isinstance(node, ast.Name) and node.id == name]
+    place = reader.places[min(lines, default=first) - first]
     later = next((each for each in program.statements if name in each.reads.binds), None)
     if later:
         return place, f"{name} is used before {later.where} defines it: Run All would stop here"
     pattern = re.compile(rf"\b(?:def|class|import|as)\s+{name}\b|^\s*{name}\s*[=,:]", re.MULTILINE)
     for cell in cells:
         if cell.fault and pattern.search(cell.text):
-            return place, f"{name} is not defined: {cell.place(cell.fault_line)}, which may do so, {_has(cell.fault)}"
+            fault = cell.fault if cell.fault.startswith("is ") else f"has a {cell.fault}"
+            return place, f"{name} is not defined: {cell.place(cell.fault_line)}, which may do so, {fault}"
     if runs := next((cell for cell in cells if RUN.search(cell.text)), None):
         return place, f"{name} is not defined: if what {runs.place(1)} runs by %run does it, import it from there"
     if name in ONLY_THERE:
         return place, f"{name} is the notebook's own, which Kaggle's judge does not have: leave it out"
-    close = difflib.get_close_matches(name, _known(program), 1)
+    known = sorted(set[str]().union(*(each.reads.binds for each in program.statements)) - {"*"})
+    close = difflib.get_close_matches(name, known, 1)
     cure = f": did you mean {close[0]}?" if close else ""
     if not cure and any(COURSE in cell.code for cell in cells):
         cure = f"; if {COURSE} brought it, import or define it yourself: Kaggle's judge may lack {COURSE}"
     return place, f"{name} is used, and no cell defines it{cure}"
 
 
-def _has(fault: str) -> str:
-    return fault if fault.startswith("is ") else f"has a {fault}"
-
-
-def _known(program: Program) -> list[str]:
-    return sorted(set[str]().union(*(each.reads.binds for each in program.statements)) - {"*"})
-
-
 def _text(program: Program, found: Slice, name: str, path: Path) -> tuple[str, dict[int, str], list[str]]:
     """The file, the places of its lines, and what was replaced in it."""
-    parts, rewritten, cells = list[tuple[str, list[str]]](), list[str](), dict[str, None]()
+    parts, rewritten = list[tuple[str, list[str]]](), list[str]()
     for number, need in found.needs.items():
         each = program.statements[number]
-        cells[each.where] = None
-        is_import = isinstance(each.node, ast.Import | ast.ImportFrom)
-        text = _pruned(each, need.names) if is_import else each.text
-        text, own = _modern(text, program.names.qualified, dict(enumerate(each.places, 1)))
+        text = _pruned(each, need.names)
+        text, own = modernised(text, program.names.qualified, dict(enumerate(each.places, 1)))
         rewritten += own
         parts.append((text, each.places))
     parts.sort(key=lambda part: not part[0].startswith("from __future__"))
-    lines, places = [f'"""{name} of {path.name}: {", ".join(cells)}."""'], dict[int, str]()
-    kinds = ["", *(re.split(r"\W", text, maxsplit=1)[0] for text, _ in parts)]
-    for (text, where), before, kind in zip(parts, kinds, kinds[1:], strict=False):
-        is_definition = {before, kind} & {"def", "class", "async", ""}
-        lines += [""] * (2 if is_definition and len(lines) > 1 else before != kind)
-        places |= {len(lines) + 1 + n: where[min(n, len(where) - 1)] for n in range(text.count("\n") + 1)}
-        lines += text.split("\n")
-    return "\n".join(lines) + "\n", places, list(dict.fromkeys(rewritten))
+    cells = dict.fromkeys(program.statements[number].where for number in found.needs)
+    text, places = composed(f'"""{name} of {path.name}: {", ".join(cells)}."""', parts)
+    return text, places, list(dict.fromkeys(rewritten))
 
 
 def _pruned(each: Statement, wanted: set[str]) -> str:
-    """An import without the names that nothing needs; of a star import of one's own module, with those that are."""
+    """A statement; an import without the names that nothing needs, and instead of a star with those of one's own module
+    that are needed."""
     node = each.node
-    assert isinstance(node, ast.Import | ast.ImportFrom)
+    if not isinstance(node, IMPORTS):
+        return each.text
     if isinstance(node, ast.ImportFrom) and node.names[0].name == "*":
         if "*" in each.reads.binds:
             return each.text
@@ -253,14 +243,6 @@ def _pruned(each: Statement, wanted: set[str]) -> str:
         return each.text
     pruned = ast.Import(names) if isinstance(node, ast.Import) else ast.ImportFrom(node.module, names, node.level)
     return ast.unparse(pruned)
-
-
-def _modern(text: str, qualified, places: Mapping[int, str]) -> tuple[str, list[str]]:
-    new, found = modernised(text, qualified)
-    return new, [
-        f"{places.get(each.line + 1, AGENT)}: {each.old} is {each.new} in the built file: numpy 2 has no {each.old}"
-        for each in found
-    ]
 
 
 def _places_of(file: File) -> dict[int, str]:

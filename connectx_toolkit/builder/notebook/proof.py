@@ -9,12 +9,13 @@ import contextlib
 import io
 import json
 import os
+import re
 import select
 import signal
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from math import sqrt
 from typing import Any
 
@@ -31,6 +32,7 @@ TOPIC = "notebook"
 POSITIONS = 60
 SECONDS = 40.0  # that the function may take for all questions; after it no further one is asked
 DRAWN, DRAWS, LEAST_DRAWS = 8, 100, 10  # positions in which moves are drawn again, and how often in each
+VARIABLES = ". It reads os.environ, and Kaggle has none of this notebook's variables: write the value into a cell"
 SIGMAS = 4.0  # at most one in 10,000 faithful files of an agent that draws is refused
 
 
@@ -51,23 +53,28 @@ class Proof:
         Args:
             source: what the stage needs to load the source.
         """
-        questions = sample(POSITIONS, geometries=(STANDARD,))
+        questions, who = sample(POSITIONS, geometries=(STANDARD,)), self.written.who
         here, there = self._both(stage, source, questions)
         if why := _failure(there):
-            return report.add(TOPIC, "reject", f"{self._name} was written to a file that does not play: {why}")
+            return report.add(TOPIC, "reject", f"{who} was written to a file that does not play: {why}")
         if not here:
-            return report.add(TOPIC, "reject", f"{self._name} itself gives no answer here within {SECONDS:g} s")
-        theirs = there["result"]["replies"]
-        pairs = list(zip(here, theirs, strict=False))
+            return report.add(TOPIC, "reject", f"{who} itself gives no answer here within {SECONDS:g} s")
+        pairs = list(zip(here, there["result"]["replies"], strict=False))
         differ = [n for n, (a, b) in enumerate(pairs) if (a["column"], a["type"]) != (b["column"], b["type"])]
         if not differ:
-            text = f"{self._name} here and its file, in a process of its own, agree on {len(pairs)} positions"
+            text = f"{who} here and its file, in a process of its own, agree on {len(pairs)} positions"
             return report.add(TOPIC, "pass", text)
-        return self._draw(stage, source, questions, differ, pairs, report)
-
-    @property
-    def _name(self) -> str:
-        return self.written.who
+        slowest = max(reply["seconds"] for pair in pairs for reply in pair)
+        counts, draws = self._drawn(stage, source, [questions[number] for number in differ], slowest)
+        if excess_of(counts) <= SIGMAS:
+            most = max(map(_difference, counts))
+            text = f"{who} draws its moves: here and in its file each column comes as often, within {most:.0%}, "
+            return report.add(TOPIC, "pass", f"{text}in {len(counts)} positions of {draws} draws")
+        (a, b), step = pairs[differ[0]], questions[differ[0]].obs["step"]
+        text = f"{who} here and its file play otherwise in {len(differ)} of {len(pairs)} positions, first after {step} "
+        text += f"plies: {_said(a)} here, {_said(b)} there"
+        reads_variables = re.search("environ|getenv", self.written.agent.read_text(encoding="utf-8"))
+        return report.add(TOPIC, "reject", text + (VARIABLES if reads_variables else ""))
 
     def _both(
         self, stage: Stage, source: dict[str, Any], questions: list[Question]
@@ -75,56 +82,25 @@ class Proof:
         """The replies of the function, and what the stage says of its file, asked as many questions."""
         here = replies(self.function, self.written.restarts, [question.as_json() for question in questions])
         options = {name: value for name, value in source.items() if name not in ("stop_after", "enough")}
-        asked = questions[: max(1, len(here))]
-        return here, stage.replies(self.written.agent, "source", asked, **options)
+        return here, stage.replies(self.written.agent, "source", questions[: max(1, len(here))], **options)
 
-    def _draw(
-        self,
-        stage: Stage,
-        source: dict[str, Any],
-        questions: list[Question],
-        differ: list[int],
-        pairs: list[tuple[dict[str, Any], dict[str, Any]]],
-        report: Report,
-    ) -> None:
-        """Compares how often each column is chosen, each time with other seeds, in positions where moves differ."""
-        slowest = max(max(a["seconds"], b["seconds"]) for a, b in pairs)
-        asks = SECONDS / max(slowest, 1e-6)
+    def _drawn(
+        self, stage: Stage, source: dict[str, Any], questions: list[Question], seconds: float
+    ) -> tuple[list[list[Counter[str]]], int]:
+        """How often each column is chosen on both sides, for each question, and in how many draws of other seeds.
+
+        Args:
+            seconds: that a move may take.
+        """
+        asks = SECONDS / max(seconds, 1e-6)
         draws = int(min(DRAWS, max(LEAST_DRAWS, asks / DRAWN)))
-        chosen = [questions[number] for number in differ[: int(max(1, min(DRAWN, asks / draws)))]]
-        asked = [_Seeded(*question, seed=draw) for question in chosen for draw in range(draws)]
-        here, there = self._both(stage, source, asked)  # type: ignore[arg-type]
+        chosen = questions[: int(max(1, min(DRAWN, asks / draws)))]
+        asked = [each._replace(config=each.config | {"draw": draw}) for each in chosen for draw in range(draws)]
+        here, there = self._both(stage, source, asked)
         theirs = there["result"]["replies"] if not _failure(there) else []
-        counts = [
-            [Counter(reply["text"] for reply in side[n * draws : (n + 1) * draws]) for side in (here, theirs)]
-            for n in range(min(len(here), len(theirs)) // draws)
-        ]
-        excess, most = excess_of(counts), max(map(_difference, counts), default=1.0)
-        first, (a, b) = questions[differ[0]], pairs[differ[0]]
-        if excess <= SIGMAS:
-            text = f"{self._name} draws its moves: here and in its file each column comes as often, within {most:.0%}, "
-            return report.add(TOPIC, "pass", f"{text}in {len(counts)} positions of {draws} draws")
-        text = f"{self._name} here and its file play otherwise in {len(differ)} of {len(pairs)} positions, first after "
-        text += f"{first.obs['step']} plies: {_said(a)} here, {_said(b)} there"
-        return report.add(TOPIC, "reject", f"{text}{self._hint(there)}")
-
-    def _hint(self, there: dict[str, Any]) -> str:
-        text = self.written.agent.read_text(encoding="utf-8")
-        if "environ" in text or "getenv" in text:
-            return (
-                ". It reads os.environ, and Kaggle has none of this notebook's variables: write the value into a cell"
-            )
-        return ""
-
-
-class _Seeded:
-    """A question with a seed of its own."""
-
-    def __init__(self, *question: Any, seed: int):
-        self.name, self._question, self._seed = str(question[0]), Question(*question), seed
-
-    def as_json(self) -> dict[str, Any]:
-        return self._question.as_json() | {"seed": self._seed}
+        starts = range(0, min(len(here), len(theirs)) // draws * draws, draws)
+        texts = [[reply["text"] for reply in side] for side in (here, theirs)]
+        return [[Counter(side[start : start + draws]) for side in texts] for start in starts], draws
 
 
 def replies(function: Callable, restarts: tuple[str, ...], questions: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -137,7 +113,7 @@ def replies(function: Callable, restarts: tuple[str, ...], questions: list[dict[
         names = namespace_of(function)
         before = dict(names)
         try:
-            return _asked(function, restarts, questions, lambda reply: None)
+            return list(_asked(function, restarts, questions))
         finally:
             names.update(before)  # what was bound anew; what was changed in place stays so
     ours, theirs = os.pipe()
@@ -145,10 +121,10 @@ def replies(function: Callable, restarts: tuple[str, ...], questions: list[dict[
     if pid == 0:
         try:
             os.close(ours)
+            _hush()
             with os.fdopen(theirs, "w", buffering=1) as pipe:
-                _quietly(
-                    lambda: _asked(function, restarts, questions, lambda reply: print(json.dumps(reply), file=pipe))
-                )
+                for reply in _asked(function, restarts, questions):
+                    print(json.dumps(reply), file=pipe)
         finally:
             os._exit(0)
     os.close(theirs)
@@ -171,33 +147,27 @@ def _lines(pipe: int) -> list[bytes]:
     return content.split(b"\n")[:-1]
 
 
-def _quietly(work: Callable[[], Any]) -> None:
-    """Works in a fork of a process with threads of its own, which are not here."""
+def _hush() -> None:
+    """Lets nothing out of a fork, in which a process's threads are not."""
     for number in (1, 2):
         os.dup2(os.open(os.devnull, os.O_WRONLY), number)
     sys.stdout = sys.stderr = io.StringIO()
     if "torch" in sys.modules:
         sys.modules["torch"].set_num_threads(1)  # its pool of threads was not forked
-    work()
 
 
-def _asked(
-    function: Callable, restarts: tuple[str, ...], questions: list[dict[str, Any]], tell: Callable[[dict], None]
-) -> list[dict[str, Any]]:
-    names, found, started = namespace_of(function), list[dict[str, Any]](), time.monotonic()
+def _asked(function: Callable, restarts: tuple[str, ...], questions: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    started, count = time.monotonic(), runner.positional(function)
     for statement in restarts:
-        exec(statement, names)
-    count = runner.positional(function)
+        exec(statement, namespace_of(function))
 
     def agent(obs: Any, config: Any) -> Any:
         return function(*(obs, config)[:count])
 
     for question in questions:
-        found.append(runner.ask(agent, question, "", lambda entries: Struct(**entries)))
-        tell(found[-1])
+        yield runner.ask(agent, question, "", lambda entries: Struct(**entries))
         if time.monotonic() - started > SECONDS:
-            break
-    return found
+            return
 
 
 def excess_of(counts: list[list[Counter[str]]]) -> float:

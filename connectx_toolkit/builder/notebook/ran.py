@@ -8,16 +8,17 @@ import ast
 import contextlib
 import linecache
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from types import CodeType
 from typing import Any, NamedTuple
 
+from connectx_toolkit.builder.notebook.cells import MAGICS, texts_of_magic
 from connectx_toolkit.builder.notebook.code_objects import within
+from connectx_toolkit.builder.source.text import Text, first_line
 
 FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
-MAGICS = ("run_cell_magic", "run_line_magic")  # as IPython calls what begins with %% or %
 TIMED = ("time", "timeit", "capture", "prun")  # magics that run the rest as Python
 
 
@@ -45,8 +46,8 @@ class Cell:
             return ast.Module([], [])
 
     @cached_property
-    def lines(self) -> list[str]:
-        return self.text.splitlines(keepends=True)
+    def source(self) -> Text:
+        return Text(self.text)
 
     @property
     def name(self) -> str:
@@ -54,10 +55,6 @@ class Cell:
 
     def place(self, line: int) -> str:
         return f"{self.name}, line {line + self.shift}"
-
-    def segment(self, node: ast.AST) -> str:
-        """The text of a node."""
-        return ast.get_source_segment(self.text, node) or ""
 
     def codes(self) -> Iterator[CodeType]:
         """Its code objects, as compiled again: as a whole and, as IPython does, each statement by itself."""
@@ -110,15 +107,12 @@ def _within_magics(cell: Cell, transformed: Callable[[str], str]) -> list[Cell]:
     """What %%time and the like ran, which is code of no file."""
     found = []
     for node in cell.tree.body if any(name in cell.text for name in MAGICS) else ():
-        value = getattr(node, "value", None)
-        if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in MAGICS:
-            given = [each.value if isinstance(each, ast.Constant) else "" for each in value.args]
-            if given and given[0] in TIMED:
-                text = str(given[-1])
-                with contextlib.suppress(SyntaxError):
-                    text = transformed(text)
-                shift = cell.shift + node.lineno - (len(given) == 2) + _blank(str(given[-1]))
-                found.append(Cell(text, "", cell.number, shift))
+        name, *options, text = texts_of_magic(node) or ["", ""]
+        if name in TIMED:
+            shift = cell.shift + node.lineno - (not options) + _blank(text)
+            with contextlib.suppress(SyntaxError):
+                text = transformed(text)
+            found.append(Cell(text, "", cell.number, shift))
     return found
 
 
@@ -136,9 +130,7 @@ def definition_of(code: CodeType, cells: list[Cell]) -> Definition | None:
 
 
 def _begins(node: FUNCTIONS, code: CodeType) -> bool:
-    decorators = getattr(node, "decorator_list", [])
-    line = decorators[0].lineno if decorators else node.lineno
-    return (getattr(node, "name", "<lambda>"), line) == (code.co_name, code.co_firstlineno)
+    return (getattr(node, "name", "<lambda>"), first_line(node)) == (code.co_name, code.co_firstlineno)
 
 
 def _traits(code: CodeType) -> tuple[Any, ...]:
@@ -161,21 +153,24 @@ def _is_at(node: FUNCTIONS, code: CodeType) -> bool:
 
 def class_named(name: str, cells: list[Cell]) -> Definition | None:
     """The last statement of a cell that defines a class of this name."""
-    for cell in reversed(cells):
-        for node in reversed(cell.tree.body):
-            if isinstance(node, ast.ClassDef) and node.name == name:
-                return Definition(cell, node)
-    return None
+    return _last(cells, lambda node: isinstance(node, ast.ClassDef) and node.name == name)
 
 
-def bindings_of(name: str, cells: list[Cell]) -> list[Definition]:
-    """The statements of cells that bind a name by a plain assignment, the last first."""
-    found = []
-    for cell in reversed(cells):
-        for node in reversed(cell.tree.body):
-            targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
-            if isinstance(node, ast.Assign | ast.AnnAssign) and any(
-                isinstance(target, ast.Name) and target.id == name for target in targets
-            ):
-                found.append(Definition(cell, node))
+def binding_of(name: str, cells: list[Cell]) -> Definition | None:
+    """The last statement of a cell that binds a name by a plain assignment."""
+    return _last(cells, lambda node: name in assigned_in([node]) and node.value is not None)
+
+
+def _last(cells: list[Cell], fits: Callable[[Any], bool]) -> Definition | None:
+    statements = (Definition(cell, node) for cell in reversed(cells) for node in reversed(cell.tree.body))
+    return next((each for each in statements if fits(each.node)), None)
+
+
+def assigned_in(statements: Iterable[ast.stmt]) -> dict[str, ast.expr | None]:
+    """Name -> expression of plain assignments."""
+    found = dict[str, ast.expr | None]()
+    for each in statements:
+        if isinstance(each, ast.Assign | ast.AnnAssign):
+            targets = each.targets if isinstance(each, ast.Assign) else [each.target]
+            found |= {target.id: each.value for target in targets if isinstance(target, ast.Name)}
     return found

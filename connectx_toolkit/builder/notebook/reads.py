@@ -1,16 +1,26 @@
-"""The names that a statement binds and reads, by symtable, and the parts of its tree that run with it."""
+"""The names that a statement binds and reads, by its code, and the parts of its tree that run with it."""
+
+import __future__
 
 import ast
 import builtins
-import symtable
+import dis
+import warnings
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from inspect import CO_OPTIMIZED
+from types import CodeType
 from typing import NamedTuple
 
-COMPREHENSIONS = {"listcomp", "setcomp", "dictcomp", "genexpr"}
+# How functions are called that run with what is around them.
+AT_ONCE = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>", "<generic parameters")
+READING = {"LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"}  # steps of code, by names of the module or class
+BINDING, SHARING = {"STORE_NAME", "DELETE_NAME"}, {"STORE_GLOBAL", "DELETE_GLOBAL"}
 FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
+DEFINITIONS = FUNCTIONS | ast.ClassDef
 IMPORTS = ast.Import | ast.ImportFrom
 DUNDERS = {"__name__", "__file__", "__doc__", "__builtins__", "__package__", "__spec__", "__loader__", "__debug__"}
+DUNDERS |= {"__annotations__", "__module__", "__qualname__"}
 BUILTINS = frozenset(dir(builtins)) | DUNDERS
 
 
@@ -48,15 +58,6 @@ def root(node: ast.AST | None) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
-def dotted(node: ast.AST) -> str:
-    """ "a.b.c" of such an expression, "" of any other."""
-    parts: list[str] = []
-    while isinstance(node, ast.Attribute):
-        parts.insert(0, node.attr)
-        node = node.value
-    return ".".join([node.id, *parts]) if isinstance(node, ast.Name) else ""
-
-
 def outside_functions(statement: ast.AST) -> Iterator[ast.AST]:
     """The nodes of a statement, but for those in the bodies of functions and classes, which run later."""
     yield statement
@@ -77,47 +78,13 @@ def run_at_once(node: ast.AST) -> Iterator[ast.AST]:
         yield from run_at_once(part)
 
 
-class _Plain(ast.NodeTransformer):
-    """Annotations that never run are left out, and x += 1 becomes x = x + 1, which reads x, as symtable sees it."""
-
-    def __init__(self, has_lazy: bool):
-        self.has_lazy, self.depth = has_lazy, 0
-
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
-        if self.has_lazy:
-            node.returns = None
-            for argument in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs):
-                argument.annotation = None
-            for more in filter(None, (node.args.vararg, node.args.kwarg)):
-                more.annotation = None
-        self.depth += 1
-        self.generic_visit(node)
-        self.depth -= 1
-        return node
-
-    visit_AsyncFunctionDef = visit_FunctionDef  # type: ignore[assignment]
-
-    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST | None:
-        if self.has_lazy or (self.depth and isinstance(node.target, ast.Name)):
-            self.generic_visit(node)
-            value = node.value or ast.Constant(None)
-            return ast.copy_location(ast.Assign([node.target], value) if node.value else ast.Pass(), node)
-        return self.generic_visit(node)
-
-    def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST:
-        self.generic_visit(node)
-        if not isinstance(node.target, ast.Name):
-            return node
-        read = ast.BinOp(ast.Name(node.target.id, ast.Load()), node.op, node.value)
-        return ast.copy_location(ast.Assign([node.target], read), node)
-
-
 def reads_of(node: ast.stmt, has_lazy: bool = False) -> Reads:
     """The names that a statement binds and reads. ``has_lazy``: annotations are not evaluated."""
-    copy = ast.parse(ast.unparse(node))  # the original stays as it is
-    plain = ast.unparse(ast.fix_missing_locations(_Plain(has_lazy).visit(copy)))
+    tree = ast.fix_missing_locations(ast.Module([node], []))
+    flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT | __future__.annotations.compiler_flag * has_lazy
     try:
-        top = symtable.symtable(plain, "<statement>", "exec")
+        with warnings.catch_warnings(action="ignore"):
+            top = compile(tree, "<statement>", "exec", flags, dont_inherit=True, optimize=0)
     except SyntaxError:  # such as return outside a function: it cannot run, and binds what it seems to
         names = {each.id for each in ast.walk(node) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
         return Reads(frozenset(names), frozenset(), frozenset(), frozenset(), frozenset())
@@ -125,12 +92,14 @@ def reads_of(node: ast.stmt, has_lazy: bool = False) -> Reads:
     found["binds"] |= {"*"} if _binds_anything(node) else set()
     pending = [(top, False)]
     while pending:
-        table, is_late = pending.pop()
-        for symbol in table.get_symbols():
-            _file(symbol, table, is_late, found)
-        for child in table.get_children():
-            is_call = child.get_type() == "function" and child.get_name() not in COMPREHENSIONS
-            pending.append((child, is_late or is_call))
+        code, is_late = pending.pop()
+        is_late |= bool(code.co_flags & CO_OPTIMIZED) and not code.co_name.startswith(AT_ONCE)
+        steps = [step for step in dis.get_instructions(code) if step.argval not in DUNDERS]
+        reads, own, shared = ({s.argval for s in steps if s.opname in kind} for kind in (READING, BINDING, SHARING))
+        found["later" if is_late else "now"] |= reads
+        found["called" if is_late else "binds"] |= shared
+        found["binds" if code is top else "perhaps"] |= own if code is top else own & reads
+        pending += [(each, is_late) for each in code.co_consts if isinstance(each, CodeType)]
     return Reads(*(frozenset(found[name]) for name in Reads._fields))
 
 
@@ -153,15 +122,3 @@ def bound_by_globals(nodes: Iterable[ast.AST]) -> set[str]:
         elif isinstance(each, ast.Attribute) and each.attr in ("update", "setdefault", "pop", "__setitem__"):
             found.add("*")
     return found
-
-
-def _file(symbol: symtable.Symbol, table: symtable.SymbolTable, is_late: bool, found: dict[str, set[str]]) -> None:
-    """Puts a symbol of a table where it belongs."""
-    name, is_top, is_class = symbol.get_name(), table.get_type() == "module", table.get_type() == "class"
-    is_bound = symbol.is_assigned() or symbol.is_imported()
-    if is_top or symbol.is_global() or (is_class and is_bound):
-        if symbol.is_referenced():
-            found["later" if is_late else "now"].add(name)
-            found["perhaps"] |= {name} if is_class and is_bound else set()
-        if is_bound and not (is_class and not symbol.is_global()):
-            found["called" if is_late else "binds"].add(name)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from connectx_toolkit.builder.notebook.changes import changed_by, environments_in, find_effects, names_of, shared_names
+from connectx_toolkit.builder.notebook.changes import changed_by, find_effects, names_of, shared_names
 from connectx_toolkit.builder.notebook.reads import (
     BUILTINS,
     FUNCTIONS,
@@ -22,6 +22,7 @@ from connectx_toolkit.builder.notebook.reads import (
     root,
     targets_of,
 )
+from connectx_toolkit.builder.source.text import Text, first_line
 
 END = 10**9  # the point where games are played
 
@@ -94,10 +95,10 @@ class Program:
         self.names.but = but
         for names in (*self.names.modules.values(), self.names):
             find_effects(names)
-        shared, environments = shared_names(nodes, self.names), environments_in(nodes, self.names)
+        shared = shared_names(nodes, self.names)
         for number, each in enumerate(statements):
             each.number = number
-            changed = changed_by(each.node, self.names) - environments
+            changed = changed_by(each.node, self.names) - self.names.environments
             added = (node for node in outside_functions(each.node) if isinstance(node, ast.AugAssign))
             changed |= {root(node.target) for node in added} - {""}
             each.changes = frozenset(changed.union(*(shared.get(name, set()) for name in changed)))
@@ -178,22 +179,11 @@ def statements_of(
     Raises:
         SyntaxError: it is no Python.
     """
-    body = ast.parse(code).body
-    lines, found = code.split("\n"), list[Statement]()
-    for number, node in enumerate(body):
-        first = min([node.lineno, *(each.lineno for each in getattr(node, "decorator_list", ()))])
-        text = _text_of(lines, first, node)
+    source, found = Text(code), list[Statement]()
+    for number, node in enumerate(ast.parse(code).body):
+        first = first_line(node)
+        text = code[source.offset(first) if first < node.lineno else source.span(node)[0] : source.span(node)[1]]
         own = [(places or {}).get(line, (f"line {line}",) * 2) for line in range(first, first + text.count("\n") + 1)]
         reads = reads_of(node, has_lazy=any(map(is_future, (*before, *found))))
         found.append(Statement(number, node, text, [place for place, _ in own], own[0][1], reads))
     return found
-
-
-def _text_of(lines: Sequence[str], first: int, node: ast.stmt) -> str:
-    """The text of a statement, its decorators included. ast counts columns in bytes."""
-    assert node.end_lineno is not None and node.end_col_offset is not None
-    own = [*lines[first - 1 : node.end_lineno]]
-    own[-1] = own[-1].encode()[: node.end_col_offset].decode()
-    if first == node.lineno:
-        own[0] = own[0].encode()[node.col_offset :].decode()
-    return "\n".join(own)

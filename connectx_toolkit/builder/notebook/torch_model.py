@@ -14,23 +14,17 @@ from torch.nn import functional
 from connectx.network import Step
 
 Settings = dict[str, Any]
-BATCH_NORMS = (nn.BatchNorm1d, nn.BatchNorm2d)
 IDENTITIES = (nn.Identity, nn.Dropout, nn.Dropout2d)
-FUNCTIONS: dict[Any, str] = {
-    torch.relu: "relu",
-    functional.relu: "relu",
-    torch.tanh: "tanh",
-    functional.tanh: "tanh",
-    torch.sigmoid: "sigmoid",
-    functional.silu: "silu",
-    torch.add: "add",
-    operator.add: "add",
-    operator.iadd: "add",
-}
-TIMES = (operator.mul, operator.imul, torch.mul, "mul")
+TIMES = (operator.mul, operator.imul, torch.mul, "mul")  # as functions and as methods
 DIVIDED = (operator.truediv, operator.itruediv, torch.div, "div")
 PLUS, MINUS = (operator.add, operator.iadd, torch.add, "add"), (operator.sub, operator.isub, torch.sub, "sub")
-METHODS: dict[Any, str] = {"relu": "relu", "tanh": "tanh", "sigmoid": "sigmoid", "add": "add"}
+OPERATIONS: dict[Any, str] = {
+    **dict.fromkeys((torch.relu, functional.relu, "relu"), "relu"),
+    **dict.fromkeys((torch.tanh, functional.tanh, "tanh"), "tanh"),
+    **dict.fromkeys((torch.sigmoid, "sigmoid"), "sigmoid"),
+    functional.silu: "silu",
+    **dict.fromkeys(PLUS, "add"),
+}
 CASTS = ("float", "contiguous", "to")
 
 
@@ -57,11 +51,19 @@ def layer_norm(module: nn.LayerNorm) -> tuple[str, Settings]:
     return "layernorm", {"eps": module.eps}
 
 
+def batch_norm(module: nn.BatchNorm1d | nn.BatchNorm2d) -> tuple[str, Settings]:
+    if module.running_mean is None or not module.affine:
+        raise Unknown(str(module))
+    return "batchnorm", {"eps": module.eps}
+
+
 LAYERS: dict[type[nn.Module], Callable[[Any], tuple[str, Settings]]] = {
     nn.Linear: lambda module: ("linear", {}),
     nn.Conv2d: conv2d,
     nn.Flatten: flatten,
     nn.LayerNorm: layer_norm,
+    nn.BatchNorm1d: batch_norm,
+    nn.BatchNorm2d: batch_norm,
     nn.ReLU: lambda module: ("relu", {}),
     nn.Tanh: lambda module: ("tanh", {}),
     nn.Sigmoid: lambda module: ("sigmoid", {}),
@@ -128,7 +130,9 @@ def _add(node: fx.Node, module: nn.Module, number: dict[fx.Node, int], steps: li
             raise Unknown(f"{node.target} takes more than one value")
         if isinstance(layer, IDENTITIES):
             return inputs[0]
-        name, settings = _layer(layer)
+        if type(layer) not in LAYERS:
+            raise Unknown(str(layer))
+        name, settings = LAYERS[type(layer)](layer)
         for key, value in _arrays(layer).items():
             arrays[f"{len(steps) + 1}.{key}"] = value
     elif node.op == "call_method" and node.target in CASTS:
@@ -162,29 +166,16 @@ def _with_number(node: fx.Node) -> tuple[str, Settings] | None:
 
 def _function(node: fx.Node) -> str:
     """The operation of a call that is no module's."""
-    known: dict[Any, str] = {"call_function": FUNCTIONS, "call_method": METHODS}.get(node.op, {})
     others = [*node.args[1:], *node.kwargs.values()]
     if node.target in (torch.flatten, "flatten") and others in ([1], [1, -1]):
         return "flatten"
     if node.target in (torch.cat, torch.concat) and others == [1]:
         return "cat"
-    if (
-        node.target not in known
-        or node.kwargs.keys() - {"inplace"}
-        or not all(isinstance(a, fx.Node) for a in node.args)
-    ):
+    is_known = node.op in ("call_function", "call_method") and node.target in OPERATIONS
+    is_plain = not node.kwargs.keys() - {"inplace"} and all(isinstance(each, fx.Node) for each in node.args)
+    if not is_known or not is_plain:
         raise Unknown(f"{getattr(node.target, '__name__', node.target)}")
-    return known[node.target]
-
-
-def _layer(layer: nn.Module) -> tuple[str, Settings]:
-    if isinstance(layer, BATCH_NORMS):
-        if layer.running_mean is None or not layer.affine:
-            raise Unknown(str(layer))
-        return "batchnorm", {"eps": layer.eps}
-    if type(layer) not in LAYERS:
-        raise Unknown(str(layer))
-    return LAYERS[type(layer)](layer)
+    return OPERATIONS[node.target]
 
 
 def _arrays(layer: nn.Module) -> dict[str, np.ndarray]:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from connectx_toolkit.builder.notebook.cells import SHELL
-from connectx_toolkit.builder.notebook.changes import TRAINERS, changed_by, environments_in, trains_by_name
+from connectx_toolkit.builder.notebook.changes import TRAINERS, changed_by, trains_by_name
 from connectx_toolkit.builder.notebook.reads import BUILTINS, outside_functions, root, run_at_once
 from connectx_toolkit.builder.notebook.slicer import Program, Slice, Statement
 
@@ -23,19 +23,8 @@ CURE = "values are not in the notebook's text; build({}) in the notebook carries
 _KINDS = (list, dict, set, str, bytes, tuple, deque, int, float, np.ndarray)
 METHODS = {name for kind in _KINDS for name in dir(kind) if not name.startswith("_")}
 METHODS |= {"eval", "load_state_dict", "to", "cpu", "half", "double", "requires_grad_", "load_weights", "compile"}
-PURE = {
-    "math",
-    "numpy",
-    "itertools",
-    "functools",
-    "collections",
-    "copy",
-    "operator",
-    "heapq",
-    "bisect",
-    "string",
-    "json",
-}
+PURE = {"math", "numpy", "itertools", "functools", "collections", "copy", "operator"}
+PURE |= {"heapq", "bisect", "string", "json"}
 IMPURE_BUILTINS = {"open", "input", "exec", "eval", "__import__", "compile", "globals", "vars"}
 
 
@@ -51,16 +40,7 @@ class Judge:
 
     def __init__(self, program: Program, entry: str):
         self.program, self.names, self.entry = program, program.names, entry
-        self._known_calls: dict[int, list[tuple[ast.Call, frozenset[str]]]] = {}
-        self.environments = environments_in([each.node for each in program.statements], program.names)
-        self.generators = {
-            name
-            for each in program.statements
-            if isinstance(each.node, ast.Assign)
-            and isinstance(each.node.value, ast.Call)
-            and self._is_generator(each.node.value)
-            for name in each.ends
-        }
+        self.generators = set(self._generators(each.node for each in program.statements))
 
     def refusals(self, found: Slice) -> list[tuple[Statement, str]]:
         """Each statement that cannot be run again for the value that it gives, with the reason; one for each value."""
@@ -100,50 +80,29 @@ class Judge:
         while pending:
             call, local = pending.pop()
             yield call, local
-            for function in self._called(call):
+            for function in self.names.called(call):
                 if id(function) not in done and function.name != self.entry:
                     done.add(id(function))
-                    pending += self._calls_in(function)
+                    own = frozenset(self._generators(ast.walk(function), is_seeded=True))
+                    inside = (node for statement in function.body for node in run_at_once(statement))
+                    pending += [(node, own) for node in inside if isinstance(node, ast.Call)][::-1]
 
-    def _calls_in(self, function: ast.FunctionDef) -> list[tuple[ast.Call, frozenset[str]]]:
-        if id(function) not in self._known_calls:
-            own = frozenset(self._seeded_in(function))
-            nodes = (node for statement in function.body for node in run_at_once(statement))
-            self._known_calls[id(function)] = [(node, own) for node in nodes if isinstance(node, ast.Call)][::-1]
-        return self._known_calls[id(function)]
-
-    def _called(self, call: ast.Call) -> list[ast.FunctionDef]:
-        """The page's functions that a call may run: a function, a method of that name, __call__ or __init__."""
-        if isinstance(call.func, ast.Attribute):
-            return self.names.methods(call.func.attr) if root(call.func) not in self.names.imported else []
-        name = root(call.func)
-        if name in self.names.functions:
-            return [self.names.functions[name]]
-        if name in self.names.values:
-            return self.names.methods("__call__")
-        kind = self.names.classes.get(name)
-        own = kind.body if kind else []
-        return [
-            each for each in own if isinstance(each, ast.FunctionDef) and each.name in ("__init__", "__post_init__")
-        ]
-
-    def _seeded_in(self, function: ast.FunctionDef) -> Iterator[str]:
-        for node in ast.walk(function):
-            made = node.value if isinstance(node, ast.Assign) else None
-            if isinstance(made, ast.Call) and made.args and self._is_generator(made):
-                yield from (root(target) for target in node.targets)  # type: ignore[attr-defined]
-
-    def _is_generator(self, call: ast.Call) -> bool:
-        return self.names.qualified(call.func).split(".")[-1] in SEEDED
+    def _generators(self, nodes: Iterable[ast.AST], is_seeded: bool = False) -> Iterator[str]:
+        """The names that assignments among nodes give generators of random numbers."""
+        for node in nodes:
+            if isinstance(node, ast.Assign) and isinstance(made := node.value, ast.Call):
+                is_generator = self.names.qualified(made.func).split(".")[-1] in SEEDED
+                if is_generator and (made.args or not is_seeded):
+                    yield from map(root, node.targets)
 
     def _of_call(self, call: ast.Call, local: Collection[str]) -> Doubt | None:
         name, shown = self.names.qualified(call.func), _shown(call)
         last = call.func.attr if isinstance(call.func, ast.Attribute) else name.rpartition(".")[2]
         module = name.rpartition(".")[0]
-        is_own = root(call.func) not in self.names.imported
-        if is_own and isinstance(call.func, ast.Attribute) and last in TRAINERS and not self.names.methods(last):
+        is_method = isinstance(call.func, ast.Attribute) and root(call.func) not in self.names.imported
+        if is_method and last in TRAINERS and last not in self.names.methods:
             return Doubt("trained", shown)
-        if trains_by_name(last) and not self._called(call) and not (isinstance(call.func, ast.Attribute) and is_own):
+        if trains_by_name(last) and not is_method and not self.names.called(call):
             return Doubt("trained", shown)
         is_draw = module in SOURCES_OF_DRAWS or (module == "torch" and last in TORCH_DRAWS)
         is_draw |= module.startswith("torch.nn.init")
@@ -151,7 +110,7 @@ class Judge:
             return Doubt("drawn at random", shown)
         if root(call.func) in self.generators and root(call.func) not in local and "." in name:
             return Doubt("drawn at random", shown)
-        if name in GAMES or (last == "run" and root(call.func) in self.environments):
+        if name in GAMES or (last == "run" and root(call.func) in self.names.environments):
             return Doubt("made of games", shown)
         return Doubt("given", shown) if name in TYPED or name.startswith("get_ipython") else None
 
@@ -177,7 +136,7 @@ class Judge:
 
     def _repeats(self, call: ast.Call) -> bool:
         """Whether a call is known to do the same each time."""
-        return all(self._called(each) or self._is_known(each) for each, _ in self._calls([call]))
+        return all(self.names.called(each) or self._is_known(each) for each, _ in self._calls([call]))
 
     def _is_known(self, call: ast.Call) -> bool:
         name, first = self.names.qualified(call.func), root(call.func)

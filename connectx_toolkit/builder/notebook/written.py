@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -10,6 +10,7 @@ from connectx_toolkit.builder.source.inline import Inlined, inline
 
 AGENT = "agent_of_notebook.py"  # a module of the notebook's own may well be called agent.py
 LINE = re.compile(rf'(?:File "(?:[^"]*/)?|(?<![\w./-])){re.escape(AGENT)}"?, line (\d+)')  # of a fault, of a traceback
+BLOCK = ("def ", "class ", "@", "async ")  # how functions and classes begin
 
 
 class Written(NamedTuple):
@@ -53,6 +54,23 @@ def read_written(path: Path, agent: Path) -> Written:
     known = json.loads(path.read_text(encoding="utf-8"))
     places = {int(line): place for line, place in known["places"].items()}
     return Written(agent, known["entry"], Path(known["root"]), places, known["notes"])
+
+
+def composed(head: str, parts: Iterable[tuple[str, Sequence[str]]]) -> tuple[str, dict[int, str]]:
+    """A source, and line -> place.
+
+    Args:
+        parts: texts that follow the head, with the place of each of their lines, "" if it has none.
+    """
+    lines, places, before = head.split("\n"), dict[int, str](), "import"
+    for text, where in parts:
+        kind = "block" if text.startswith(BLOCK) else "import" if text.startswith(("import ", "from ")) else "value"
+        lines += [""] * (2 if "block" in (before, kind) else before != kind)
+        own = text.split("\n")
+        places |= {len(lines) + n: place for n, (_, place) in enumerate(zip(own, where, strict=False), 1) if place}
+        lines += own
+        before = kind
+    return "\n".join(lines) + "\n", places
 
 
 def placed(text: str, places: Mapping[int, str]) -> str:

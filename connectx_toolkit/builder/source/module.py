@@ -1,7 +1,6 @@
 """Analyses one source file of an agent: its imports, data files, what is refused in it, and its embedded text."""
 
 import ast
-import io
 import re
 import sys
 import tokenize
@@ -18,6 +17,7 @@ from connectx_toolkit.builder.source.refusals import (
     judged_use,
     unknown_package,
 )
+from connectx_toolkit.builder.source.text import Edit, Text, dotted, edited
 from connectx_toolkit.kaggle.agent_file import REACHED
 from connectx_toolkit.kaggle.remedies import IN_PUBLIC_IMAGE, KNOWN
 from connectx_toolkit.kaggle.sources import first_bindings, is_main_test
@@ -78,18 +78,15 @@ class Module:
             raise Refused([Refusal(path, fault.lineno or 1, f"syntax error: {fault.msg}")]) from None
         except (RecursionError, MemoryError):  # these do not tell the line
             raise Refused([Refusal(path, 1, "nested too deeply for Python to parse it")]) from None
-        self.lines = self.text.splitlines(keepends=True)
         self.refusals: list[Refusal] = []
         self.notes: list[Refusal] = []
         self.wanted: dict[str, Path] = {}
         self.data: dict[str, tuple[Path, Refusal]] = {}
         self.openings: list[tuple[ast.Call, ast.expr]] = []  # calls that open files, with the path's expression
-        self.edits: list[tuple[int, int, str]] = []
-        self.numba_edits: list[tuple[int, int, str]] = []  # which lead its imports of numba to ``STAND_IN``
+        self.edits: list[Edit] = []
+        self.numba_edits: list[Edit] = []  # which lead its imports of numba to ``STAND_IN``
         self.names: dict[str, str] = {}  # what imports bind: "np" -> "numpy"
-        self._line_starts = [0]
-        for line in io.StringIO(self.text, newline="\n"):
-            self._line_starts.append(self._line_starts[-1] + len(line))
+        self._span = Text(self.text).span
         dead = _dead_nodes(self.tree)
         self.nodes = [node for node in ast.walk(self.tree) if id(node) not in dead]
         self.conditional = _inside(self.tree, CONDITIONAL)
@@ -108,14 +105,12 @@ class Module:
             found.append(Refusal(self.path, getattr(node, "lineno", 1), verdict.reason))
 
     def rewritten(self, opens_files: bool, has_stand_in: bool = False) -> str:
-        text, numba_edits = self.text, self.numba_edits if has_stand_in else []
+        numba_edits = self.numba_edits if has_stand_in else []
         replaced = {(start, end) for start, end, _ in numba_edits}
         edits = [edit for edit in self.edits if edit[:2] not in replaced] + numba_edits
-        for start, end, new in sorted([*edits, *(self._path_edits() if opens_files else ())], reverse=True):
-            text = text[:start] + new + text[end:]
-        return text
+        return edited(self.text, [*edits, *(self._path_edits() if opens_files else ())])
 
-    def _path_edits(self) -> Iterator[tuple[int, int, str]]:
+    def _path_edits(self) -> Iterator[Edit]:
         inside_text = _inside(self.tree, ast.JoinedStr)  # in f-strings Python 3.11 gives wrong positions
         for call, path in self.openings:
             if id(path) not in inside_text and not data_files.writes(call):
@@ -140,15 +135,6 @@ class Module:
     @property
     def package(self) -> list[str]:
         return self.key.split("/")[:-1]
-
-    def _offset(self, line: int, column: int) -> int:
-        """The index in the text of a position that ast gives as (line from 1, byte in the line)."""
-        start = self._line_starts[line - 1]
-        rest = self.text[start : self._line_starts[line]]
-        return start + len(rest.encode()[:column].decode())
-
-    def _span(self, node) -> tuple[int, int]:
-        return self._offset(node.lineno, node.col_offset), self._offset(node.end_lineno, node.end_col_offset)
 
     def _want_parents(self) -> None:
         """Adds the module's packages, which run before it."""
@@ -267,7 +253,7 @@ class Module:
         if not node.level:
             self.edits.append(self._relative(node, base))
 
-    def _relative(self, node: ast.ImportFrom, base: str) -> tuple[int, int, str]:
+    def _relative(self, node: ast.ImportFrom, base: str) -> Edit:
         """The edit of the text between ``from`` and ``import``."""
         start, end = self._span(node)
         words = re.compile(r"from\b(.*?)\bimport\b", re.DOTALL).match(self.text, start, end)
@@ -277,13 +263,7 @@ class Module:
 
     def qualified(self, node: ast.AST) -> str:
         """The dotted name of an expression, resolved by this module's imports; "" if it is not a dotted name."""
-        parts: list[str] = []
-        while isinstance(node, ast.Attribute):
-            parts.insert(0, node.attr)
-            node = node.value
-        if not isinstance(node, ast.Name):
-            return ""
-        return ".".join([self.names.get(node.id, node.id), *parts])
+        return dotted(node, self.names)
 
     def _read_uses(self) -> None:
         own_names = _bound_names(self.nodes)

@@ -442,6 +442,19 @@ def my_agent(obs, config):
 """,
         says="shared changes as my_agent plays: every game starts with what it holds now",
     ),
+    "two defaults that are arrays": Situation(
+        r"""
+import numpy as np
+first, second = np.arange(3), np.arange(7) ** 2
+def pick(n, a=first, b=second):
+    return int(a[n % 3] + b[n % 7])
+del first, second
+# %%
+def my_agent(obs, config):
+    columns = free(obs, config)
+    return columns[pick(obs.step) % len(columns)]
+""",
+    ),
     "a method put into a class later": Situation(
         r"""
 class Bot:
