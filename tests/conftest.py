@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from connectx.position import Geometry, Position, geometry_of
+from connectx_toolkit.builder.preflight.stage import Runner
 from connectx_toolkit.cli.main import run
 from connectx_toolkit.system.cores import usable_cores
 from connectx_toolkit.system.files import ROOT
@@ -111,10 +112,25 @@ def pytest_xdist_auto_num_workers(config):
     return len(os.sched_getaffinity(0)) + 1 if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1) + 1
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _tidy(tmp_path_factory):
+    """Where stable-baselines3 logs: it leaves a folder of each model that learns, otherwise in /tmp."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SB3_LOGDIR", str(tmp_path_factory.getbasetemp() / "sb3"))
+        yield
+
+
 @pytest.fixture(autouse=True)
 def _plain(monkeypatch):
     """Output without colours, whatever the shell that runs the tests asks for."""
     monkeypatch.delenv("FORCE_COLOR", raising=False)
+
+
+@pytest.fixture(scope="module")
+def runner() -> Iterator[Runner]:
+    """The process in which a file's tests run pre-flights."""
+    with Runner() as running:
+        yield running
 
 
 @pytest.fixture(params=SHAPES, ids=lambda shape: "{}x{}k{}".format(*shape))
@@ -152,25 +168,41 @@ def observe(position: Position, act_timeout: float = 2.0, overage: float = 60.0,
 
 
 @contextlib.contextmanager
-def disk_that_is(state: str, folder: Path, files: Mapping[str, bytes]) -> Iterator[Path]:
-    """A small file system of its own at ``folder``, with these files in it, that is "full" or "read-only"."""
+def small_disk(folder: Path, size: str = "512k") -> Iterator[Path]:
+    """A file system of its own at ``folder``."""
     folder.mkdir()
     try:
-        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", folder], check=True, capture_output=True)
+        subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", folder], check=True, capture_output=True)
     except (OSError, subprocess.CalledProcessError) as problem:
         pytest.skip(f"mounts: {problem}")
     try:
-        for name, content in files.items():
-            (folder / name).write_bytes(content)
-        if state == "full":
-            with contextlib.suppress(OSError), (folder / "filler").open("wb", buffering=0) as file:
-                while True:
-                    file.write(bytes(4096))
-        else:
-            subprocess.run(["mount", "-o", "remount,ro", folder], check=True)
         yield folder
     finally:
         subprocess.run(["umount", "-l", folder], check=True)
+
+
+def remount(folder: Path, options: str) -> None:
+    subprocess.run(["mount", "-o", f"remount,{options}", folder], check=True)
+
+
+def fill(folder: Path) -> None:
+    """Until there is no space left."""
+    with contextlib.suppress(OSError), (folder / "filler").open("wb", buffering=0) as file:
+        while True:
+            file.write(bytes(4096))
+
+
+@contextlib.contextmanager
+def disk_that_is(state: str, folder: Path, files: Mapping[str, bytes]) -> Iterator[Path]:
+    """A small disk with these files on it, that is "full" or "read-only"."""
+    with small_disk(folder, "256k"):
+        for name, content in files.items():
+            (folder / name).write_bytes(content)
+        if state == "full":
+            fill(folder)
+        else:
+            remount(folder, "ro")
+        yield folder
 
 
 def kind_of(report) -> str:

@@ -16,9 +16,9 @@ import pytest
 
 from connectx.weights import pack
 from connectx_toolkit.builder import submission
-from connectx_toolkit.builder.preflight.stage import Runner
 from connectx_toolkit.cli import build as build_submission
 from connectx_toolkit.cli import train
+from connectx_toolkit.system import workers
 from connectx_toolkit.system.files import BOOK_SCORES, ROOT
 from tests.conftest import disk_that_is, evaluate
 
@@ -39,6 +39,8 @@ class Case(NamedTuple):
 CASES = [
     # Agents
     Case("evaluate board minmax", "minmax"),
+    Case("evaluate bord minimax@2", "did you mean board?"),
+    Case("evaluate tournement leftmost random", "did you mean tournament?"),
     Case("evaluate board middle middle middle", "board"),
     Case("evaluate board --config rows=0", "rows"),
     Case("evaluate board --game 3338", "column 8"),
@@ -68,7 +70,8 @@ CASES = [
     Case("build missing.py", "missing.py"),
     Case("evaluate folder random", "folder"),
     Case("build folder", "folder"),
-    Case("evaluate minmax random", "minmax"),
+    Case("evaluate minmax random", "did you mean minimax?"),
+    Case("evaluate match my-agent leftmost", "did you mean my-agent.py?"),
     Case("build minmax", "minmax"),
     Case(f"evaluate {'x' * 300} random", "no agent 'xxx"),
     Case("evaluate n_step@4 random", "n_step@4"),
@@ -98,11 +101,14 @@ CASES = [
     Case("evaluate match leftmost random --sprt 0 nan", "--sprt"),
     Case("evaluate match leftmost random --pairs -1", "-1"),
     Case("evaluate report --games games --html new.html --latest 0", "--latest"),
-    Case("build leftmost --positions -3 -o new.py", "--positions"),
+    Case("build leftmost --positions 0 -o new.py", "--positions"),
+    Case("build leftmost --slowdown 0.5 -o new.py", "--slowdown"),
     Case("build leftmost --slowdown nan -o new.py", "--slowdown"),
     Case("build leftmost --size-limit inf -o new.py", "--size-limit"),
     Case("build leftmost --memory-limit 1e305 -o new.py", "--memory-limit"),
     Case("train book --workers 0", "workers"),
+    Case("train book --first-ply ten", "invalid int value"),
+    Case("train leaf --learning-rate nan", "learning_rate should be a finite number, not nan"),
     Case("train book --table-bits 60 --first-ply 1", "table"),
     Case("train openings --table-bits 60", "table"),
     # Options
@@ -134,7 +140,7 @@ CASES = [
     Case("evaluate report --games other_store", "other_store"),
     Case("evaluate analyse 4444444", "column 4"),
     Case("evaluate analyse 9", "column 9"),
-    Case("evaluate analyse missing.json", "missing.json"),
+    Case("evaluate analyse missing.json", "no such file: missing.json"),
     Case("evaluate analyse noise.json", "noise.json"),
     Case("evaluate analyse list.json", "list.json"),
     Case("evaluate analyse no_steps.json", "'steps'"),
@@ -188,7 +194,6 @@ CASES = [
     Case("train adopt missing.zip", "missing.zip"),
     Case("train adopt folder", "folder"),
     Case("train adopt notes.txt -o folder/new.py", "notes.txt"),
-    Case("train adopt net.pt -o new.py --module missing:Net", "missing"),
     Case("train adopt net.pt -o no_agent.py", "no_agent.py"),
     Case("train adopt net.pt -o new.bin", "new.bin"),
     Case("train adopt net.pt -o new.py --arguments [1]", "arguments"),
@@ -210,6 +215,8 @@ CASES = [
 
 # What the builder is given wrongly
 CASES += [
+    Case("build", "give either an agent"),
+    Case("build minimax --check x.py", "give either an agent"),
     Case("build minmax -o new.py", "minimax?"),
     Case("build my-agnt.py -o new.py", "my-agent.py?"),
     Case("build folder/mini.v2 -o new.py", "folder/mini.v2.py?"),
@@ -400,6 +407,7 @@ def content_of(folder: Path) -> dict[str, bytes]:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.command)
 def test_one_line_a_code_and_nothing_written(case, made, capsys, monkeypatch):
+    monkeypatch.setattr(workers, "CONNECT_LIMIT", 0.5)  # seconds for a scheduler that is not there
     monkeypatch.chdir(made)
     before = content_of(made)
     code, out, err = outcome(case.command, capsys)
@@ -417,7 +425,7 @@ def test_one_line_a_code_and_nothing_written(case, made, capsys, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "command", ["evaluate.py list", "evaluate.py leftmost random", "train.py book", "train.py distill --help"]
+    "command", ["evaluate.py list", "build_submission.py minimax", "train.py book", "train.py distill --help"]
 )
 def test_outside_of_the_virtual_environment(command, tmp_path):
     """A Python without the packages: which is missing, and how to have it. -S takes them away from this one."""
@@ -524,12 +532,6 @@ FAILING = {
     "float.py": "def agent(obs, config):\n    return 3.0\n",
     "corrupt.py": FILES["corrupt.py"],
 }
-
-
-@pytest.fixture(scope="module")
-def runner() -> Iterator[Runner]:
-    with Runner() as running:
-        yield running
 
 
 @pytest.mark.parametrize("name", FAILING)

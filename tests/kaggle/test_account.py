@@ -16,7 +16,6 @@ from pathlib import Path
 import pytest
 
 from connectx_toolkit.builder import submission
-from connectx_toolkit.builder.preflight.stage import Runner
 from connectx_toolkit.cli import build as build_submission
 from connectx_toolkit.games.database import GameDatabase
 from connectx_toolkit.system.files import ROOT
@@ -63,12 +62,6 @@ def refused(arguments: list[str], capsys, main: Callable = evaluate, code: int =
     lines = [line for line in capsys.readouterr().err.splitlines() if not re.search("fetching|to fetch into", line)]
     assert ended == code and len(lines) == 1, lines
     return lines[0]
-
-
-@pytest.fixture(scope="module")
-def runner():
-    with Runner() as running:
-        yield running
 
 
 @pytest.fixture

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from connectx_toolkit.kaggle import sandbox as place
 from connectx_toolkit.kaggle import upload
 from connectx_toolkit.kaggle.archive import BadArchive, shared, unpacked
 from connectx_toolkit.kaggle.rules import DEFAULTS
@@ -186,6 +185,7 @@ def hostile(path: Path, **changes) -> Path:
         ({"name": "../outside.py"}, "would be extracted to"),
         ({"type": tarfile.SYMTYPE, "linkname": "/etc/passwd"}, "link to an absolute path"),
         ({"type": tarfile.SYMTYPE, "linkname": "../../x"}, "outside"),
+        ({"type": tarfile.LNKTYPE, "linkname": "../../x"}, "outside"),
         ({"type": tarfile.CHRTYPE, "devmajor": 1, "devminor": 3}, "is a special file"),
         ({"type": tarfile.FIFOTYPE}, "is a special file"),
         ({"size": 2000}, "unpacks to more than 1,000 bytes"),
@@ -289,4 +289,3 @@ def test_a_name_without_its_ending(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     packed(Path("mine.tar.gz"), {"main.py": PLAIN})
     assert "no agent 'mine': did you mean mine.tar.gz?" in refused(["mine", "leftmost"], capsys)
-    assert place.AGENT == "/kaggle_simulations/agent"

@@ -14,7 +14,6 @@ from connectx_toolkit.cli import train
 from connectx_toolkit.games.labelled import Labels, concatenated, read_file
 from connectx_toolkit.training import runs
 from connectx_toolkit.training.makers import labels
-from connectx_toolkit.training.makers import labels as data
 from connectx_toolkit.training.makers.labels import Config, opening_labels, read_labels, splits_of
 from connectx_toolkit.training.positions import FIRST, LAST, sample
 from tests.training.in_place import pool_in_place
@@ -109,10 +108,10 @@ def test_shares_of_the_splits():
     rng = np.random.default_rng(1)
     masks = rng.integers(1 << 49, size=100_000) & STANDARD.board_mask
     splits = splits_of(masks & rng.integers(1 << 49, size=len(masks)), masks)
-    few = np.bitwise_count(masks) < data.FEW
+    few = np.bitwise_count(masks) < labels.FEW
     for chosen in (few, ~few):
         shares = np.bincount(splits[chosen], minlength=3) / chosen.sum()
-        wanted = 1 / data.HELD_OUT[bool(chosen is few)]
+        wanted = 1 / labels.HELD_OUT[bool(chosen is few)]
         assert abs(shares[1:] - wanted).max() < 0.2 * wanted
 
 
