@@ -245,8 +245,10 @@ def test_other_schemas_are_refused(tmp_path):
         with contextlib.closing(sqlite3.connect(tmp_path / "store", isolation_level=None)) as connection:
             connection.execute(f"PRAGMA user_version = {version}")
         for create in (True, False):
+            before = (tmp_path / "store").read_bytes()
             with pytest.raises(ValueError) as refused:
                 GameDatabase(tmp_path / "store", create)
+            assert (tmp_path / "store").read_bytes() == before
             told = f"written by {words} of the toolkit (schema {version}, this one reads {VERSION})"
             assert str(refused.value) == f"{tmp_path / 'store'}: {told}"
 

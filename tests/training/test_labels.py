@@ -9,8 +9,6 @@ import pytest
 from connectx.books import openings
 from connectx.position import NO_MOVE, STANDARD, Position, mirror_bits
 from connectx.solver import Solver
-from connectx.weights import pack
-from connectx_toolkit.cli import train
 from connectx_toolkit.games.labelled import Labels, concatenated, read_file
 from connectx_toolkit.training import runs
 from connectx_toolkit.training.makers import labels
@@ -122,13 +120,3 @@ def test_the_openings_are_among_them(run):
     early = opening_labels().take(np.arange(0, 38_000, 500))
     for position, scores in zip(positions_of(early), early.scores.tolist(), strict=True):
         assert openings().scores(position) == [None if score == NO_MOVE else score for score in scores]
-
-
-def test_bad_files(tmp_path, capsys):
-    assert train.main(["distill", "--labels", str(tmp_path / "none.labels")]) == 2
-    assert "python train.py labels makes them" in capsys.readouterr().err
-    for content in (b"CXW2 and nothing good", pack({"x": np.arange(3)})):
-        (tmp_path / "bad.labels").write_bytes(content)
-        assert train.main(["distill", "--labels", str(tmp_path / "bad.labels"), "--run", str(tmp_path / "run")]) == 2
-        error = capsys.readouterr().err
-        assert "bad.labels is not a file of labels" in error and error.count("\n") == 1

@@ -191,13 +191,6 @@ def test_command(tmp_path):
     )
 
 
-def test_bad_options(tmp_path, capsys):
-    assert train.main(["leaf", "--labels", str(tmp_path), "--output", str(tmp_path / "x.bin")]) == 2
-    assert "no labels in" in capsys.readouterr().err
-    assert train.main(["leaf", "--hidden", "0"]) == 2
-    assert "hidden should be at least 1, not 0" in capsys.readouterr().err
-
-
 def test_better_than_the_heuristic(net):
     """The published net orders won and lost openings that it was not trained on better than the heuristic does."""
     test = leaf_network.held_out_examples(opening_labels())
