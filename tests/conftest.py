@@ -77,15 +77,22 @@ REAL_CLOCK = pytest.mark.flaky(reruns=3)
 
 
 SLOW = {  # what make quick leaves out: browsers, training, builds, processes of Kaggle's, and what waits
+    "agents": "*",
+    "arena": "course exam match referee remote threads",
     "board": "*",
-    "builder": "build_submission embed idioms preflight",
+    "builder": "build_submission check_input embed idioms machine_code own_functions preflight",
+    "cli": "bad_input evaluate games_commands",
+    "connectx": "choice game_memory nets position search",
+    "games": "analysis replays scout scout_advice store store_turns tournament",
+    "kaggle": "account callables sandbox",
     "notebook": "live networks",
+    "players": "archives forks players portable",
+    "project": "installed kaggle_page notebook python_api readme site six_sets",
+    "report": "pages report",
+    "statistics": "intervals ratings",
+    "system": "workers writing",
     "training": "*",
-    "kaggle": "archives callables check_input folder kaggle_link referee workers",
-    "arena": "analysis course forks match page players ratings remote replays report stats store tournament",
-    "cli": "bad_input evaluate portable writing",
-    "project": "installed kaggle_page notebook readme site six_sets solver_benchmark",
-    "connectx": "agents choice exact_openings examples game_memory nets perfect position search",
+    "tuning": "tune",
 }
 
 

@@ -292,14 +292,15 @@ def refusal(arguments: str, capsys) -> str:
 def test_a_load_that_never_ends(concurrency, tmp_path, monkeypatch, capsys):
     """It is spoken of, and given up by the clock that was set."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("connectx_toolkit.arena.match.SILENCE", 0.5)
+    monkeypatch.setattr("connectx_toolkit.arena.match.SILENCE", 0.2)
     Path("endless.py").write_text("while True:\n    pass\n")
     with pytest.raises(SystemExit) as stop:
-        main(f"match leftmost endless.py --bank 0.5 --games store --concurrency {concurrency}".split())
+        clock = "--bank 0.5 --config actTimeout=0.3"
+        main(f"match leftmost endless.py {clock} --games store --concurrency {concurrency}".split())
     assert stop.value.code == 2
     *said, refused = capsys.readouterr().err.splitlines()
     assert "loading endless.py ..." in said
-    assert "endless.py cannot be loaded: still loading when its clock ran out (2.5 s: " in refused
+    assert "endless.py cannot be loaded: still loading when its clock ran out (0.8 s: " in refused
 
 
 def test_a_tournament_loads_everyone_first(broken, capsys):
