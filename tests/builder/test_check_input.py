@@ -19,6 +19,7 @@ import pytest
 
 from connectx_toolkit.builder.source.inline import Refused, inline
 from connectx_toolkit.cli import build as build_submission
+from connectx_toolkit.kaggle import upload
 from connectx_toolkit.kaggle.remedies import Situation, remedy
 from connectx_toolkit.system.files import ROOT
 from tests.conftest import LINUX
@@ -209,3 +210,10 @@ def test_a_file_beyond_the_limit_is_not_read(tmp_path, capsys):
         file.truncate(200 << 20)
     code, out, _ = outcome(tmp_path / "large.py", capsys)
     assert code == 1 and "209,715,200 bytes of 104,857,600 allowed" in out
+
+
+def test_members_are_counted_before_they_are_unpacked(tmp_path, monkeypatch):
+    monkeypatch.setattr("connectx_toolkit.kaggle.archive.MOST_BYTES", 100)
+    with pytest.raises(upload.Unsuitable, match="unpacks to more than"):
+        upload.unpack("x.tar.gz", tar_of(MAIN, (member("large.bin"), bytes(1000))), tmp_path)
+    assert os.listdir(tmp_path) == ["main.py"]
