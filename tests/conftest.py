@@ -6,8 +6,9 @@ import random
 import shutil
 import subprocess
 import sys
+import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -69,6 +70,24 @@ def evaluate(arguments: Sequence[str]) -> None:
     """Runs evaluate.py in this process; raises SystemExit if it does not succeed."""
     if code := run("evaluate", arguments):
         sys.exit(code)
+
+
+def refused(arguments: Sequence[str], capsys, code: int = 2) -> str:
+    """The one line with which evaluate.py ends in this process, without any output but for what was left out."""
+    capsys.readouterr()
+    with pytest.raises(SystemExit) as stop:
+        evaluate(arguments)
+    out, err = capsys.readouterr()
+    (line,) = err.splitlines()
+    assert stop.value.code == code and (out == "" or code == 1)
+    return line
+
+
+def wait_until(is_so: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 120
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
 
 
 # For tests that hold an agent or the kit to the real clock: a busy machine may take a process off its core for tenths

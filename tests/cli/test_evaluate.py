@@ -22,7 +22,7 @@ from connectx_toolkit.players.spec import resolve
 from connectx_toolkit.statistics.intervals import estimate
 from connectx_toolkit.system.files import ROOT
 from evaluate import analyse, get_win_percentages
-from tests.conftest import REAL_CLOCK, TWO_CORES
+from tests.conftest import REAL_CLOCK, TWO_CORES, refused
 from tests.conftest import evaluate as main
 
 HERE = __name__  # the module that these agents are named after
@@ -279,14 +279,6 @@ def broken(tmp_path, monkeypatch):
         Path(name).write_bytes(content if isinstance(content, bytes) else content.encode())
 
 
-def refusal(arguments: str, capsys) -> str:
-    with pytest.raises(SystemExit) as stop:
-        main(arguments.split())
-    out, err = capsys.readouterr()
-    assert stop.value.code == 2 and out == "" and err.count("\n") == 1
-    return err
-
-
 @REAL_CLOCK
 @pytest.mark.parametrize("concurrency", [1, pytest.param(2, marks=TWO_CORES)])
 def test_a_load_that_never_ends(concurrency, tmp_path, monkeypatch, capsys):
@@ -304,7 +296,7 @@ def test_a_load_that_never_ends(concurrency, tmp_path, monkeypatch, capsys):
 
 
 def test_a_tournament_loads_everyone_first(broken, capsys):
-    err = refusal(f"tournament leftmost random {' '.join(BROKEN)} --games store", capsys)
+    err = refused(["tournament", "leftmost", "random", *BROKEN, "--games", "store"], capsys)
     assert all(f"{name} cannot be loaded: " in err and words in err for name, (_, words) in BROKEN.items())
     with sqlite3.connect("store") as connection:
         assert connection.execute("SELECT count(*) FROM games").fetchone() == (0,)
@@ -313,7 +305,9 @@ def test_a_tournament_loads_everyone_first(broken, capsys):
 @TWO_CORES
 def test_a_match_on_two_cores_loads_both_first(broken, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))  # with no other run that has reserved them
-    assert "syntax.py cannot be loaded" in refusal("match syntax.py random --games store --concurrency 2", capsys)
+    assert "syntax.py cannot be loaded" in refused(
+        ["match", "syntax.py", "random", "--games", "store", "--concurrency", "2"], capsys
+    )
 
 
 def test_ctrl_c_gives_one_line(monkeypatch, capsys):
@@ -382,7 +376,7 @@ def test_exceptions_come_with_their_place(tmp_path, monkeypatch, capsys):
     out = capsys.readouterr().out
     assert re.search(r"mine.py, 1 exception \(first on ply \d: json.*JSONDecodeError: .* \(mine.py, line 3\)\)", out)
     Path("late.py").write_text("x = 1\n\nimport missing_module\n")
-    assert "(late.py, line 3)" in refusal("late.py random", capsys)
+    assert "(late.py, line 3)" in refused(["late.py", "random"], capsys)
 
 
 def test_tournament_command(tmp_path, capsys):

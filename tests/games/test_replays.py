@@ -324,16 +324,20 @@ def test_mistakes_are_shown_and_practised(tmp_path):
     review = Review(played(record), 0, judge_in_time(record, 0))
     (mistake,) = review.mistakes
     assert (mistake.ply, [move.ply for move in mistakes(review.judged)]) == (2, [2, 3])
-    target = tmp_path / "page.html"
-    text = replays_page("me", [review], [], [])
-    target.write_text(text.replace("</body>", PRACTISE.replace("WRONG", "0")), encoding="utf-8")
-    title = re.findall(r"<title>(.*?)</title>", browse(target.as_uri(), tmp_path, "--dump-dom"))[0]
-    found = json.loads(html.unescape(title))
+    found = told(replays_page("me", [review], [], []), PRACTISE.replace("WRONG", "0"), tmp_path)
     best, words = mistake.best.replace(", ", " or "), "gives away a win: it"
     assert mistake.value.low > 0 and found[:3] == ["#0.2", "Practise: Yellow to move. Which column wins?", 0]
     assert found[3].startswith("Wrong: column 0 ") and f"Best: column {best} (" in found[3]
     assert found[4].startswith(f"Yellow (me) plays column 2 and {words} ") and f"Best: column {best} (" in found[4]
     assert found[5:] == [1, "#0.3", "33251", "0.3"]
+
+
+def told(page: str, script: str, folder: Path) -> list:
+    """What a script at the end of a page has left in its title."""
+    path = folder / "page.html"
+    path.write_text(page.replace("</body>", script), encoding="utf-8")
+    (title,) = re.findall(r"<title>(.*?)</title>", browse(path.as_uri(), folder, "--dump-dom"))
+    return json.loads(html.unescape(title))
 
 
 SHORTENED = """<script type="module">
@@ -360,10 +364,7 @@ def test_a_lost_game_that_is_shortened():
 def test_a_shortened_game_is_marked_on_the_page(tmp_path):
     record = Game(STANDARD, (3, 0, 3, 3), ("other", "me"))
     page = replays_page("me", [Review(played(record), 1, judge_in_time(record, 0))], [], [])
-    target = tmp_path / "page.html"
-    target.write_text(page.replace("</body>", SHORTENED), encoding="utf-8")
-    title = re.findall(r"<title>(.*?)</title>", browse(target.as_uri(), tmp_path, "--dump-dom"))[0]
-    why, marked = json.loads(html.unescape(title))
+    why, marked = told(page, SHORTENED, tmp_path)
     assert "0 mistakes; 1 move loses the lost game sooner" in why
     assert marked == ["move 2, Red: column 0 (the lost game got shorter; best: 3)"]
 
@@ -389,10 +390,7 @@ def test_mistakes_of_all_games_are_gone_through(tmp_path):
     reviews = [Review(played(record), 0, judge_in_time(record, 0)) for record in records]
     assert [[move.ply for move in review.mistakes][:1] for review in reviews] == [[], [2], [], [2]]
     last = reviews[3].mistakes[-1].ply
-    target = tmp_path / "page.html"
-    target.write_text(replays_page("me", reviews, [], []).replace("</body>", JUMPS), encoding="utf-8")
-    title = re.findall(r"<title>(.*?)</title>", browse(target.as_uri(), tmp_path, "--dump-dom"))[0]
-    found = json.loads(html.unescape(title))
+    found = told(replays_page("me", reviews, [], []), JUMPS, tmp_path)
     assert found == ["#1.2", "#3.2", f"#3.{last}", "#3.2", "#1.2", "#0.1", "#1.2"]
 
 

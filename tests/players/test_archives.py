@@ -18,7 +18,7 @@ from connectx_toolkit.players.process import AgentProcess, Inline
 from connectx_toolkit.players.spec import resolve
 from connectx_toolkit.system.files import ROOT
 from evaluate import get_win_percentages
-from tests.conftest import TWO_CORES
+from tests.conftest import TWO_CORES, refused
 from tests.conftest import evaluate as main
 
 MAIN = """
@@ -243,14 +243,6 @@ DAMAGED = {
     "no function": ({"main.py": "x = 1\n"}, "it defines no function"),
     "raises": ({"main.py": "import no_such_module\n"}, "No module named 'no_such_module' (main.py, line 1)"),
 }
-
-
-def refused(arguments: list[str], capsys) -> str:
-    with pytest.raises(SystemExit) as stop:
-        main(arguments)
-    out, err = capsys.readouterr()
-    assert stop.value.code == 2 and out == "" and err.count("\n") == 1
-    return err
 
 
 @pytest.mark.parametrize("name", DAMAGED)

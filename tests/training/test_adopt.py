@@ -109,15 +109,6 @@ raise RuntimeError("the file was run, not its definitions alone")
 '''
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _one_thread():
-    """The nets are small, and the tests' machine is busy."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 def env_of(seen: str = "course", **options: Any) -> gymnasium.Env:
     assert connectx_toolkit.training.environments
     return gymnasium.make("ConnectX-v0", observation=seen, **options)
