@@ -72,14 +72,14 @@ def evaluate(arguments: Sequence[str]) -> None:
         sys.exit(code)
 
 
-def refused(arguments: Sequence[str], capsys, code: int = 2) -> str:
-    """The one line with which evaluate.py ends in this process, without any output but for what was left out."""
+def refused(arguments: Sequence[str], capsys, code: int = 2, prints: bool = False) -> str:
+    """The one line with which evaluate.py ends in this process; before it there is no output, unless it ``prints``."""
     capsys.readouterr()
     with pytest.raises(SystemExit) as stop:
         evaluate(arguments)
     out, err = capsys.readouterr()
     (line,) = err.splitlines()
-    assert stop.value.code == code and (out == "" or code == 1)
+    assert stop.value.code == code and bool(out) == prints
     return line
 
 

@@ -89,7 +89,7 @@ def test_games_that_name_nobody(folder, capsys):
     del content["info"]
     Path("local.json").write_text(json.dumps(content))
     assert "do not name their players: pass --me first or --me second" in refused(
-        ["scout", "--add", "local.json"], capsys
+        ["scout", "--add", "local.json"], capsys, prints=True
     )
     assert "second" in said(capsys, "scout", "--me", "first")
 
@@ -98,7 +98,7 @@ def test_one_s_own_name_on_both_sides(folder, capsys):
     content = json.loads(next(folder.glob("episode-*-replay.json")).read_text())
     content["info"] = {"TeamNames": [TEAM, TEAM], "EpisodeId": 1}
     Path("validation.json").write_text(json.dumps(content))
-    assert "against others" in refused(["scout", "--add", "validation.json"], capsys)
+    assert "against others" in refused(["scout", "--add", "validation.json"], capsys, prints=True)
     assert "left out: 1 games of my_team against itself" in said(capsys, "scout", "--add", str(folder))
     with GameDatabase(Path("runs/games.sqlite"), create=False) as database:
         assert len(database) == 9
