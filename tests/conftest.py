@@ -125,7 +125,7 @@ def pytest_ignore_collect(collection_path, config):
     return True if is_slow and config.getoption("--quick") else None
 
 
-LONGEST = ("test_notebook", "test_preflight", "test_idioms", "test_build_submission")
+LONGEST = ("test_idioms", "test_notebook", "test_preflight", "test_build_submission")
 
 
 def pytest_collection_modifyitems(items):

@@ -310,16 +310,6 @@ def test_a_match_on_two_cores_loads_both_first(broken, tmp_path, monkeypatch, ca
     )
 
 
-def test_ctrl_c_gives_one_line(monkeypatch, capsys):
-    def interrupted(*arguments, **options):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("connectx_toolkit.arena.match.play_rounds", interrupted)
-    with pytest.raises(SystemExit) as stop:
-        main(["leftmost", "random"])
-    assert stop.value.code == 130 and capsys.readouterr().err.count("\n") == 1
-
-
 def test_match_command(tmp_path, capsys):
     (tmp_path / "openings").write_text("33\n3324\n")
     arguments = f"match random leftmost --pairs 30 --openings {tmp_path / 'openings'} --sprt 0 50 --seed 2"

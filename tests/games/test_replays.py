@@ -26,7 +26,7 @@ from connectx_toolkit.players.process import Setup, Task
 from connectx_toolkit.players.spec import resolve
 from connectx_toolkit.report.pages import replays_page
 from connectx_toolkit.system.table import Table
-from tests.conftest import CHROMIUM
+from tests.conftest import CHROMIUM, refused
 from tests.conftest import evaluate as main
 from tests.replay_games import FAULTS, TEAM, Made, make_games, wrong_rows
 from tests.report.test_pages import browse
@@ -572,33 +572,16 @@ def test_versions_of_a_file(tmp_path, monkeypatch, capsys):
     Path("openings").write_text(OPENINGS)
     for column in (1, 2):
         Path("mine.py").write_text(f"def agent(obs, config):\n    return {column}\n")
-        main(
-            [
-                "match",
-                "mine.py",
-                "leftmost",
-                "--pairs",
-                "1",
-                "--games",
-                "two",
-                "--openings",
-                "openings",
-            ]
-        )
-    capsys.readouterr()
-    with pytest.raises(SystemExit):
-        main(["analyse", "two", "--me", "mine.py"])
+        main(["match", "mine.py", "leftmost", "--pairs", "1", "--games", "two", "--openings", "openings"])
     words = r"--me 'mine.py' fits 2 names: did you mean '(mine.py [0-9a-f]{6})' or 'mine.py [0-9a-f]{6}'\?"
-    (version,) = re.findall(words, capsys.readouterr().err)
+    (version,) = re.findall(words, refused(["analyse", "two", "--me", "mine.py"], capsys))
     assert [row["game"] for row in printed_json(["two", "--me", version], capsys)["games"]] == ["1-1", "1-2"]
 
 
 def test_stores_without_games(tmp_path, capsys):
     with GameDatabase(tmp_path / "empty"):
         pass
-    with pytest.raises(SystemExit):
-        main(["analyse", str(tmp_path / "empty")])
-    assert f"{tmp_path / 'empty'} holds no games" in capsys.readouterr().err
+    assert f"{tmp_path / 'empty'} holds no games" in refused(["analyse", str(tmp_path / "empty")], capsys)
 
 
 def test_both_seats_may_fail(tmp_path):

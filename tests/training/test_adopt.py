@@ -658,17 +658,8 @@ def test_the_courses_last_lesson_becomes_a_submission(tmp_path, capsys, monkeypa
     subprocess.run(
         [sys.executable, "lesson.py"], env=os.environ | {"OMP_NUM_THREADS": "1"}, check=True, capture_output=True
     )
-    command = [
-        "adopt",
-        "model.zip",
-        "-o",
-        "new/my_ppo_agent.py",
-        "--module",
-        "lesson.py:CustomCNN",
-        "--positions",
-        "60",
-    ]
-    assert train.main(command) == 0
+    command = "adopt model.zip -o new/my_ppo_agent.py --module lesson.py:CustomCNN --positions 60"
+    assert train.main(command.split()) == 0
     printed = capsys.readouterr().out
     found = re.search(
         r"""same moves as PPO.load\("model.zip"\).predict\(..., deterministic=True\) in (\d+) of \1 pos""", printed
