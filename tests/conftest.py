@@ -6,13 +6,15 @@ import random
 import shutil
 import subprocess
 import sys
+import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
 from connectx.position import Geometry, Position, geometry_of
+from connectx_toolkit.builder.preflight.stage import Runner
 from connectx_toolkit.cli.main import run
 from connectx_toolkit.system.cores import usable_cores
 from connectx_toolkit.system.files import ROOT
@@ -70,21 +72,46 @@ def evaluate(arguments: Sequence[str]) -> None:
         sys.exit(code)
 
 
+def refused(arguments: Sequence[str], capsys, code: int = 2, prints: bool = False) -> str:
+    """The one line with which evaluate.py ends in this process; before it there is no output, unless it ``prints``."""
+    capsys.readouterr()
+    with pytest.raises(SystemExit) as stop:
+        evaluate(arguments)
+    out, err = capsys.readouterr()
+    (line,) = err.splitlines()
+    assert stop.value.code == code and bool(out) == prints
+    return line
+
+
+def wait_until(is_so: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 120
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
 # For tests that hold an agent or the kit to the real clock: a busy machine may take a process off its core for tenths
 # of a second, whatever it does. Such a test is repeated, and has failed if it fails four times in a row.
 REAL_CLOCK = pytest.mark.flaky(reruns=3)
 
 
 SLOW = {  # what make quick leaves out: browsers, training, builds, processes of Kaggle's, and what waits
+    "agents": "*",
+    "arena": "course exam match referee remote threads",
     "board": "*",
-    "builder": "build_submission embed idioms preflight",
+    "builder": "build_submission check_input embed idioms machine_code own_functions preflight",
+    "cli": "bad_input evaluate games_commands",
+    "connectx": "choice game_memory nets position search",
+    "games": "analysis replays scout scout_advice store store_turns tournament",
+    "kaggle": "account callables sandbox",
     "notebook": "live networks",
+    "players": "archives forks players portable",
+    "project": "installed kaggle_page notebook python_api readme site six_sets",
+    "report": "pages report",
+    "statistics": "intervals ratings",
+    "system": "workers writing",
     "training": "*",
-    "kaggle": "archives callables check_input folder kaggle_link referee workers",
-    "arena": "analysis course forks match page players ratings remote replays report stats store tournament",
-    "cli": "bad_input evaluate portable writing",
-    "project": "installed kaggle_page notebook readme site six_sets solver_benchmark",
-    "connectx": "agents choice exact_openings examples game_memory nets perfect position search",
+    "tuning": "tune",
 }
 
 
@@ -98,7 +125,7 @@ def pytest_ignore_collect(collection_path, config):
     return True if is_slow and config.getoption("--quick") else None
 
 
-LONGEST = ("test_notebook", "test_preflight", "test_idioms", "test_build_submission")
+LONGEST = ("test_idioms", "test_notebook", "test_preflight", "test_build_submission")
 
 
 def pytest_collection_modifyitems(items):
@@ -111,10 +138,25 @@ def pytest_xdist_auto_num_workers(config):
     return len(os.sched_getaffinity(0)) + 1 if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1) + 1
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _tidy(tmp_path_factory):
+    """Where stable-baselines3 logs: it leaves a folder of each model that learns, otherwise in /tmp."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SB3_LOGDIR", str(tmp_path_factory.getbasetemp() / "sb3"))
+        yield
+
+
 @pytest.fixture(autouse=True)
 def _plain(monkeypatch):
     """Output without colours, whatever the shell that runs the tests asks for."""
     monkeypatch.delenv("FORCE_COLOR", raising=False)
+
+
+@pytest.fixture(scope="module")
+def runner() -> Iterator[Runner]:
+    """The process in which a file's tests run pre-flights."""
+    with Runner() as running:
+        yield running
 
 
 @pytest.fixture(params=SHAPES, ids=lambda shape: "{}x{}k{}".format(*shape))
@@ -152,25 +194,41 @@ def observe(position: Position, act_timeout: float = 2.0, overage: float = 60.0,
 
 
 @contextlib.contextmanager
-def disk_that_is(state: str, folder: Path, files: Mapping[str, bytes]) -> Iterator[Path]:
-    """A small file system of its own at ``folder``, with these files in it, that is "full" or "read-only"."""
+def small_disk(folder: Path, size: str = "512k") -> Iterator[Path]:
+    """A file system of its own at ``folder``."""
     folder.mkdir()
     try:
-        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", folder], check=True, capture_output=True)
+        subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", folder], check=True, capture_output=True)
     except (OSError, subprocess.CalledProcessError) as problem:
         pytest.skip(f"mounts: {problem}")
     try:
-        for name, content in files.items():
-            (folder / name).write_bytes(content)
-        if state == "full":
-            with contextlib.suppress(OSError), (folder / "filler").open("wb", buffering=0) as file:
-                while True:
-                    file.write(bytes(4096))
-        else:
-            subprocess.run(["mount", "-o", "remount,ro", folder], check=True)
         yield folder
     finally:
         subprocess.run(["umount", "-l", folder], check=True)
+
+
+def remount(folder: Path, options: str) -> None:
+    subprocess.run(["mount", "-o", f"remount,{options}", folder], check=True)
+
+
+def fill(folder: Path) -> None:
+    """Until there is no space left."""
+    with contextlib.suppress(OSError), (folder / "filler").open("wb", buffering=0) as file:
+        while True:
+            file.write(bytes(4096))
+
+
+@contextlib.contextmanager
+def disk_that_is(state: str, folder: Path, files: Mapping[str, bytes]) -> Iterator[Path]:
+    """A small disk with these files on it, that is "full" or "read-only"."""
+    with small_disk(folder, "256k"):
+        for name, content in files.items():
+            (folder / name).write_bytes(content)
+        if state == "full":
+            fill(folder)
+        else:
+            remount(folder, "ro")
+        yield folder
 
 
 def kind_of(report) -> str:

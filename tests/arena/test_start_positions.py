@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from connectx import books as table
+from connectx import books
 from connectx.position import STANDARD, Position, geometry_of, parse_columns, write_columns
 from connectx.solver import Solver
 from connectx_toolkit.arena.start_positions import (
@@ -150,16 +150,16 @@ def test_our_openings_are_many_distinct_and_quiet():
 def test_our_openings_are_drawn():
     """A sample: up to ply 8 by the table, later ones by the solver, which takes 7 ms (ply 10) or 23 ms (ply 9) each."""
     positions = [Position.from_moves(opening, STANDARD) for opening in random.Random(1).sample(read_balanced(), 350)]
-    early = [position for position in positions if position.ply <= table.LAST_PLY]
-    late = [position for position in positions if position.ply > table.LAST_PLY][:20]
-    assert len(early) >= 200 and all(table.opening_score(position) == 0 for position in early)
+    early = [position for position in positions if position.ply <= books.LAST_PLY]
+    late = [position for position in positions if position.ply > books.LAST_PLY][:20]
+    assert len(early) >= 200 and all(books.opening_score(position) == 0 for position in early)
     assert {position.ply for position in late} == {9, 10}
     assert all(value.result == 0 for value in Solver(STANDARD).solve_many(late, weak=True))
 
 
 def test_our_openings_are_what_the_recipe_makes():
     few = balanced_openings(
-        STANDARD, 100, BALANCED_SEED, lambda position: table.opening_score(position) == 0, plies=(4, 8)
+        STANDARD, 100, BALANCED_SEED, lambda position: books.opening_score(position) == 0, plies=(4, 8)
     )
     assert set(few) <= set(read_balanced())
 

@@ -18,10 +18,10 @@ from kaggle_environments import make
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from connectx.position import STANDARD, Position
-from connectx_toolkit import page as component
 from connectx_toolkit.board.widget import Board
 from connectx_toolkit.games.analysis import JudgedMove, mistakes
 from connectx_toolkit.games.database import GameDatabase
+from connectx_toolkit.page import style
 from connectx_toolkit.system.files import ROOT
 from tests.conftest import BROWSER, CHROMIUM, REAL_CLOCK
 from tests.games.test_database import played
@@ -627,7 +627,7 @@ def test_the_board_of_a_notebook(context):
     widget._session._send = widget.send
     page.expose_function("toKernel", widget._session.receive)
     page.set_content("<div id='output'></div>")
-    page.add_style_tag(content=component.style())
+    page.add_style_tag(content=style())
     page.evaluate(
         """source => {
             window.model = {

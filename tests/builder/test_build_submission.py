@@ -35,7 +35,7 @@ from connectx_toolkit.builder.source.inline import inline
 from connectx_toolkit.builder.submission import is_submission
 from connectx_toolkit.cli import build as build_submission
 from connectx_toolkit.kaggle.rules import Limits
-from connectx_toolkit.system import cores as restrict
+from connectx_toolkit.system import cores
 from connectx_toolkit.system.files import ROOT
 from tests.conftest import REAL_CLOCK
 
@@ -71,12 +71,6 @@ def build(agent: Path, output: Path, options: Options, runner: Runner) -> Report
 
 def loaded(text: str):
     return get_last_callable(text, path=text)
-
-
-@pytest.fixture(scope="module")
-def runner():
-    with Runner() as running:
-        yield running
 
 
 @REAL_CLOCK
@@ -486,9 +480,9 @@ def test_a_slow_processor_needs_no_linux(monkeypatch):
         raise FileNotFoundError(2, "No such file or directory", str(path))
 
     monkeypatch.setattr(Path, "read_text", away)
-    monkeypatch.setattr(restrict, "CGROUPS", Path("/nonexistent"))
+    monkeypatch.setattr(cores, "CGROUPS", Path("/nonexistent"))
     monkeypatch.delattr(os, "sched_getaffinity")
-    with restrict.Restriction(1 / 3) as restriction:
+    with cores.Restriction(1 / 3) as restriction:
         assert restriction.job == {"duty": 1 / 3} and restriction.kind == "stopping and continuing it"
 
 
@@ -536,31 +530,3 @@ def test_command_line_builds_checks_and_speaks_json(tmp_path):
     refused = run(["mine.py", "-o", "other.py"], tmp_path)
     assert refused.returncode == 2 and "helper.py:1: unknown package nonesuch" in refused.stderr
     assert not (tmp_path / "other.py").exists()
-
-
-def test_without_the_virtual_environment_one_line_says_how_to_activate_it(tmp_path):
-    command = [sys.executable, "-S", str(ROOT / "build_submission.py"), "minimax"]  # -S: nothing that was installed
-    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
-    assert done.returncode == 2 and done.stderr.count("\n") == 1 and "source .venv/bin/activate" in done.stderr
-
-
-@pytest.mark.parametrize(
-    ("arguments", "line"),
-    [
-        ([], "give either an agent"),
-        (["minimax", "--check", "x.py"], "give either an agent"),
-        (["nobody"], "no agent nobody"),
-        (["."], "is a folder"),
-        (["--check", "missing.py"], "no such file"),
-        (["minimax", "-o", "no/such/folder/x.py"], "there is no folder"),
-        (["minimax", "-o", "/proc/x.py"], "/proc/x.py: cannot be written (read-only folder)"),
-        (["minimax", "-o", "x.zip"], "should end in"),
-        (["minimax", "--slowdown", "0.5"], "--slowdown"),
-        (["minimax", "--positions", "0"], "--positions"),
-    ],
-)
-def test_bad_usage_is_one_line_and_exit_code_2(arguments, line, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    assert build_submission.main(arguments) == 2
-    error = capsys.readouterr().err
-    assert line in error and error.count("\n") == 1 and not os.listdir(tmp_path)

@@ -19,7 +19,6 @@ import pytest
 
 from connectx_toolkit.builder.source.inline import Refused, inline
 from connectx_toolkit.cli import build as build_submission
-from connectx_toolkit.kaggle import archive as archives
 from connectx_toolkit.kaggle import upload
 from connectx_toolkit.kaggle.remedies import Situation, remedy
 from connectx_toolkit.system.files import ROOT
@@ -72,11 +71,7 @@ REJECTED: dict[str, tuple[bytes, str]] = {
     "agent.tar.bz2": (bz2.compress(tar_of(MAIN, mode="w")), "compressed by bzip2"),
     "agent.tar.xz": (lzma.compress(tar_of(MAIN, mode="w")), "compressed by xz"),
     "nested.tar.gz": (tar_of((member("submission.tar.gz"), tar_of(MAIN))), "no main.py at its root"),
-    "outside.tar.gz": (tar_of(MAIN, (member("../../outside.py"), AGENT)), "outside the destination"),
     "absolute_link.tar.gz": (tar_of((member("main.py", tarfile.SYMTYPE, "/etc/hostname"), b"")), "absolute path"),
-    "link_outside.tar.gz": (tar_of(MAIN, (member("x", tarfile.LNKTYPE, "../../x"), b"")), "outside the destination"),
-    "device.tar.gz": (tar_of(MAIN, (member("null", tarfile.CHRTYPE), b"")), "special file"),
-    "pipe.tar.gz": (tar_of(MAIN, (member("pipe", tarfile.FIFOTYPE), b"")), "special file"),
     "folder.tar.gz": (tar_of((member("main.py", tarfile.DIRTYPE), b"")), "main.py in the archive is a folder"),
     "bomb.tar.gz": (bomb(), "unpacks to more than 4,294,967,296 bytes"),
 }
@@ -152,11 +147,20 @@ def test_a_python_in_the_temporary_folder_judges_as_any_other(tmp_path):
         ("attempted relative import", 'envs/lux_ai_s3/agents.py", line 1', "agents/x.py", "rename your agents"),
         ("attempted relative import", 'envs/lux_ai_s3/agents.py", line 1', "", "import x, not .x"),
         ("UnpicklingError: Weights only load failed", "", "", "save net.state_dict()"),
+        ("No such file or directory: 'book.txt'", "", "", "open /kaggle_simulations/agent/book.txt, in a .tar.gz"),
+        ("No such file or directory: 'book.txt'", "", "book.txt", "open /kaggle_simulations/agent/book.txt"),
+        ("No module named 'engine.moves'", "", "engine/moves.py", "engine lies beside main.py"),
+        ("module 'numpy' has no attribute 'bool'", "", "", "numpy 2 on the judge, have no bool"),
+        ("SystemExit escapes", "", "", "ends the judge's process"),
+        ("NameError(\"name 'choice' is not defined\")", "", "", "import or define choice in main.py"),
+        ("NameError: name 'get_ipython' is not defined", "", "", "it is a notebook's command"),
+        ("ValueError: something else", "", "", None),
     ],
 )
 def test_remedies_say_what_is_true(text, trace, files, words):
     trace = trace.replace("envs/", 'File "/usr/lib/kaggle_environments/envs/')
-    assert words in remedy(text, trace, Situation(frozenset({"main.py", files} - {""}), "2.4"))
+    cure = remedy(text, trace, Situation(frozenset({"main.py", files} - {""}), "2.4"))
+    assert words in cure if words else cure == ""
 
 
 def test_the_cause_is_the_first_line_of_an_exception(tmp_path, capsys):
@@ -209,7 +213,7 @@ def test_a_file_beyond_the_limit_is_not_read(tmp_path, capsys):
 
 
 def test_members_are_counted_before_they_are_unpacked(tmp_path, monkeypatch):
-    monkeypatch.setattr(archives, "MOST_BYTES", 100)
+    monkeypatch.setattr("connectx_toolkit.kaggle.archive.MOST_BYTES", 100)
     with pytest.raises(upload.Unsuitable, match="unpacks to more than"):
         upload.unpack("x.tar.gz", tar_of(MAIN, (member("large.bin"), bytes(1000))), tmp_path)
     assert os.listdir(tmp_path) == ["main.py"]

@@ -1,26 +1,18 @@
-"""What real submissions do, one idiom a file: the pre-flight's verdict is that of Kaggle's environment, every time."""
+"""Small agents, and what real submissions do, one idiom a file: the pre-flight's verdict is that of Kaggle's."""
 
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from connectx_toolkit.builder.preflight.check import check
-from connectx_toolkit.builder.preflight.stage import Runner
 from tests.conftest import REAL_CLOCK
 from tests.corpus_files import CORPUS, content_of, expected
 from tests.judge import Judge
 
+FILES = sorted((CORPUS / "files").glob("*.py"))
 IDIOMS = sorted(path for path in (CORPUS / "idioms").iterdir() if path.suffix == ".py" or path.is_dir())
 # A few of each kind are also played by Kaggle's own HTTP servers, which the pipes of tests/judge.py stand for.
 BY_HTTP = ("absolute_path_at_load", "argmax", "late_import", "half_of_six", "ends_the_process", "remembers_its_moves")
-
-
-@pytest.fixture(scope="module")
-def runner():
-    with Runner() as running:
-        if running.hello["obstacle"]:
-            pytest.skip(f"mounts: {running.hello['obstacle']}")
-        yield running
 
 
 @pytest.fixture(scope="module")
@@ -43,8 +35,8 @@ def ending(judge: Judge, content: bytes, clock: tuple[float, float], games: int)
 
 
 @REAL_CLOCK
-@pytest.mark.parametrize("path", IDIOMS, ids=lambda path: path.stem)
-def test_idiom(path, runner, judge, tmp_path, record_property):
+@pytest.mark.parametrize("path", [*FILES, *IDIOMS], ids=lambda path: path.stem)
+def test_the_verdict_is_kaggles(path, runner, judge, tmp_path, record_property):
     wanted, content = expected(path), content_of(path)
     if wanted.needs:
         pytest.importorskip(wanted.needs, reason=wanted.needs)
@@ -67,7 +59,7 @@ def test_idiom(path, runner, judge, tmp_path, record_property):
 
 
 def test_there_are_enough():
-    assert len(IDIOMS) >= 60
+    assert len(FILES) >= 60 and len(IDIOMS) >= 60
 
 
 @pytest.mark.parametrize("name", BY_HTTP)

@@ -16,9 +16,9 @@ import pytest
 
 from connectx.weights import pack
 from connectx_toolkit.builder import submission
-from connectx_toolkit.builder.preflight.stage import Runner
 from connectx_toolkit.cli import build as build_submission
 from connectx_toolkit.cli import train
+from connectx_toolkit.system import workers
 from connectx_toolkit.system.files import BOOK_SCORES, ROOT
 from tests.conftest import disk_that_is, evaluate
 
@@ -39,6 +39,8 @@ class Case(NamedTuple):
 CASES = [
     # Agents
     Case("evaluate board minmax", "minmax"),
+    Case("evaluate bord minimax@2", "did you mean board?"),
+    Case("evaluate tournement leftmost random", "did you mean tournament?"),
     Case("evaluate board middle middle middle", "board"),
     Case("evaluate board --config rows=0", "rows"),
     Case("evaluate board --game 3338", "column 8"),
@@ -48,14 +50,16 @@ CASES = [
     # Files of games
     Case("evaluate explore", "runs/games.sqlite"),
     Case("evaluate explore 3x", "3x"),
+    Case("evaluate explore 9", "column 9"),
     Case("evaluate explore 33333333", "full"),
     Case("evaluate explore 4477", "--from-one"),
-    Case("evaluate explore --add missing", "missing"),
+    Case("evaluate explore --add missing", "no such file"),
     Case("evaluate explore --add notes.txt", "notes.txt", 1),
     Case("evaluate explore --games games", "no ladder games"),
+    Case("evaluate explore --games other_store", "other_store is not a file of games"),
     Case("evaluate explore --add games", "a file of games of this version"),
     Case("evaluate explore --from both", "--from"),
-    Case("evaluate explore --since tomorrow", "--since"),
+    Case("evaluate explore --since tomorrow", "--since: expected a date"),
     Case("evaluate explore --since 2026-11-31", "2026-11-31"),
     Case("evaluate explore --rating 800", "--rating"),
     Case("evaluate explore --rating 1000 800", "--rating takes the lower score first"),
@@ -68,7 +72,8 @@ CASES = [
     Case("build missing.py", "missing.py"),
     Case("evaluate folder random", "folder"),
     Case("build folder", "folder"),
-    Case("evaluate minmax random", "minmax"),
+    Case("evaluate minmax random", "did you mean minimax?"),
+    Case("evaluate match my-agent leftmost", "did you mean my-agent.py?"),
     Case("build minmax", "minmax"),
     Case(f"evaluate {'x' * 300} random", "no agent 'xxx"),
     Case("evaluate n_step@4 random", "n_step@4"),
@@ -98,11 +103,23 @@ CASES = [
     Case("evaluate match leftmost random --sprt 0 nan", "--sprt"),
     Case("evaluate match leftmost random --pairs -1", "-1"),
     Case("evaluate report --games games --html new.html --latest 0", "--latest"),
-    Case("build leftmost --positions -3 -o new.py", "--positions"),
+    Case("build leftmost --positions 0 -o new.py", "--positions"),
+    Case("build leftmost --slowdown 0.5 -o new.py", "--slowdown"),
     Case("build leftmost --slowdown nan -o new.py", "--slowdown"),
     Case("build leftmost --size-limit inf -o new.py", "--size-limit"),
     Case("build leftmost --memory-limit 1e305 -o new.py", "--memory-limit"),
     Case("train book --workers 0", "workers"),
+    Case("train book --first-ply ten", "invalid int value"),
+    Case("train book --first-ply 0", "first_ply should be at least 1"),
+    Case("train leaf --learning-rate nan", "learning_rate should be a finite number, not nan"),
+    Case("train leaf --learning-rate -1", "learning_rate should be above 0"),
+    Case("train leaf --hidden 0", "hidden should be at least 1"),
+    Case("train distill --learning-rate 0", "learning_rate should be above 0"),
+    Case("train distill --samples 0", "samples should be at least 1"),
+    Case("train ppo --games 0", "games should be at least 1"),
+    Case("train actor-critic --batch 0", "batch should be at least 1"),
+    Case("train policy-gradient --games 0", "games should be at least 1"),
+    Case("train menace --reward 0", "reward should be at least 1"),
     Case("train book --table-bits 60 --first-ply 1", "table"),
     Case("train openings --table-bits 60", "table"),
     # Options
@@ -134,7 +151,10 @@ CASES = [
     Case("evaluate report --games other_store", "other_store"),
     Case("evaluate analyse 4444444", "column 4"),
     Case("evaluate analyse 9", "column 9"),
-    Case("evaluate analyse missing.json", "missing.json"),
+    Case("evaluate analyse 33 --me first", "--me"),
+    Case("evaluate analyse games --me leftmos", "leftmost?"),
+    Case("evaluate analyse games --names a b", "--names"),
+    Case("evaluate analyse missing.json", "no such file: missing.json"),
     Case("evaluate analyse noise.json", "noise.json"),
     Case("evaluate analyse list.json", "list.json"),
     Case("evaluate analyse no_steps.json", "'steps'"),
@@ -148,9 +168,27 @@ CASES = [
     Case("train book --second --least 0", "least"),
     Case("train replies --replies-policy noise --output new.bin", "noise: not a weight container"),
     Case("train replies --games 0", "games"),
-    Case("train distill --labels missing", "missing"),
+    Case("train distill --labels missing", "python train.py labels makes them"),
+    Case("train distill --labels bad.labels", "bad.labels is not a file of labels"),
+    Case("train distill --labels other.labels", "other.labels is not a file of labels"),
+    Case("train leaf --labels folder", "no labels in"),
     Case("train distill --labels labels", "labels"),
-    Case("train distill --labels missing --layers dense", "layers"),
+    Case("train distill --layers dense", "layers should look like"),
+    Case("train distill --layers conf:3", "layers should be of the kinds conv, residual, point, dense, not 'conf'"),
+    Case("train distill --layers residual:3", "cannot follow"),
+    Case("train ppo --steps 5", "multiple of 16 x games = 8000, not 5"),
+    Case("train ppo --opponent self+nobody", "nobody"),
+    Case("train ppo --algorithm dqn", "maskable, ppo"),
+    Case("train ppo --rewards gold", "course, zero-sum"),
+    Case("train ppo --board six", "read like 6x7k4"),
+    Case("train ppo --board 12x12k5", "64"),
+    Case("train ppo --encoding none", "encoding 'none' is unknown"),
+    Case("train ppo --protocol lesson", "protocol should be one of self-play, course, not 'lesson'"),
+    Case("train ppo --protocol course --steps 800000 --opponent negamax", "says what --opponent, --steps is"),
+    Case("train actor-critic --opponent lookahead@0", "lookahead@PLIES"),
+    Case("train actor-critic --opponent nobody --game 6x7k4", "nobody"),
+    Case("train actor-critic --practice 1", "practice should be below 1, not 1.0"),
+    Case("train actor-critic --game 9x9k4 --opponent random", "does not fit the 64 bits"),
     Case("train distill --labels labels/damaged.labels", "damaged.labels"),
     Case("train labels --games 0", "games"),
     Case("train labels --scheduler nowhere:1", "nowhere"),
@@ -160,8 +198,12 @@ CASES = [
     ),
     Case("train value --opponent missing.bin", "missing.bin"),
     Case("train value --opponent corrupt.bin", "corrupt.bin: "),
-    Case("train policy-gradient --start random", "start"),
-    Case("train menace --game chess", "chess"),
+    Case("train policy-gradient --start random", "start should be one of nothing, opponent, not 'random'"),
+    Case("train policy-gradient --stop -1", "stop should be above -1, not -1.0"),
+    Case("train policy-gradient --discount 1.5", "discount should be at most 1, not 1.5"),
+    Case("train menace --game chess", "the game should be nim"),
+    Case("train menace --game 6x7k4", "at most 39 cells"),
+    Case("train menace --human third", "human should be one of first, second, not 'third'"),
     Case("train menace --seed -1", "seed should be at least 0"),
     Case("train tune missing.py", "missing.py"),
     Case("train tune empty.py", "no numbers to tune"),
@@ -188,7 +230,6 @@ CASES = [
     Case("train adopt missing.zip", "missing.zip"),
     Case("train adopt folder", "folder"),
     Case("train adopt notes.txt -o folder/new.py", "notes.txt"),
-    Case("train adopt net.pt -o new.py --module missing:Net", "missing"),
     Case("train adopt net.pt -o no_agent.py", "no_agent.py"),
     Case("train adopt net.pt -o new.bin", "new.bin"),
     Case("train adopt net.pt -o new.py --arguments [1]", "arguments"),
@@ -210,6 +251,8 @@ CASES = [
 
 # What the builder is given wrongly
 CASES += [
+    Case("build", "give either an agent"),
+    Case("build minimax --check x.py", "give either an agent"),
     Case("build minmax -o new.py", "minimax?"),
     Case("build my-agnt.py -o new.py", "my-agent.py?"),
     Case("build folder/mini.v2 -o new.py", "folder/mini.v2.py?"),
@@ -257,6 +300,7 @@ CASES += [
     Case("evaluate analyse lost.json --from-one", "--from-one"),
     Case("evaluate analyse \N{SUPERSCRIPT TWO}", "\N{SUPERSCRIPT TWO}"),
     Case("evaluate analyse 33 --opening -1", "--opening"),
+    Case("evaluate analyse 3321 --opening 10", "--opening"),
     Case("evaluate analyse 33 --from-ply late", "--from-ply"),
     Case("evaluate analyse 33 --time -1", "--time"),
     Case("evaluate analyse notes.txt", "notes.txt"),
@@ -334,6 +378,8 @@ FILES: dict[str, str | bytes] = {
     "noise": bytes(range(256)) * 40,
     "one_line": "my only copy",
     "noise.json": bytes(range(256)),
+    "bad.labels": b"CXW2 and nothing good",
+    "other.labels": pack({"x": np.arange(3)}),
     "half.json": REPLAY,
     "list.json": "[]",
     "no_steps.json": REPLAY + '"steps": 3}',
@@ -400,6 +446,7 @@ def content_of(folder: Path) -> dict[str, bytes]:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.command)
 def test_one_line_a_code_and_nothing_written(case, made, capsys, monkeypatch):
+    monkeypatch.setattr(workers, "CONNECT_LIMIT", 0.5)  # seconds for a scheduler that is not there
     monkeypatch.chdir(made)
     before = content_of(made)
     code, out, err = outcome(case.command, capsys)
@@ -417,7 +464,7 @@ def test_one_line_a_code_and_nothing_written(case, made, capsys, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "command", ["evaluate.py list", "evaluate.py leftmost random", "train.py book", "train.py distill --help"]
+    "command", ["evaluate.py list", "build_submission.py minimax", "train.py book", "train.py distill --help"]
 )
 def test_outside_of_the_virtual_environment(command, tmp_path):
     """A Python without the packages: which is missing, and how to have it. -S takes them away from this one."""
@@ -524,12 +571,6 @@ FAILING = {
     "float.py": "def agent(obs, config):\n    return 3.0\n",
     "corrupt.py": FILES["corrupt.py"],
 }
-
-
-@pytest.fixture(scope="module")
-def runner() -> Iterator[Runner]:
-    with Runner() as running:
-        yield running
 
 
 @pytest.mark.parametrize("name", FAILING)

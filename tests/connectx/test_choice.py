@@ -6,7 +6,6 @@ import pytest
 
 from agents import perfect
 from connectx import opponent
-from connectx import opponent as replies_module
 from connectx.books import openings
 from connectx.opponent import (
     MOST_REPLIES,
@@ -141,7 +140,7 @@ def test_expectations_are_those_of_plain_expectimax(replies, model, monkeypatch)
 
 def test_traps_are_preferred(model, monkeypatch):
     """Of two drawing moves the one is chosen after which more replies lose."""
-    monkeypatch.setattr(replies_module, "UNKNOWN_GAIN", 0.0)
+    monkeypatch.setattr(opponent, "UNKNOWN_GAIN", 0.0)
     exact, better = Exact(), 0
     for position in positions(DRAWISH, 50):
         scores = exact.scores(position)

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 import torch
 
-from connectx import network as operations
 from connectx.encoding import (
     BEST_BONUS,
     ENCODINGS,
@@ -30,10 +29,14 @@ from connectx.encoding import (
 from connectx.network import (
     REPLIES,
     Architecture,
+    Layers,
     PlainNetwork,
     batchnorm,
     both_views,
+    conv2d,
     from_bytes,
+    layernorm,
+    linear,
     masked_argmax,
     softmax,
 )
@@ -368,15 +371,15 @@ def test_operations_equal_torchs():
     arrays = [tensor.numpy() for tensor in tensors]
     numbers = arrays[4:]
     for found, expected in [
-        (operations.linear(arrays[0], arrays[2]), functional.linear(x, weight)),
+        (linear(arrays[0], arrays[2]), functional.linear(x, weight)),
         (
-            operations.conv2d(arrays[1], arrays[3], stride=(2, 1), padding=(1, 0)),
+            conv2d(arrays[1], arrays[3], stride=(2, 1), padding=(1, 0)),
             functional.conv2d(images, kernel, stride=(2, 1), padding=(1, 0)),
         ),
-        (operations.layernorm(arrays[0], *numbers[:2], eps=0.1), functional.layer_norm(x, (4,), scale, shift, 0.1)),
+        (layernorm(arrays[0], *numbers[:2], eps=0.1), functional.layer_norm(x, (4,), scale, shift, 0.1)),
         *(
             (
-                operations.batchnorm(each.numpy(), *numbers, eps=0.1),
+                batchnorm(each.numpy(), *numbers, eps=0.1),
                 functional.batch_norm(each, mean, variance, scale, shift, eps=0.1),
             )
             for each in (x, images)
@@ -391,13 +394,13 @@ def test_a_network_of_steps_is_read_and_run():
     arrays = {"1.weight": rng.normal(size=(5, 4)), "3.weight": rng.normal(size=(2, 5)), "3.bias": rng.normal(size=2)}
     arrays = {name: array.astype(np.float32) for name, array in arrays.items()}
     steps = [["linear", [0], {}], ["relu", [1], {}], ["linear", [2], {}], ["add", [3, 3], {}]]
-    network, x = operations.Layers.from_bytes(pack(arrays, {"steps": steps})), rng.integers(-3, 3, (6, 4))
+    network, x = Layers.from_bytes(pack(arrays, {"steps": steps})), rng.integers(-3, 3, (6, 4))
     first, second, bias = map(torch.tensor, arrays.values())
     hidden = functional.relu(functional.linear(torch.tensor(x, dtype=torch.float32), first))
     assert network(x) == pytest.approx(2 * functional.linear(hidden, second, bias).numpy(), rel=1e-4, abs=1e-5)
     for meta, words in (({}, "names none"), (["steps"], "names none"), ({"steps": [["warp", [0], {}]]}, "warp")):
         with pytest.raises(ValueError, match=words):
-            operations.Layers.from_bytes(pack(arrays, meta))
+            Layers.from_bytes(pack(arrays, meta))
 
 
 @pytest.mark.parametrize("shape", [(6, 7, 4), (5, 4, 3)], ids=str)

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from agents import perfect
-from connectx import opponent as replies
 from connectx.books import openings
 from connectx.exact import move_values
 from connectx.opponent import (
+    BLUNDER,
     KINDS,
     NO_MOVE,
     Kind,
@@ -30,8 +30,8 @@ EVEN = np.zeros((1, 7))  # logits without preference
 def chances_of(kind: Kind, scores: list[int | None], lengths: list[int]) -> np.ndarray:
     """What one kind plays without a preference, without blunders."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(replies, "KINDS", (kind,))
-        patch.setattr(replies, "BLUNDER", 0.0)
+        patch.setattr("connectx.opponent.KINDS", (kind,))
+        patch.setattr("connectx.opponent.BLUNDER", 0.0)
         return move_probabilities(columns_of_scores([scores]), np.array([lengths]), EVEN)[0, 0]
 
 
@@ -57,7 +57,7 @@ def test_the_policy_decides_beyond_the_horizon():
     assert np.allclose(chances.sum(1), 1)
     by_kind = dict(zip(KINDS, chances[:, 3], strict=True))
     assert by_kind[Kind(1, 0.3)] > by_kind[Kind(1, 1.0)] > by_kind[Kind(1, 2.5)] > 1 / 7
-    assert chances.min() >= replies.BLUNDER / 7
+    assert chances.min() >= BLUNDER / 7
 
 
 def test_lengths_are_those_of_perfect_play():

@@ -3,7 +3,6 @@
 import os
 import random
 import re
-import sqlite3
 from dataclasses import replace
 from typing import Any
 
@@ -178,28 +177,6 @@ def test_what_fails_keeps_the_batches_before(tmp_path):
     with GameDatabase(path) as database:
         assert len(database) == BATCH
         assert database.add(games) == 100
-
-
-def test_other_files_are_refused_and_stay_as_they_are(tmp_path):
-    text, other, newer = tmp_path / "notes.txt", tmp_path / "other.sqlite", tmp_path / "newer.sqlite"
-    text.write_text("not a database, but a text that is longer than the head of one")
-    with sqlite3.connect(other) as connection:
-        connection.execute("CREATE TABLE addresses (name TEXT)")
-    with GameDatabase(newer) as database:
-        database.connection.execute("PRAGMA user_version = 9")
-    for path, words in {
-        text: "is not a file of games (not an SQLite database)",
-        other: "is not a file of games (a database of something else)",
-        newer: "written by a newer version of the toolkit (schema 9, this one reads 4)",
-    }.items():
-        before = path.read_bytes()
-        for create in (True, False):
-            with pytest.raises(ValueError, match=r"^[^\n]*$") as caught:
-                GameDatabase(path, create)
-            assert words in str(caught.value)
-        assert path.read_bytes() == before
-    with pytest.raises(ValueError, match="no games yet: there is no file"):
-        GameDatabase(tmp_path / "none.sqlite", create=False)
 
 
 # What others wrote

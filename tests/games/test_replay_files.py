@@ -17,6 +17,7 @@ from connectx_toolkit.games.replay import logs_path, read_replay, read_replays, 
 from connectx_toolkit.system import foreign
 from connectx_toolkit.system.foreign import NothingLeft
 from tests.conftest import evaluate as main
+from tests.conftest import refused
 
 
 @pytest.fixture(scope="module")
@@ -194,9 +195,7 @@ def test_nothing_is_left(tmp_path, capsys):
         (tmp_path / f"{number:02}.json").write_text("{")
     with pytest.raises(NothingLeft, match=r"00\.json is not .*; .*09\.json .* \(and 2 more\)$"):
         read_replays(replay_paths([str(tmp_path)]))
-    with pytest.raises(SystemExit) as stop:
-        main(["analyse", str(tmp_path)])
-    assert stop.value.code == 1 and len(capsys.readouterr().err.splitlines()) == 1
+    refused(["analyse", str(tmp_path)], capsys, code=1)
 
 
 HOSTILE = {

@@ -26,7 +26,7 @@ from connectx_toolkit.players.process import Setup, Task
 from connectx_toolkit.players.spec import resolve
 from connectx_toolkit.report.pages import replays_page
 from connectx_toolkit.system.table import Table
-from tests.conftest import CHROMIUM
+from tests.conftest import CHROMIUM, refused
 from tests.conftest import evaluate as main
 from tests.replay_games import FAULTS, TEAM, Made, make_games, wrong_rows
 from tests.report.test_pages import browse
@@ -324,16 +324,20 @@ def test_mistakes_are_shown_and_practised(tmp_path):
     review = Review(played(record), 0, judge_in_time(record, 0))
     (mistake,) = review.mistakes
     assert (mistake.ply, [move.ply for move in mistakes(review.judged)]) == (2, [2, 3])
-    target = tmp_path / "page.html"
-    text = replays_page("me", [review], [], [])
-    target.write_text(text.replace("</body>", PRACTISE.replace("WRONG", "0")), encoding="utf-8")
-    title = re.findall(r"<title>(.*?)</title>", browse(target.as_uri(), tmp_path, "--dump-dom"))[0]
-    found = json.loads(html.unescape(title))
+    found = told(replays_page("me", [review], [], []), PRACTISE.replace("WRONG", "0"), tmp_path)
     best, words = mistake.best.replace(", ", " or "), "gives away a win: it"
     assert mistake.value.low > 0 and found[:3] == ["#0.2", "Practise: Yellow to move. Which column wins?", 0]
     assert found[3].startswith("Wrong: column 0 ") and f"Best: column {best} (" in found[3]
     assert found[4].startswith(f"Yellow (me) plays column 2 and {words} ") and f"Best: column {best} (" in found[4]
     assert found[5:] == [1, "#0.3", "33251", "0.3"]
+
+
+def told(page: str, script: str, folder: Path) -> list:
+    """What a script at the end of a page has left in its title."""
+    path = folder / "page.html"
+    path.write_text(page.replace("</body>", script), encoding="utf-8")
+    (title,) = re.findall(r"<title>(.*?)</title>", browse(path.as_uri(), folder, "--dump-dom"))
+    return json.loads(html.unescape(title))
 
 
 SHORTENED = """<script type="module">
@@ -360,10 +364,7 @@ def test_a_lost_game_that_is_shortened():
 def test_a_shortened_game_is_marked_on_the_page(tmp_path):
     record = Game(STANDARD, (3, 0, 3, 3), ("other", "me"))
     page = replays_page("me", [Review(played(record), 1, judge_in_time(record, 0))], [], [])
-    target = tmp_path / "page.html"
-    target.write_text(page.replace("</body>", SHORTENED), encoding="utf-8")
-    title = re.findall(r"<title>(.*?)</title>", browse(target.as_uri(), tmp_path, "--dump-dom"))[0]
-    why, marked = json.loads(html.unescape(title))
+    why, marked = told(page, SHORTENED, tmp_path)
     assert "0 mistakes; 1 move loses the lost game sooner" in why
     assert marked == ["move 2, Red: column 0 (the lost game got shorter; best: 3)"]
 
@@ -389,10 +390,7 @@ def test_mistakes_of_all_games_are_gone_through(tmp_path):
     reviews = [Review(played(record), 0, judge_in_time(record, 0)) for record in records]
     assert [[move.ply for move in review.mistakes][:1] for review in reviews] == [[], [2], [], [2]]
     last = reviews[3].mistakes[-1].ply
-    target = tmp_path / "page.html"
-    target.write_text(replays_page("me", reviews, [], []).replace("</body>", JUMPS), encoding="utf-8")
-    title = re.findall(r"<title>(.*?)</title>", browse(target.as_uri(), tmp_path, "--dump-dom"))[0]
-    found = json.loads(html.unescape(title))
+    found = told(replays_page("me", reviews, [], []), JUMPS, tmp_path)
     assert found == ["#1.2", "#3.2", f"#3.{last}", "#3.2", "#1.2", "#0.1", "#1.2"]
 
 
@@ -574,33 +572,16 @@ def test_versions_of_a_file(tmp_path, monkeypatch, capsys):
     Path("openings").write_text(OPENINGS)
     for column in (1, 2):
         Path("mine.py").write_text(f"def agent(obs, config):\n    return {column}\n")
-        main(
-            [
-                "match",
-                "mine.py",
-                "leftmost",
-                "--pairs",
-                "1",
-                "--games",
-                "two",
-                "--openings",
-                "openings",
-            ]
-        )
-    capsys.readouterr()
-    with pytest.raises(SystemExit):
-        main(["analyse", "two", "--me", "mine.py"])
+        main(["match", "mine.py", "leftmost", "--pairs", "1", "--games", "two", "--openings", "openings"])
     words = r"--me 'mine.py' fits 2 names: did you mean '(mine.py [0-9a-f]{6})' or 'mine.py [0-9a-f]{6}'\?"
-    (version,) = re.findall(words, capsys.readouterr().err)
+    (version,) = re.findall(words, refused(["analyse", "two", "--me", "mine.py"], capsys))
     assert [row["game"] for row in printed_json(["two", "--me", version], capsys)["games"]] == ["1-1", "1-2"]
 
 
 def test_stores_without_games(tmp_path, capsys):
     with GameDatabase(tmp_path / "empty"):
         pass
-    with pytest.raises(SystemExit):
-        main(["analyse", str(tmp_path / "empty")])
-    assert f"{tmp_path / 'empty'} holds no games" in capsys.readouterr().err
+    assert f"{tmp_path / 'empty'} holds no games" in refused(["analyse", str(tmp_path / "empty")], capsys)
 
 
 def test_both_seats_may_fail(tmp_path):

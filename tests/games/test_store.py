@@ -19,7 +19,6 @@ import pytest
 
 from connectx.position import STANDARD
 from connectx_toolkit.arena.match import play_match
-from connectx_toolkit.games import match as conditions_module
 from connectx_toolkit.games import schema
 from connectx_toolkit.games.database import GameDatabase
 from connectx_toolkit.games.game import Game
@@ -32,6 +31,7 @@ from connectx_toolkit.players.process import Setup, Task
 from connectx_toolkit.players.spec import resolve
 from connectx_toolkit.system.cores import usable_cores
 from connectx_toolkit.system.files import ROOT
+from tests.conftest import fill, remount, small_disk
 
 FAST = Setup(Rules(), "fast")
 LEFT, RANDOM = resolve("leftmost"), resolve("random")
@@ -166,10 +166,10 @@ def test_a_machine_without_proc(monkeypatch):
     def missing(*_: object, **__: object) -> str:
         raise FileNotFoundError
 
-    monkeypatch.setattr(conditions_module.Path, "read_text", missing)
-    monkeypatch.setattr(conditions_module, "version_of", lambda name: "1.0")  # which reads files, too
+    monkeypatch.setattr(Path, "read_text", missing)
+    monkeypatch.setattr("connectx_toolkit.games.match.version_of", lambda name: "1.0")  # which reads files, too
     monkeypatch.setattr(platform, "processor", lambda: "")
-    monkeypatch.setattr(conditions_module.os, "cpu_count", lambda: 8)
+    monkeypatch.setattr("os.cpu_count", lambda: 8)
     assert conditions_here().machine == f"{platform.machine()}, 8 cores"
 
 
@@ -245,8 +245,10 @@ def test_other_schemas_are_refused(tmp_path):
         with contextlib.closing(sqlite3.connect(tmp_path / "store", isolation_level=None)) as connection:
             connection.execute(f"PRAGMA user_version = {version}")
         for create in (True, False):
+            before = (tmp_path / "store").read_bytes()
             with pytest.raises(ValueError) as refused:
                 GameDatabase(tmp_path / "store", create)
+            assert (tmp_path / "store").read_bytes() == before
             told = f"written by {words} of the toolkit (schema {version}, this one reads {VERSION})"
             assert str(refused.value) == f"{tmp_path / 'store'}: {told}"
 
@@ -302,21 +304,8 @@ def test_locked_for_too_long(tmp_path, monkeypatch):
 
 @pytest.fixture
 def disk(tmp_path) -> Iterator[Path]:
-    """A small file system of its own."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    try:
-        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=512k", "tmpfs", folder], check=True, capture_output=True)
-    except (OSError, subprocess.CalledProcessError) as problem:
-        pytest.skip(f"mounts: {problem}")
-    try:
+    with small_disk(tmp_path / "disk") as folder:
         yield folder
-    finally:
-        subprocess.run(["umount", "-l", folder], check=True)
-
-
-def remount(folder: Path, options: str) -> None:
-    subprocess.run(["mount", "-o", f"remount,{options}", folder], check=True)
 
 
 def test_a_read_only_disk(disk):
@@ -360,9 +349,7 @@ def test_a_disk_that_fills_up(disk):
                 stored += 1
     words = "no space left on the disk; nothing that was stored before is lost"
     assert str(refused.value) == f"{disk / 'store'}: {words}"
-    with contextlib.suppress(OSError), (disk / "filler").open("wb", buffering=0) as file:
-        while True:
-            file.write(bytes(4096))
+    fill(disk)
     for name in ("store", "new"):
         with pytest.raises(ValueError) as refused, GameDatabase(disk / name) as full:
             add_games(full, range(stored, stored + 20))

@@ -4,8 +4,7 @@ import json
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -13,6 +12,7 @@ import pytest
 
 from connectx_toolkit.games.database import GameDatabase
 from connectx_toolkit.system.files import lock_at, unlock
+from tests.conftest import wait_until
 from tests.games.test_store import FAST, LEFT, OPENINGS, RANDOM, ROOT, add_games
 
 GAMES = 40
@@ -22,6 +22,7 @@ from pathlib import Path
 from connectx_toolkit.arena.schedule import pair_tasks
 from connectx_toolkit.games.database import GameDatabase
 from connectx_toolkit.arena.match import Slot
+from tests.conftest import wait_until
 from tests.games.test_store import FAST, HERE, LEFT, OPENINGS, RANDOM
 
 store, seed, pause = Path(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
@@ -64,13 +65,6 @@ def outcome(process: subprocess.Popen) -> tuple[int, dict[str, list[int]], str]:
     return played, games, err
 
 
-def wait_for(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 120
-    while not condition() and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert condition()
-
-
 def games_of(path: Path, seed: int = 1) -> int:
     """How many games of a match of the players' the store holds."""
     if not path.exists():
@@ -93,7 +87,7 @@ def test_who_waits_says_for_whom_and_goes_on_after_a_kill(tmp_path):
     path = tmp_path / "store"
     with player(path, pause=0.2) as one, player(path) as two:
         start(one)
-        wait_for(lambda: games_of(path) >= 3)
+        wait_until(lambda: games_of(path) >= 3)
         start(two)
         assert two.stderr is not None
         words = "another process is playing this match; waiting for it (Ctrl-C stops; nothing is lost)\n"
@@ -108,7 +102,7 @@ def test_ctrl_c_while_waiting(tmp_path):
     path = tmp_path / "store"
     with player(path, pause=0.2) as one, player(path) as two:
         start(one)
-        wait_for(lambda: games_of(path) >= 1)
+        wait_until(lambda: games_of(path) >= 1)
         start(two)
         assert two.stderr is not None and "waiting for it" in two.stderr.readline()
         two.send_signal(signal.SIGINT)
@@ -120,7 +114,7 @@ def test_other_matches_are_played_at_the_same_time(tmp_path):
     path = tmp_path / "store"
     with player(path, pause=0.2) as one, player(path, seed=2) as two:
         start(one)
-        wait_for(lambda: games_of(path) >= 1)
+        wait_until(lambda: games_of(path) >= 1)
         start(two)
         played, games, err = outcome(two)
         assert (played, len(games), err) == (GAMES, GAMES, "") and one.poll() is None

@@ -16,11 +16,10 @@ from pathlib import Path
 import pytest
 
 from connectx_toolkit.builder import submission
-from connectx_toolkit.builder.preflight.stage import Runner
 from connectx_toolkit.cli import build as build_submission
 from connectx_toolkit.games.database import GameDatabase
 from connectx_toolkit.system.files import ROOT
-from tests.conftest import evaluate
+from tests.conftest import evaluate, wait_until
 from tests.kaggle_server import SUBMISSION, TOKEN, Account, account_of, serving
 from tests.replay_games import TEAM, make_games
 
@@ -63,12 +62,6 @@ def refused(arguments: list[str], capsys, main: Callable = evaluate, code: int =
     lines = [line for line in capsys.readouterr().err.splitlines() if not re.search("fetching|to fetch into", line)]
     assert ended == code and len(lines) == 1, lines
     return lines[0]
-
-
-@pytest.fixture(scope="module")
-def runner():
-    with Runner() as running:
-        yield running
 
 
 @pytest.fixture
@@ -122,13 +115,6 @@ def call_of(name: str) -> str:
     """What the server notes for the fetching of a file."""
     _, episode, kind, *rest = name.removesuffix(".json").split("-")
     return f"GetEpisodeReplay/{episode}" if kind == "replay" else "/".join(["GetEpisodeAgentLogs", episode, *rest[:1]])
-
-
-def wait_until(is_so: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
-    while not is_so():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 def test_one_request_at_a_time_with_pauses(account):

@@ -14,7 +14,7 @@ import pytest
 
 from connectx_toolkit.builder.preflight.check import check
 from connectx_toolkit.builder.preflight.stage import Runner
-from connectx_toolkit.kaggle import sandbox as place
+from connectx_toolkit.kaggle import sandbox
 from connectx_toolkit.kaggle.rules import Limits
 from connectx_toolkit.system.files import ROOT
 from tests.corpus_files import CORPUS, content_of
@@ -55,11 +55,10 @@ def agent(obs, config):
 
 
 @pytest.fixture(scope="module")
-def runner():
-    with Runner() as running:
-        if running.hello["obstacle"]:
-            pytest.skip(f"mounts: {running.hello['obstacle']}")
-        yield running
+def runner(runner):
+    if runner.hello["obstacle"]:
+        pytest.skip(f"mounts: {runner.hello['obstacle']}")
+    return runner
 
 
 @pytest.fixture(scope="module")
@@ -125,7 +124,7 @@ def test_a_user_namespace_does_where_root_may_not_mount(tmp_path):
     without = ["setpriv", "--bounding-set=-sys_admin", sys.executable]
     if subprocess.run(["setpriv", "--bounding-set=-sys_admin", "unshare", "-Ur", "true"], check=False).returncode:
         pytest.skip("user namespaces")
-    code = "import sys; from connectx_toolkit.kaggle import sandbox as place; print(place.obstacle(sys.argv[1]))"
+    code = "import sys; from connectx_toolkit.kaggle import sandbox; print(sandbox.obstacle(sys.argv[1]))"
     done = subprocess.run([*without, "-c", code, str(tmp_path)], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout == "\n"
 
@@ -135,9 +134,9 @@ def test_what_is_in_the_way_is_said(tmp_path, monkeypatch):
     for name in ("refused", "elsewhere"):
         (tmp_path / name).mkdir()
     monkeypatch.setattr("connectx_toolkit.kaggle.sandbox.CLONE_NEWNS", 1)  # no flag that there is
-    assert place.obstacle(str(tmp_path / "refused")) == "unshare: Invalid argument"
+    assert sandbox.obstacle(str(tmp_path / "refused")) == "unshare: Invalid argument"
     monkeypatch.setattr(ctypes, "CDLL", lambda *names, **options: object())
-    assert place.obstacle(str(tmp_path / "elsewhere")) == f"{sys.platform} has no unshare"
+    assert sandbox.obstacle(str(tmp_path / "elsewhere")) == f"{sys.platform} has no unshare"
 
 
 @pytest.mark.parametrize("name", ["absolute_path_at_load", "exists_else_nothing"])

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from connectx_toolkit.kaggle import sandbox as place
 from connectx_toolkit.kaggle import upload
 from connectx_toolkit.kaggle.archive import BadArchive, shared, unpacked
 from connectx_toolkit.kaggle.rules import DEFAULTS
@@ -19,7 +18,7 @@ from connectx_toolkit.players.process import AgentProcess, Inline
 from connectx_toolkit.players.spec import resolve
 from connectx_toolkit.system.files import ROOT
 from evaluate import get_win_percentages
-from tests.conftest import TWO_CORES
+from tests.conftest import TWO_CORES, refused
 from tests.conftest import evaluate as main
 
 MAIN = """
@@ -186,6 +185,7 @@ def hostile(path: Path, **changes) -> Path:
         ({"name": "../outside.py"}, "would be extracted to"),
         ({"type": tarfile.SYMTYPE, "linkname": "/etc/passwd"}, "link to an absolute path"),
         ({"type": tarfile.SYMTYPE, "linkname": "../../x"}, "outside"),
+        ({"type": tarfile.LNKTYPE, "linkname": "../../x"}, "outside"),
         ({"type": tarfile.CHRTYPE, "devmajor": 1, "devminor": 3}, "is a special file"),
         ({"type": tarfile.FIFOTYPE}, "is a special file"),
         ({"size": 2000}, "unpacks to more than 1,000 bytes"),
@@ -245,14 +245,6 @@ DAMAGED = {
 }
 
 
-def refused(arguments: list[str], capsys) -> str:
-    with pytest.raises(SystemExit) as stop:
-        main(arguments)
-    out, err = capsys.readouterr()
-    assert stop.value.code == 2 and out == "" and err.count("\n") == 1
-    return err
-
-
 @pytest.mark.parametrize("name", DAMAGED)
 def test_archives_that_kaggle_could_not_run(name, tmp_path, capsys):
     files, words = DAMAGED[name]
@@ -289,4 +281,3 @@ def test_a_name_without_its_ending(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     packed(Path("mine.tar.gz"), {"main.py": PLAIN})
     assert "no agent 'mine': did you mean mine.tar.gz?" in refused(["mine", "leftmost"], capsys)
-    assert place.AGENT == "/kaggle_simulations/agent"

@@ -206,8 +206,11 @@ def with_helper(folder: Path, name: str, form: str) -> Path:
     return folder / "main.py"
 
 
-@pytest.mark.parametrize("form", ["module", "package", "folder"])
-@pytest.mark.parametrize("name", OURS)
+FORMS = [(name, "module") for name in OURS]
+FORMS += [(name, form) for name in ("connectx", "agents", "helper") for form in ("package", "folder")]
+
+
+@pytest.mark.parametrize(("name", "form"), FORMS)
 def test_what_lies_beside_an_agent_comes_before_this_toolkit(name, form, tmp_path, start):
     """In a process of its own, in this one, and in what the builder embeds."""
     path = with_helper(tmp_path, name, form)

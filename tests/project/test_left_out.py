@@ -3,7 +3,8 @@
 import subprocess
 import sys
 
-from tests.conftest import LEFT_OUT
+from connectx_toolkit.system.files import ROOT
+from tests.conftest import LEFT_OUT, LONGEST, SLOW
 
 TESTS = """
 import pytest
@@ -38,3 +39,10 @@ def test_each_kind_that_was_left_out_is_a_line_and_other_reasons_fail(tmp_path):
         f"3 that need chromium: {LEFT_OUT['chromium']}",
         f"1 that needs mounts: {LEFT_OUT['mounts']}",
     ]
+
+
+def test_files_that_are_slow_are_there():
+    """Or make quick would take them in where they have moved to."""
+    there = {(path.parent.name, path.stem.removeprefix("test_")) for path in (ROOT / "tests").rglob("test_*.py")}
+    assert {(folder, name) for folder, names in SLOW.items() for name in names.split() if name != "*"} <= there
+    assert SLOW.keys() <= {folder for folder, _ in there} and {*LONGEST} <= {f"test_{name}" for _, name in there}

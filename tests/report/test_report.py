@@ -255,24 +255,6 @@ def test_players_are_named_as_they_were_typed(capsys):
     assert "in which my agent (X) played" in out and re.search(r"\n\[bold\]it +all ", out)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        ("3,3,2,x", "3,3,2,x"),
-        ("3321 --opening 10", "--opening"),
-        ("33 --me first", "--me"),
-        ("33 44", "33"),
-        ("{path} --names a b", "--names"),
-        ("{path} --me onestep", "one_step?"),
-        (__file__, __file__),
-    ],
-)
-def test_what_analyse_does_not_take(arguments, words, path, capsys):
-    with pytest.raises(SystemExit):
-        main(["analyse", *(argument.format(path=path) for argument in arguments.split())])
-    assert words in capsys.readouterr().err
-
-
 def test_all_that_was_given_away_is_named(capsys):
     main(["analyse", "02014031333122", "--from-ply", "0", *FIVE])
     assert "; given away before: second on ply 1 (drawn, now lost), first on ply 2 (won, now drawn)" in (

@@ -8,23 +8,22 @@ import pytest
 from rich.color import ColorSystem
 
 import connectx_toolkit
-from connectx_toolkit.system import console as progress
-from connectx_toolkit.system.console import ctrl_c_waits
+from connectx_toolkit.system.console import as_typed, beside_bars, ctrl_c_waits, progress
 from connectx_toolkit.system.table import Table, console_for_tables
 
 
 def test_progress_is_for_people(monkeypatch, capsys):
     """Where nobody watches a bar, lines are written one after the other, and the first comes late."""
     for interval, lines in ((0.0, 4), (30.0, 0)):
-        monkeypatch.setattr(progress, "LINE_EVERY", interval)
-        with progress.progress(4, "game", delay=2) as bar:
+        monkeypatch.setattr("connectx_toolkit.system.console.LINE_EVERY", interval)
+        with progress(4, "game", delay=2) as bar:
             for _ in range(4):
                 bar.update()
         err = capsys.readouterr().err
         assert err.count("\n") >= lines if lines else err == ""
         assert "\r" not in err and ("4/4" in err) == bool(lines)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    with progress.progress(4, "game", delay=0):
+    with progress(4, "game", delay=0):
         assert "0/4" in capsys.readouterr().err
 
 
@@ -45,14 +44,14 @@ def test_escape_sequences_are_shown_not_sent(capsys):
 
 def test_a_loaded_ipykernel_is_no_notebook(monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "ipykernel", types.ModuleType("ipykernel"))
-    with progress.progress(0, "game", delay=2) as bar:
+    with progress(0, "game", delay=2) as bar:
         bar.clear()
     assert capsys.readouterr().err == ""
 
 
 def test_a_log_of_many_steps_is_short(capsys):
     """Redrawn at each step, as on a terminal, the bar would leave thousands of lines."""
-    with progress.progress(20_000, "step", "learning", done=5_000, delay=0) as bar:
+    with progress(20_000, "step", "learning", done=5_000, delay=0) as bar:
         for _ in range(15_000):
             bar.set_postfix(loss="0.1", refresh=False)
             bar.update()
@@ -63,9 +62,9 @@ def test_a_log_of_many_steps_is_short(capsys):
 def test_a_line_beside_a_bar(monkeypatch, capsys):
     """On a terminal the bar goes away before a line is printed, and comes again after it."""
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    with progress.progress(4, "game", delay=0) as bar:
+    with progress(4, "game", delay=0) as bar:
         bar.update(2)
-        with progress.beside_bars():
+        with beside_bars():
             assert capsys.readouterr().err.endswith(" \r")
             print("a v b: won 2")
         assert "2/4" in capsys.readouterr().err
@@ -115,8 +114,8 @@ TYPED = [
 @pytest.mark.parametrize(("command", "call"), TYPED)
 def test_a_notebook_is_told_what_is_typed_there(command, call, monkeypatch):
     """Functions and keywords, and a command after "!" where there is no function; a shell is told commands."""
-    assert progress.as_typed(command) == command
-    monkeypatch.setattr(progress, "IS_CHECKOUT", False)
-    assert "python " not in progress.as_typed(command) and ".py" not in progress.as_typed(command)
-    monkeypatch.setattr(progress, "in_notebook", lambda: True)
-    assert progress.as_typed(command) == call
+    assert as_typed(command) == command
+    monkeypatch.setattr("connectx_toolkit.system.console.IS_CHECKOUT", False)
+    assert "python " not in as_typed(command) and ".py" not in as_typed(command)
+    monkeypatch.setattr("connectx_toolkit.system.console.in_notebook", lambda: True)
+    assert as_typed(command) == call

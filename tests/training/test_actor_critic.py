@@ -207,19 +207,3 @@ def test_command_line(tmp_path, capsys):
     assert train.main(command) == 2
     told = capsys.readouterr().err
     assert told == f"train.py: {tmp_path / 'run'} is finished: choose another --run, or delete it\n"
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--opponent", "lookahead@0"], "lookahead@PLIES"),
-        (["--opponent", "nobody", "--game", "6x7k4"], "nobody"),
-        (["--practice", "1"], "practice should be below 1, not 1.0"),
-        (["--game", "9x9k4", "--opponent", "random"], "does not fit the 64 bits"),
-        (["--batch", "0"], "at least 1"),
-    ],
-)
-def test_bad_options(options, message, tmp_path, capsys):
-    assert train.main(["actor-critic", "--run", str(tmp_path), *options]) == 2
-    error = capsys.readouterr().err
-    assert message in error and error.count("\n") == 1 and not list(tmp_path.iterdir())

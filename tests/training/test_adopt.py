@@ -109,15 +109,6 @@ raise RuntimeError("the file was run, not its definitions alone")
 '''
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _one_thread():
-    """The nets are small, and the tests' machine is busy."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 def env_of(seen: str = "course", **options: Any) -> gymnasium.Env:
     assert connectx_toolkit.training.environments
     return gymnasium.make("ConnectX-v0", observation=seen, **options)
@@ -667,17 +658,8 @@ def test_the_courses_last_lesson_becomes_a_submission(tmp_path, capsys, monkeypa
     subprocess.run(
         [sys.executable, "lesson.py"], env=os.environ | {"OMP_NUM_THREADS": "1"}, check=True, capture_output=True
     )
-    command = [
-        "adopt",
-        "model.zip",
-        "-o",
-        "new/my_ppo_agent.py",
-        "--module",
-        "lesson.py:CustomCNN",
-        "--positions",
-        "60",
-    ]
-    assert train.main(command) == 0
+    command = "adopt model.zip -o new/my_ppo_agent.py --module lesson.py:CustomCNN --positions 60"
+    assert train.main(command.split()) == 0
     printed = capsys.readouterr().out
     found = re.search(
         r"""same moves as PPO.load\("model.zip"\).predict\(..., deterministic=True\) in (\d+) of \1 pos""", printed

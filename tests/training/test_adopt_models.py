@@ -122,14 +122,6 @@ def own_move(model: Any, seen: np.ndarray, legal: list[int]) -> int:
     return max(legal, key=lambda column: float(scores[column]))
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 @pytest.fixture(scope="module")
 def positions():
     return games_at_random()

@@ -13,7 +13,6 @@ from connectx.network import PlainNetwork
 from connectx.position import NO_MOVE, STANDARD, Position
 from connectx.torch_form import Network
 from connectx.weights import unpack
-from connectx_toolkit.cli import train
 from connectx_toolkit.games.labelled import Labels, canonical_keys, write_labels
 from connectx_toolkit.training.makers import distill
 from connectx_toolkit.training.makers.distill import Config, batches, losses, measure, total
@@ -250,18 +249,6 @@ def test_the_loss_of_a_batch_falls():
     assert losing[-1] < 0.5 * losing[0] and measure(trainer.network, examples)["perfect"] > 0.8
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--layers", "dense"], "layers should look like"),
-        (["--layers", "conf:3"], "layers should be of the kinds conv, residual, point, dense, not 'conf'"),
-        (["--layers", "residual:3"], "cannot follow"),
-        (["--samples", "0"], "at least 1"),
-        (["--labels", "FILE", "--batch", "50000"], "fewer than a batch of 50,000: label more games"),
-    ],
-)
-def test_bad_options(arguments, message, file, tmp_path, capsys):
-    words = [str(file) if word == "FILE" else word for word in arguments]
-    assert train.main(["distill", "--run", str(tmp_path / "run"), *words]) == 2
-    error = capsys.readouterr().err
-    assert message in error and error.count("\n") == 1
+def test_fewer_examples_than_a_batch(file, tmp_path):
+    with pytest.raises(ValueError, match="fewer than a batch of 50,000: label more games"):
+        distill.train(Config(labels=file, batch=50_000, run=tmp_path / "run"))

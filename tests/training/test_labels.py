@@ -9,12 +9,9 @@ import pytest
 from connectx.books import openings
 from connectx.position import NO_MOVE, STANDARD, Position, mirror_bits
 from connectx.solver import Solver
-from connectx.weights import pack
-from connectx_toolkit.cli import train
 from connectx_toolkit.games.labelled import Labels, concatenated, read_file
 from connectx_toolkit.training import runs
 from connectx_toolkit.training.makers import labels
-from connectx_toolkit.training.makers import labels as data
 from connectx_toolkit.training.makers.labels import Config, opening_labels, read_labels, splits_of
 from connectx_toolkit.training.positions import FIRST, LAST, sample
 from tests.training.in_place import pool_in_place
@@ -109,10 +106,10 @@ def test_shares_of_the_splits():
     rng = np.random.default_rng(1)
     masks = rng.integers(1 << 49, size=100_000) & STANDARD.board_mask
     splits = splits_of(masks & rng.integers(1 << 49, size=len(masks)), masks)
-    few = np.bitwise_count(masks) < data.FEW
+    few = np.bitwise_count(masks) < labels.FEW
     for chosen in (few, ~few):
         shares = np.bincount(splits[chosen], minlength=3) / chosen.sum()
-        wanted = 1 / data.HELD_OUT[bool(chosen is few)]
+        wanted = 1 / labels.HELD_OUT[bool(chosen is few)]
         assert abs(shares[1:] - wanted).max() < 0.2 * wanted
 
 
@@ -123,13 +120,3 @@ def test_the_openings_are_among_them(run):
     early = opening_labels().take(np.arange(0, 38_000, 500))
     for position, scores in zip(positions_of(early), early.scores.tolist(), strict=True):
         assert openings().scores(position) == [None if score == NO_MOVE else score for score in scores]
-
-
-def test_bad_files(tmp_path, capsys):
-    assert train.main(["distill", "--labels", str(tmp_path / "none.labels")]) == 2
-    assert "python train.py labels makes them" in capsys.readouterr().err
-    for content in (b"CXW2 and nothing good", pack({"x": np.arange(3)})):
-        (tmp_path / "bad.labels").write_bytes(content)
-        assert train.main(["distill", "--labels", str(tmp_path / "bad.labels"), "--run", str(tmp_path / "run")]) == 2
-        error = capsys.readouterr().err
-        assert "bad.labels is not a file of labels" in error and error.count("\n") == 1

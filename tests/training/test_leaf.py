@@ -16,7 +16,7 @@ from connectx.weights import pack, unpack
 from connectx_toolkit.cli import train
 from connectx_toolkit.games.labelled import canonical_keys, write_labels
 from connectx_toolkit.system.files import AGENTS
-from connectx_toolkit.training.makers import leaf_network as trainer
+from connectx_toolkit.training.makers import leaf_network
 from connectx_toolkit.training.makers.labels import opening_labels, read_labels
 from connectx_toolkit.training.makers.leaf_network import (
     Config,
@@ -80,7 +80,7 @@ def test_value_is_the_networks(net):
 def test_file_is_read_and_refused(net):
     content = WEIGHTS.read_bytes()
     arrays, _ = unpack(content)
-    assert trainer.to_bytes(net) == content
+    assert leaf_network.to_bytes(net) == content
     assert abs(net.inputs).max() * MOST_ROWS < 2**15
     flipped = bytearray(content)
     flipped[-100] ^= 1
@@ -102,7 +102,7 @@ def test_file_is_read_and_refused(net):
 def test_searches_with_it_on_its_board_only(net):
     """The kernel asks the net at the horizon; other boards, and plain Python, are as they were without."""
     with_net, in_plain = Searcher(STANDARD, buckets=64, net=net), Searcher(STANDARD, False, 64, net)
-    quiet = [p for p in positions(4, 2) if trainer.quiet(np.array([p.position]), np.array([p.mask]))[0]]
+    quiet = [p for p in positions(4, 2) if leaf_network.quiet(np.array([p.position]), np.array([p.mask]))[0]]
     assert len(quiet) > 20
     for position in quiet:
         asked = with_net._value(position, -(1 << 20), 1 << 20, 0, Budget())
@@ -130,8 +130,8 @@ def test_examples_are_what_a_search_evaluates():
         state = Position(position, mask, STANDARD)
         safe = [c for c in state.legal_columns() if not state.play(c).winning_columns()]
         expected = not state.winning_columns() and bool(safe)
-        assert trainer.quiet(np.array([position]), np.array([mask]))[0] == expected
-    stones, masks, scores = trainer.children(labels)
+        assert leaf_network.quiet(np.array([position]), np.array([mask]))[0] == expected
+    stones, masks, scores = leaf_network.children(labels)
     for row in range(0, len(labels), 10):
         state = Position(int(labels.positions[row]), int(labels.masks[row]), STANDARD)
         for column in set(state.legal_columns()) - set(state.winning_columns()):
@@ -142,7 +142,7 @@ def test_examples_are_what_a_search_evaluates():
 
 def test_held_out_positions_are_not_trained_on():
     labels = opening_labels()
-    training, test = trainer.training_examples(labels), trainer.held_out_examples(labels)
+    training, test = leaf_network.training_examples(labels), leaf_network.held_out_examples(labels)
     keys = [set(canonical_keys(part.first, part.masks, STANDARD).tolist()) for part in (training, test)]
     assert len(keys[0]) == len(training.masks) and len(keys[1]) > 100 and not keys[0] & keys[1]
 
@@ -150,27 +150,27 @@ def test_held_out_positions_are_not_trained_on():
 @pytest.mark.parametrize("mirrored", [False, True])
 def test_gradients(mirrored):
     """Against differences of the loss, for the largest gradient of each part."""
-    examples = trainer.held_out_examples(opening_labels())
+    examples = leaf_network.held_out_examples(opening_labels())
     examples = examples.take(np.arange(0, len(examples.masks), len(examples.masks) // 50))
     parameters = first_parameters(4, np.random.default_rng(1))
     gradients = Parameters(*(np.zeros_like(part) for part in parameters))
-    trainer.add_gradients(*examples, mirrored, parameters, gradients, STANDARD)
+    leaf_network.add_gradients(*examples, mirrored, parameters, gradients, STANDARD)
     unused, step = Parameters(*(np.zeros_like(part) for part in parameters)), 0.01
     for part, gradient in zip(parameters, gradients, strict=True):
         place = np.unravel_index(np.abs(gradient).argmax(), gradient.shape)
         losses = []
         for sign in (1, -1):
             part[place] += sign * step
-            losses.append(trainer.add_gradients(*examples, mirrored, parameters, unused, STANDARD))
+            losses.append(leaf_network.add_gradients(*examples, mirrored, parameters, unused, STANDARD))
             part[place] -= sign * step
         assert (losses[0] - losses[1]) / (2 * step) == pytest.approx(gradient[place], rel=0.02)
 
 
 def test_it_overfits_and_its_integers_agree(tmp_path):
     """It learns a few examples by heart; rounded, it says the same."""
-    examples = trainer.training_examples(opening_labels())
+    examples = leaf_network.training_examples(opening_labels())
     few = examples.take(np.flatnonzero(examples.results != 0.5)[::40][:200])
-    net = rounded(trainer.fit(Config(samples=100_000, batch=50, hidden=16, output=tmp_path / "x"), few))
+    net = rounded(leaf_network.fit(Config(samples=100_000, batch=50, hidden=16, output=tmp_path / "x"), few))
     assert measure(net, few)["sign"] > 0.98 > measure(None, few)["sign"]
 
 
@@ -187,18 +187,11 @@ def test_command(tmp_path):
     labels_, run, output = (f"--{name} {path}" for name, path in paths.items())
     assert facts["command"] == f"python train.py leaf {labels_} --hidden 8 --samples 50000 {run} {output}"
     assert {key: facts[key] for key in ("sign", "auc")} == measure(
-        net, trainer.held_out_examples(read_labels(tmp_path / "one.labels"))
+        net, leaf_network.held_out_examples(read_labels(tmp_path / "one.labels"))
     )
-
-
-def test_bad_options(tmp_path, capsys):
-    assert train.main(["leaf", "--labels", str(tmp_path), "--output", str(tmp_path / "x.bin")]) == 2
-    assert "no labels in" in capsys.readouterr().err
-    assert train.main(["leaf", "--hidden", "0"]) == 2
-    assert "hidden should be at least 1, not 0" in capsys.readouterr().err
 
 
 def test_better_than_the_heuristic(net):
     """The published net orders won and lost openings that it was not trained on better than the heuristic does."""
-    test = trainer.held_out_examples(opening_labels())
+    test = leaf_network.held_out_examples(opening_labels())
     assert measure(net, test)["auc"] > measure(None, test)["auc"] + 0.05

@@ -191,18 +191,3 @@ def test_a_person_who_is_not_there_ends_nothing(tmp_path, monkeypatch, capsys):
 def ideal_of(name):
     tree = tree_of(games_named(name))
     return table_player(tree, shares(tree.best), np.random.default_rng(1))
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--human", "third"], "human should be one of first, second, not 'third'"),
-        (["--reward", "0"], "reward should be at least 1, not 0"),
-        (["--game", "go"], "the game should be nim"),
-        (["--game", "6x7k4"], "at most 39 cells"),
-    ],
-)
-def test_bad_options(options, message, tmp_path, capsys):
-    assert train.main(["menace", "--run", str(tmp_path), *options]) == 2
-    error = capsys.readouterr().err
-    assert message in error and error.count("\n") == 1 and not list(tmp_path.iterdir())

@@ -332,11 +332,6 @@ def config_of(road: Path, **changes) -> policy_gradient.Config:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["policy-gradient", "--games", "0"], "at least 1"),
-        (["policy-gradient", "--stop", "-1"], "stop should be above -1, not -1.0"),
-        (["policy-gradient", "--discount", "1.5"], "discount should be at most 1, not 1.5"),
-        (["policy-gradient", "--start", "anywhere"], "start should be one of nothing, opponent, not 'anywhere'"),
-        (["policy-gradient", "--opponent", "missing.bin"], "missing.bin"),
         (["value", "--opponent", "STRONG", "--games", "STRONG"], "expected int8 moves"),
         (["value", "--opponent", "DAMAGED"], "checksum"),
         (["imitate", "--depth", "3", "--run", "IMITATE"], "choose another --run, or delete it"),

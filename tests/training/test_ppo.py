@@ -2,7 +2,6 @@
 
 import json
 import re
-import sys
 from functools import partialmethod
 from pathlib import Path
 from types import SimpleNamespace
@@ -133,29 +132,3 @@ def test_self_play_meets_the_newest_in_half_of_its_games(tmp_path):
     for weight, player in trainer._opponents(np.random.default_rng(1)):
         shares[player(games, np.arange(1))[0]] += weight
     assert shares[0] + shares[3] == pytest.approx(0.5) == shares[1] + shares[2]
-
-
-@pytest.mark.parametrize(
-    ("option", "message"),
-    [
-        (["--steps", "5"], "multiple of 16 x games = 8000, not 5"),
-        (["--games", "0"], "games should be at least 1, not 0"),
-        (["--opponent", "self+nobody"], "nobody"),
-        (["--algorithm", "dqn"], "maskable, ppo"),
-        (["--rewards", "gold"], "course, zero-sum"),
-        (["--board", "six"], "read like 6x7k4"),
-        (["--board", "12x12k5"], "64"),
-        (["--opponent", "nobody"], "nobody"),
-        (["--encoding", "none"], "encoding 'none' is unknown"),
-        (["--learning-rate", "fast"], "invalid float value"),
-        (["--protocol", "lesson"], "protocol should be one of self-play, course, not 'lesson'"),
-        (["--protocol", "course", "--steps", "800000", "--opponent", "negamax"], "says what --opponent, --steps is"),
-    ],
-)
-def test_bad_options(option, message, tmp_path, capsys):
-    """One line, exit code 2, and nothing written."""
-    with pytest.raises(SystemExit) as ended:
-        sys.exit(train.main(["ppo", "--run", str(tmp_path), *option]))
-    error = capsys.readouterr().err
-    assert ended.value.code == 2 and message in error and error.count("\n") == 1
-    assert not list(tmp_path.iterdir())

@@ -21,8 +21,7 @@ from connectx.weights import pack
 from connectx_toolkit.cli import train
 from connectx_toolkit.games.labelled import write_labels
 from connectx_toolkit.system.files import BOOK_SCORES, ROOT, write_whole
-from connectx_toolkit.training import options as origins
-from connectx_toolkit.training import runs
+from connectx_toolkit.training import options, runs
 from connectx_toolkit.training.learners import imitation, value
 from connectx_toolkit.training.makers import leaf_network, opening_table, replies
 from connectx_toolkit.training.makers.labels import opening_labels
@@ -316,12 +315,12 @@ def test_a_damaged_manifest_is_refused_before_the_work(content, tmp_path):
 
 def test_no_commit_outside_a_checkout(tmp_path, monkeypatch):
     """Nor that of another project whose folder the toolkit was unpacked in; git may be missing, too."""
-    monkeypatch.setattr(origins, "ROOT", ROOT / "tests")
-    assert origins.source() == {}
-    monkeypatch.setattr(origins, "ROOT", tmp_path)
-    assert origins.source() == {}
+    monkeypatch.setattr(options, "ROOT", ROOT / "tests")
+    assert options.source() == {}
+    monkeypatch.setattr(options, "ROOT", tmp_path)
+    assert options.source() == {}
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert origins.source() == {}
+    assert options.source() == {}
 
 
 def test_digests(tmp_path):

@@ -16,7 +16,6 @@ from connectx.weights import unpack
 from connectx_toolkit.games.labelled import write_labels
 from connectx_toolkit.training import runs
 from connectx_toolkit.training.makers import book, opponent_pool, replies
-from connectx_toolkit.training.makers import replies as error_forecast
 from connectx_toolkit.training.makers.labels import opening_labels
 from connectx_toolkit.training.makers.opponent_pool import (
     DEVELOPMENT,
@@ -91,9 +90,9 @@ def test_types_are_recovered():
 
 def test_the_forecast_is_learnt(monkeypatch):
     """On a few openings: chances are probabilities, what cannot be given away is not, and the loss falls."""
-    monkeypatch.setattr(error_forecast, "BATCH", 128)
-    monkeypatch.setattr(error_forecast, "WARM_UP", 5)
-    monkeypatch.setattr(error_forecast, "LEARNING_RATE", 0.02)
+    monkeypatch.setattr(replies, "BATCH", 128)
+    monkeypatch.setattr(replies, "WARM_UP", 5)
+    monkeypatch.setattr(replies, "LEARNING_RATE", 0.02)
     labels = opening_labels()
     labels = labels.take(np.arange(0, len(labels), 160))
     problems = problems_of(labels, MODEL.policy, MODEL.types)

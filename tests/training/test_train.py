@@ -83,28 +83,6 @@ def test_scores_that_are_not_there_are_not_made(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["book", "--first-ply", "0"], "at least 1"),
-        (["book", "--first-ply", "ten"], "invalid int value"),
-        (["book", "--frist-ply", "8"], "unrecognized arguments"),
-        (["leaf", "--learning-rate", "nan"], "learning_rate should be a finite number, not nan"),
-        (["leaf", "--learning-rate", "-1"], "learning_rate should be above 0"),
-        (["distill", "--learning-rate", "0"], "learning_rate should be above 0"),
-        (["bok"], "invalid choice"),
-        ([], "required"),
-    ],
-)
-def test_bad_options(arguments, message, capsys):
-    with pytest.raises(SystemExit) as ended:
-        sys.exit(train.main(arguments))
-    assert ended.value.code == 2
-    error = capsys.readouterr().err
-    lines = 1 if arguments else 3  # without a method, how it is called, too
-    assert message in error and error.count("\n") == lines
-
-
 def test_help_has_every_method_in_a_group(capsys):
     """With options that it has, one's own models and games first."""
     with pytest.raises(SystemExit) as ended:
@@ -161,13 +139,6 @@ def test_every_number_of_every_method_has_a_limit(method):
         assert item.metadata["help"]
         free = item.name == "seed" or item.type not in (int, float)
         assert free or {"least", "above"} & item.metadata["limits"].keys(), item.name
-
-
-def test_unwritable_output(tmp_path, capsys):
-    """A file where a folder should be: one line, exit code 2, before anything is solved."""
-    (tmp_path / "file").write_text("")
-    assert train.main(["book", "--scores", str(tmp_path / "file" / "scores.txt")]) == 2
-    assert capsys.readouterr().err.count("\n") == 1
 
 
 def test_a_book_is_built_and_resumed(tmp_path, monkeypatch):

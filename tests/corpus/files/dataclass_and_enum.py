@@ -20,9 +20,5 @@ class Pair(NamedTuple):
     b: int
 
 
-def legal(obs, config):
-    return [c for c in range(config.columns) if obs.board[c] == 0]
-
-
 def agent(obs, config):
-    return Move(Side(obs.mark), legal(obs, config)[-1]).column
+    return Move(Side(obs.mark), [c for c in range(config.columns) if obs.board[c] == 0][-1]).column

@@ -3,10 +3,6 @@
 import functools
 
 
-def legal(obs, config):
-    return [c for c in range(config.columns) if obs.board[c] == 0]
-
-
 def logged(function):
     @functools.wraps(function)
     def wrapper(*args, **options):
@@ -17,4 +13,4 @@ def logged(function):
 
 @logged
 def agent(obs, config):
-    return legal(obs, config)[0]
+    return [c for c in range(config.columns) if obs.board[c] == 0][0]

@@ -8,9 +8,5 @@ if os.path.exists('/tmp'):
         file.read()
 
 
-def legal(obs, config):
-    return [c for c in range(config.columns) if obs.board[c] == 0]
-
-
 def agent(obs, config):
-    return legal(obs, config)[0]
+    return [c for c in range(config.columns) if obs.board[c] == 0][0]

@@ -11,9 +11,5 @@ class Node:
     column: Optional[int] = None
 
 
-def legal(obs, config):
-    return [c for c in range(config.columns) if obs.board[c] == 0]
-
-
 def agent(obs, config):
-    return Node(column=legal(obs, config)[0]).column
+    return Node(column=[c for c in range(config.columns) if obs.board[c] == 0][0]).column

@@ -2,10 +2,6 @@
 # because: more than 512 MiB
 # limits: memory=536870912
 # kaggle: not asked, its limit is its container's
-def legal(obs, config):
-    return [c for c in range(config.columns) if obs.board[c] == 0]
-
-
 def agent(obs, config):
     hoard = [bytes(range(256)) * 40_000 for _ in range(100)]
-    return legal(obs, config)[len(hoard) * 0]
+    return [c for c in range(config.columns) if obs.board[c] == 0][len(hoard) * 0]

@@ -10,9 +10,5 @@ class Table:
 TABLE = pickle.loads(pickle.dumps(Table()))
 
 
-def legal(obs, config):
-    return [c for c in range(config.columns) if obs.board[c] == 0]
-
-
 def agent(obs, config):
-    return legal(obs, config)[0]
+    return [c for c in range(config.columns) if obs.board[c] == 0][0]

@@ -15,9 +15,5 @@ except Exception:
     FIRST = int
 
 
-def legal(obs, config):
-    return [c for c in range(config.columns) if obs.board[c] == 0]
-
-
 def agent(obs, config):
-    return FIRST(legal(obs, config)[0])
+    return FIRST([c for c in range(config.columns) if obs.board[c] == 0][0])

@@ -11,9 +11,5 @@ subprocess.run(["g++", "-shared", "-fPIC", "-o", FOLDER + "/first.so", FOLDER + 
 FIRST = ctypes.CDLL(FOLDER + "/first.so").first
 
 
-def legal(obs, config):
-    return [c for c in range(config.columns) if obs.board[c] == 0]
-
-
 def agent(obs, config):
-    return FIRST(legal(obs, config)[0])
+    return FIRST([c for c in range(config.columns) if obs.board[c] == 0][0])

@@ -7,9 +7,5 @@ async def think(columns):
     return columns[0]
 
 
-def legal(obs, config):
-    return [c for c in range(config.columns) if obs.board[c] == 0]
-
-
 def agent(obs, config):
-    return asyncio.run(think(legal(obs, config)))
+    return asyncio.run(think([c for c in range(config.columns) if obs.board[c] == 0]))

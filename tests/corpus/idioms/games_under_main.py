@@ -1,10 +1,6 @@
 # expect: ACCEPT
-def legal(obs, config):
-    return [c for c in range(config.columns) if obs.board[c] == 0]
-
-
 def agent(obs, config):
-    return legal(obs, config)[0]
+    return [c for c in range(config.columns) if obs.board[c] == 0][0]
 
 
 if __name__ == "__main__":

@@ -5,9 +5,5 @@ import numpy as np
 ORDER = np.array([3, 2, 4, 1, 5, 0, 6], dtype=np.int)
 
 
-def legal(obs, config):
-    return [c for c in range(config.columns) if obs.board[c] == 0]
-
-
 def agent(obs, config):
-    return legal(obs, config)[0]
+    return [c for c in range(config.columns) if obs.board[c] == 0][0]

@@ -10,9 +10,5 @@ sys.setrecursionlimit(20_000)
 warnings.filterwarnings("ignore")
 
 
-def legal(obs, config):
-    return [c for c in range(config.columns) if obs.board[c] == 0]
-
-
 def agent(obs, config):
-    return random.choice(legal(obs, config))
+    return random.choice([c for c in range(config.columns) if obs.board[c] == 0])

@@ -6,9 +6,5 @@ with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "order.json")
     ORDER = file.read()
 
 
-def legal(obs, config):
-    return [c for c in range(config.columns) if obs.board[c] == 0]
-
-
 def agent(obs, config):
-    return legal(obs, config)[0]
+    return [c for c in range(config.columns) if obs.board[c] == 0][0]

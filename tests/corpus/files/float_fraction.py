@@ -1,8 +1,0 @@
-# expect: REJECT replies
-# because: a float
-def legal(obs, config):
-    return [c for c in range(config.columns) if obs.board[c] == 0]
-
-
-def agent(obs, config):
-    return legal(obs, config)[0] + 0.5

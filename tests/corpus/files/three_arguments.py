@@ -1,7 +1,0 @@
-# expect: ACCEPT
-def legal(obs, config):
-    return [c for c in range(config.columns) if obs.board[c] == 0]
-
-
-def agent(obs, config, depth=None):
-    return legal(obs, config)[0]
