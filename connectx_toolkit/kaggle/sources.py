@@ -20,8 +20,6 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from platformdirs import user_cache_path
-
 from connectx_toolkit.kaggle.remedies import BUILD, Situation, remedy
 from connectx_toolkit.kaggle.sandbox import AGENT
 from connectx_toolkit.system.files import AGENTS
@@ -116,6 +114,8 @@ def module_of(file: str) -> ModuleType:
     Its folder, and that of its outermost package, are on ``sys.path``. What numba caches of it does not go beside it:
     there its author's own processes would find it, and fail on the name that the module has here.
     """
+    from platformdirs import user_cache_path  # messages about sources do not need it
+
     os.environ["NUMBA_CACHE_DIR"] = str(user_cache_path("connectx-toolkit") / "numba")
     if numba := sys.modules.get("numba"):
         numba.config.reload_config()

@@ -139,9 +139,12 @@ def modules(factor: int) -> ModuleType:
     return pack
 
 
+def kinds(first: int) -> type[IntEnum]:
+    return IntEnum("Kind", {"A": first})  # type: ignore[misc]
+
+
 def values() -> dict:
-    kind = IntEnum("Kind", {"A": 1})
-    scope = {"TABLE": (np.arange(2000) / 7, 1), "DTYPE": np.int8, "Kind": kind, "PAIR": namedtuple("Pair", "a b")}
+    scope = {"TABLE": (np.arange(2000) / 7, 1), "DTYPE": np.int8, "Kind": kinds(1), "PAIR": namedtuple("Pair", "a b")}
     return scope | {"pack": modules(3), "math": ModuleType("math")}
 
 
@@ -151,12 +154,12 @@ def changed_table() -> np.ndarray:
     return table
 
 
-CONSTANTS = {
+CONSTANTS: dict[str, dict] = {
     "an array in a tuple": {"TABLE": (changed_table(), 1)},
     "a module in a package": {"pack": modules(4)},
     "a module of Python": {"math": math},
     "a type": {"DTYPE": np.int16},
-    "an enumeration": {"Kind": IntEnum("Kind", {"A": 2})},
+    "an enumeration": {"Kind": kinds(2)},
     "the order of fields": {"PAIR": namedtuple("Pair", "b a")},
 }
 

@@ -140,10 +140,14 @@ def test_faults_are_told_and_cost(folder, capsys):
     train(config())
     out = capsys.readouterr().out
     assert re.search(r"\d of them made faults: \d+ exception", out)
-    costs = {trial.params["PLAY"]: trial.value for trial in search_of(config()).whole}
+    costs = costs_of(search_of(config()))
     assert all(
         cost < min([c for play, c in costs.items() if play >= 50], default=99) for p, cost in costs.items() if p < 50
     )
+
+
+def costs_of(search: Search) -> dict[int, float]:
+    return {trial.params["PLAY"]: trial.value for trial in search.whole if trial.value is not None}
 
 
 def search_of(options: Config) -> Search:
@@ -160,7 +164,7 @@ def test_the_cheapest_play_and_the_one_that_wins_is_judged(folder):
     train(options)
     search = search_of(options)
     favourites = search.favourites(8)
-    costs = {trial.params["PLAY"]: trial.value for trial in search.whole}
+    costs = costs_of(search)
     found = [costs[favourite["PLAY"]] for favourite in favourites]
     assert found == sorted(set(found)) and max(found) <= costs[10] and favourites[0] == search.best()[1]
     assert search.favourites(1) == favourites[:1] and search.original not in favourites
