@@ -140,7 +140,7 @@ def modules(factor: int) -> ModuleType:
 
 
 def kinds(first: int) -> type[IntEnum]:
-    return IntEnum("Kind", {"A": first})  # type: ignore[misc]
+    return IntEnum("Kind", {"A": first})  # type: ignore[return-value]
 
 
 def values() -> dict:

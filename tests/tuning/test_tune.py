@@ -146,7 +146,7 @@ def test_faults_are_told_and_cost(folder, capsys):
     )
 
 
-def costs_of(search: Search) -> dict[int, float]:
+def costs_of(search: Search) -> dict:
     return {trial.params["PLAY"]: trial.value for trial in search.whole if trial.value is not None}
 
 
