@@ -39,7 +39,7 @@ ALL = "exam"  # in place of a recipe's name: positions of all of them
 STANDARD_EXAM = Path(__file__).with_name("exam.labels")
 STANDARD_COUNT, STANDARD_SEED = 1000, 0
 FOR_TUNING = Path(__file__).with_name("tuning.labels")  # critical positions that the standard exam lacks
-TUNING_COUNT, TUNING_SEED = 600, 1_000_000_007  # a seed that nobody draws fresh positions with
+TUNING_COUNT, TUNING_SEED = 3000, 1_000_000_007  # a seed that nobody draws fresh positions with
 TABLE_BITS = 24  # 128 MB: with a smaller table, the hardest positions take more nodes
 RANDOM_PLIES = 6  # of a game of searchers
 

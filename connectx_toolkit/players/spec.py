@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from connectx_toolkit.builder.notebook.cells import page_named
 from connectx_toolkit.kaggle.agent_file import load_agent, module_names
 from connectx_toolkit.kaggle.archive import kept
-from connectx_toolkit.system.console import at_python, cell_of
+from connectx_toolkit.system.console import cell_of, unquoted
 from connectx_toolkit.system.files import AGENTS, our_agents
 
 if TYPE_CHECKING:
@@ -273,12 +273,6 @@ def resolve(agent: str | os.PathLike | Callable | AgentSpec) -> AgentSpec:
         f"no agent {text!r}: {f'did you mean {meant}? I' if meant else 'i'}t is no file, and the names are "
         f"{', '.join(names)}, minimax@DEPTH and NAME~PERCENT (of random moves)"
     )
-
-
-def unquoted(text: str) -> str:
-    """ "my_agent, without quotes": what people mean who put the name of their function in quotes; "" of any other."""
-    is_function = at_python() and callable(vars(sys.modules["__main__"]).get(text))
-    return f"{text}, without quotes" if is_function else ""
 
 
 def _name_of(text: str) -> AgentName | None:

@@ -61,6 +61,12 @@ def at_python() -> bool:
     return in_notebook() or hasattr(sys, "ps1")
 
 
+def unquoted(text: str) -> str:
+    """ "my_agent, without quotes": what people mean who put the name of their function in quotes; "" of any other."""
+    is_function = at_python() and callable(vars(sys.modules["__main__"]).get(text))
+    return f"{text}, without quotes" if is_function else ""
+
+
 COMMANDS = {"evaluate": "evaluate", "build_submission": "build", "train": "train"}  # script: word after connectx
 SCRIPT = re.compile(rf"(?:python )?\b({'|'.join(COMMANDS)})\.py\b")
 CALLS = {  # of connectx_toolkit, by the command that does the same

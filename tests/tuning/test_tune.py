@@ -313,7 +313,7 @@ def test_what_the_search_has_seen_does_not_judge(monkeypatch):
 
 @pytest.mark.parametrize("state", ["full", "read-only"])
 def test_a_disk_that_takes_nothing(state, folder):
-    told = pytest.raises((OSError, ValueError), match=r"no space|is full|no folder")
+    told = pytest.raises((OSError, ValueError), match=r"no space|is full|no folder|cannot be written")
     with disk_that_is(state, folder / "disk", {}) as disk, told:
         train(config(run=disk / "tune" if state == "full" else disk))
 
