@@ -284,6 +284,21 @@ def learner_tables() -> list[str]:
     ]
 
 
+def tuning_tables() -> list[str]:
+    def told(row: Record | None) -> str:
+        return "{:+} ({:+} to {:+})".format(*row["elo"]) if row else "nothing better found"
+
+    found = read("tuning")
+    rows = []
+    for name, row in found["heuristics"].items():
+        good = "{:+.1f}% ({:+.1f}% to {:+.1f}%)".format(*row["tuned"]["difference"]) if row["tuned"] else ""
+        rows.append((f"`{name}`", row["processor seconds"], row["candidates"], good, told(row["tuned"]),
+                     row["spsa"]["played"], told(row["spsa"])))  # fmt: skip
+    heads = ("heuristic", "processor s", "candidates", "good moves", "tuned, Elo", "SPSA, pairs", "SPSA, Elo")
+    by_spsa = [row["spsa"]["elo"][0] for row in found["heuristics"].values()]
+    return [table(heads, rows), f"On average: tuned {found['figure']:+} Elo, SPSA {sum(by_spsa) / len(by_spsa):+.0f}."]
+
+
 TABLES: dict[str, tuple[Callable[[], list[str]], list[str]]] = {  # by mark, with the records that they are of
     "solver": (solver_tables, ["solver", "empty-board"]),
     "scores": (scores_tables, ["opening-table", "solver-scores"]),
@@ -302,6 +317,7 @@ TABLES: dict[str, tuple[Callable[[], list[str]], list[str]]] = {  # by mark, wit
     "environments": (environment_tables, ["environments"]),
     "start": (start_tables, ["start", "kernels"]),
     "learners": (learner_tables, ["learners"]),
+    "tuning": (tuning_tables, ["tuning"]),
 }
 
 
