@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from os import PathLike, fspath, sep
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from connectx.position import STANDARD
 from connectx_toolkit.kaggle.rules import OVERAGE, Rules
@@ -235,12 +235,14 @@ def exam(
     positions: str | PathLike | None = None,
     from_one: bool = False,
     me: str | None = None,
-    seat: str | None = None,
-    result: str | None = None,
+    seat: Literal["first", "second"] | None = None,
+    result: Literal["won", "drawn", "lost"] | None = None,
     times: int = 1,
     workers: int = 1,
     config: dict | None = None,
     overage: float = OVERAGE,
+    html: str | PathLike | None = None,
+    write_mistakes: str | PathLike | None = None,
 ) -> "Examined":
     """Asks agents for their moves in positions of 7x6 of which every move's exact score is known.
 
@@ -265,6 +267,8 @@ def exam(
         workers: positions at a time, each on a core of its own.
         config: Kaggle's configuration, such as actTimeout; the board stays 7x6.
         overage: seconds that an agent may use beyond actTimeout, in each position anew.
+        html: write a page to this file, with the mistakes to practise.
+        write_mistakes: add the positions of the mistakes to this file, for ``positions``, ``openings`` and the board.
 
     Raises:
         ValueError: no agent, an unknown one, one that cannot be loaded or that is given twice, a bad file, number or
@@ -272,6 +276,7 @@ def exam(
         KeyboardInterrupt: it was stopped before all agents had answered in any position.
     """
     from connectx_toolkit.arena.schedule import participants
+    from connectx_toolkit.arena.start_positions import check_mistakes
     from connectx_toolkit.games.exam_positions import exam_positions
     from connectx_toolkit.players.process import Setup
     from connectx_toolkit.report.exams import examined
@@ -284,10 +289,15 @@ def exam(
             if value is not None and (type(value) is not int or value < 1):
                 raise ValueError(f"{name} should be an integer of at least 1, not {value!r}")
         check_concurrency(workers)
-        source = _path(positions)
+        source, page, file = _path(positions), _path(html), _path(write_mistakes)
+        check_mistakes(file, STANDARD)
+        check_folder(page)
         count = count or (EXAM_POSITIONS if source is None else None)
         labels, left_out = exam_positions(count, seed, source, from_one, me, seat, result)
-        return examined(specs, labels, setup, times, workers, left_out)
+        found = examined(specs, labels, setup, times, workers, left_out)
+        notes = [found.write_page(page)] if page else []
+        notes += [found.write_mistakes(file)] if file else []
+        return replace(found, notes=notes)
 
 
 def analyse(

@@ -27,7 +27,7 @@ from itertools import islice
 from pathlib import Path
 
 from connectx.position import STANDARD, Columns, Geometry, Position, parse_columns, write_columns
-from connectx_toolkit.system.files import in_words, locked, write_whole
+from connectx_toolkit.system.files import check_folder, in_words, locked, write_whole
 
 PLIES = (2, 8)  # shortest and longest random opening
 BALANCED_PLIES = (4, 10)  # and balanced opening: of 2 and 3 plies there are only 35, which games soon pass again
@@ -96,6 +96,13 @@ def read_openings(path: Path, geometry: Geometry) -> list[Opening]:
         found = f"{len(repeated)} of {len(openings) + len(repeated)} openings left out, repeated or mirrored"
         print(f"{path}: {found} from an earlier line (first: line {repeated[0]})", file=sys.stderr)
     return list(openings.values())
+
+
+def check_mistakes(path: Path | None, geometry: Geometry) -> None:
+    """Raises ValueError, before any work is done, if positions of a board cannot be added to a file."""
+    check_folder(path)
+    if path and path.exists():
+        read_openings(path, geometry)
 
 
 def add_openings(path: Path, openings: Iterable[tuple[Opening, str]], geometry: Geometry) -> tuple[int, int]:

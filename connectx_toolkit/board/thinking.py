@@ -20,11 +20,11 @@ from typing import Any, NamedTuple
 
 from connectx.books import openings
 from connectx.clock import Budget
-from connectx.exact import has_openings, move_values
+from connectx.exact import move_values
 from connectx.position import STANDARD, Geometry, Position
 from connectx.solver import Value
 from connectx_toolkit.arena.referee import illegal_kind
-from connectx_toolkit.games.analysis import narrowed, proven_values, solvers_for
+from connectx_toolkit.games.analysis import solvers_for
 from connectx_toolkit.kaggle.rules import Rules
 from connectx_toolkit.players.process import AgentProcess
 from connectx_toolkit.players.protocol import Opaque, Reply
@@ -35,7 +35,7 @@ from connectx_toolkit.system.posix import end
 FIRST_SLICE, LONGEST_SLICE = 0.1, 0.5  # seconds: from ply 12 on the first mostly does
 FAVOUR = 4.0  # the position on the board gets so many times the time of any other of its game
 KEPT = 20_000  # positions whose scores are kept
-TOO_LARGE = "this board is too large to solve: only wins and losses within a few plies are shown"
+TOO_LARGE = "this board is too large to solve"
 
 
 class Found(NamedTuple):
@@ -51,7 +51,9 @@ class Found(NamedTuple):
 
     def refined(self, values: Sequence[Value | None], seconds: float) -> "Found":
         """After another slice: what was proven before stays so."""
-        return Found(tuple(narrowed(self.values or values, values)), self.seconds + seconds)
+        pairs = zip(self.values or values, values, strict=True)
+        known = [None if a is None or b is None else Value(max(a.low, b.low), min(a.high, b.high)) for a, b in pairs]
+        return Found(tuple(known), self.seconds + seconds)
 
 
 TellFound = Callable[[Position, Found], None]
@@ -162,14 +164,11 @@ class Analyst:
                 traceback.print_exc()
 
     def _solve_on(self, position: Position) -> Found:
-        """Another slice, twice as long as all before it; boards that cannot be solved have a single one."""
+        """Another slice, twice as long as all before it."""
         before, geometry = self._known(position), position.geometry
         seconds = min(LONGEST_SLICE, max(FIRST_SLICE, before.seconds))
         if not geometry.fits_word:
-            proven = proven_values(position, LONGEST_SLICE)
-            found = Found(tuple(proven), LONGEST_SLICE, TOO_LARGE)
-        elif not before.seconds and not has_openings(geometry):  # the solver may have no time for what a child sees
-            found = before.refined(proven_values(position, seconds), seconds)
+            found = Found(why=TOO_LARGE)
         else:
             with solvers_for(geometry) as (solver, *_):
                 found = before.refined(move_values(position, solver, Budget.seconds(seconds)), seconds)

@@ -173,7 +173,7 @@ def write_mistakes(path: Path, reviews: Sequence[Review]) -> str:
 
 def _numbering(replays: Sequence[Game]) -> list[str]:
     """How the names of stored games are to be read."""
-    from connectx_toolkit.games.schema import is_database
+    from connectx_toolkit.games.database import is_database
 
     stored = any(is_database(Path(replay.source).parent) for replay in replays)
     return ["Stored games are numbered by match and game: 3-12 is game 12 of match 3."] if stored else []

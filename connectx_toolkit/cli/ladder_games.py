@@ -246,7 +246,7 @@ def opened(options: argparse.Namespace) -> GameDatabase:
         added = add_from(options.games, options.add, options.me or "")
         there = f", {added.known} {'copy' if added.known == 1 else 'copies'} left out" if added.known else ""
         line = f"{options.games}: {added.new} games added{there}, {added.whole} in all"
-        print_parts([*added.taken, line])
+        print_parts([line])
         left_out = added.left_out
     database = GameDatabase(options.games, create=False, origin=options.origin)
     database.left_out += left_out

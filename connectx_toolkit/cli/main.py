@@ -125,9 +125,9 @@ def main() -> int:
 
 def evaluate_commands() -> dict[str, Command]:
     """The commands of evaluate.py by name, in the order of --help; "" is the one without a name."""
-    from connectx_toolkit.cli import analyse, examine, ladder_games, play, show
+    from connectx_toolkit.cli import analyse, functions, ladder_games, show
 
-    return play.COMMANDS | examine.COMMANDS | analyse.COMMANDS | ladder_games.COMMANDS | show.COMMANDS
+    return functions.COMMANDS | analyse.COMMANDS | ladder_games.COMMANDS | show.COMMANDS
 
 
 def evaluate(arguments: list[str]) -> tuple[str, Callable[[], int | None]]:

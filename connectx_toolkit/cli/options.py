@@ -99,27 +99,6 @@ def add_overage(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--bank", type=number, default=OVERAGE, dest="overage", metavar="SECONDS", help=help_text)
 
 
-def add_setup(parser: argparse.ArgumentParser) -> None:
-    """The options that say how games are played."""
-    add_config(parser)
-    add_overage(parser)
-    parser.add_argument(
-        "--concurrency",
-        type=from_one,
-        default=1,
-        metavar="N",
-        help="number of games to play at a time, each on a core of its own (default: 1)",
-    )
-
-
-def add_scheduler(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--scheduler",
-        metavar="ADDRESS",
-        help="address of a dask cluster to play on, for example tcp://10.0.0.1:8786 (default: this machine)",
-    )
-
-
 def add_games(parser: argparse.ArgumentParser) -> None:
     help_text = f"SQLite file that keeps all games (default: {GAMES})"
     parser.add_argument("--games", type=Path, default=GAMES, metavar="FILE", help=help_text)
@@ -127,22 +106,6 @@ def add_games(parser: argparse.ArgumentParser) -> None:
 
 def add_latest(parser: argparse.ArgumentParser, default: int | None, help_text: str) -> None:
     parser.add_argument("--latest", type=from_one, default=default, metavar="N", help=help_text)
-
-
-def add_pairs(parser: argparse.ArgumentParser, pairs: int | None, help_text: str) -> None:
-    parser.add_argument("--pairs", type=from_one, default=pairs, metavar="N", help=help_text)
-    help_text = (
-        "file with one opening per line, as columns counted from 0, for example 3342; or the word empty, to begin "
-        "every game with the empty board (default: our own balanced openings)"
-    )
-    parser.add_argument("--openings", type=Path, metavar="FILE", help=help_text)
-    help_text = "random seed of the openings and the agents (default: 1); another seed plays new games"
-    parser.add_argument("--seed", type=any_seed, default=1, metavar="N", help=help_text)
-
-
-def add_anchor(parser: argparse.ArgumentParser, default: str) -> None:
-    help_text = f"agent whose rating is fixed at 0 (default: {default})"
-    parser.add_argument("--anchor", metavar="NAME", help=help_text)
 
 
 def add_ladder(parser: argparse.ArgumentParser) -> None:
@@ -183,7 +146,7 @@ def add_to_games(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--from", dest="origin", choices=origins, default="ladder", help=f"{help_text} (default: ladder)"
     )
-    help_text = "add these games first: replays, folders or archives of replays, or files that version 0.3 wrote"
+    help_text = "add these games first: replays, folders or archives of replays"
     parser.add_argument("--add", nargs="+", default=[], metavar="WHAT", help=help_text)
     help_text = "your name in the games (default: the owner of the added games, or the name that is in all games)"
     parser.add_argument("--me", metavar="NAME", help=help_text)

@@ -2,8 +2,7 @@
 
 The table of openings has the scores of the first plies of 7x6; the solver finds the rest of a game in 0.1 to 1 s. On
 other boards, positions with few stones can take very long. A game therefore has a time limit, and its last positions,
-which are the fastest, are solved first. Of the others, a search of a few plies proves wins and losses on any
-board (``with_short_proofs``): intervals of the exact scores, as the solver's own.
+which are the fastest, are solved first.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -14,73 +13,49 @@ from threading import Event
 from typing import NamedTuple
 
 from connectx.clock import Budget
-from connectx.exact import has_openings, move_values, promising
-from connectx.position import STANDARD, Geometry, Position, plies_to_end, sign
-from connectx.search import WIN, Result, Searcher
-from connectx.solver import UNKNOWN, Solver, Value
+from connectx.exact import has_openings, move_values
+from connectx.position import STANDARD, Geometry, Position, sign
+from connectx.solver import Solver
 from connectx_toolkit.games.game import Game
 from connectx_toolkit.system.console import ctrl_c_waits
 from connectx_toolkit.system.cores import usable_cores
 from connectx_toolkit.system.object_pool import ObjectPool
 
-RESULTS: dict[int | None, str] = {1: "won", 0: "drawn", -1: "lost"}
+RESULTS = {1: "won", 0: "drawn", -1: "lost"}
 GAME_SECONDS = 60.0  # for one game; on 7x6 far less is needed, see above
 WITHOUT_TABLE = 10  # ply of 7x6 from which to judge without the table: solving earlier ones takes up to minutes
 SHARE, LEAST_SHARE = 1 / 12, 2.0  # of a game's time, and seconds, after which a position and all before it are given up
-PROOF_SECONDS = 0.3  # of a short search, for one position: 5 plies of 10x10, which runs uncompiled, 12 plies of 7x8
-TABLE_BUCKETS = 65_537  # of that search's table: 2 MB; a short search fills no more
 SLICE = 1.0  # seconds between two checks for Ctrl-C; the solver's table keeps what a slice has found
 MOST_THREADS = 4
 Scores = Callable[[Position], Sequence[int | None] | None]
 
 
 class JudgedMove(NamedTuple):
-    """A move with what is proven of all moves of its position, for the side that moved: exact scores, or intervals."""
+    """A move with the exact scores of all moves of its position, for the side that moved."""
 
     ply: int
     column: int
-    values: tuple[Value | None, ...]  # by column; None for a full one
-
-    @classmethod
-    def solved(cls, ply: int, column: int, scores: Sequence[int | None]) -> "JudgedMove":
-        """A move of a position whose exact scores are known, by column."""
-        return cls(ply, column, tuple(None if score is None else Value(score, score) for score in scores))
-
-    @property
-    def is_solved(self) -> bool:
-        """Whether the exact scores of all moves are known."""
-        return all(value is None or value.exact for value in self.values)
-
-    @property
-    def scores(self) -> list[int | None]:
-        """The exact scores, by column, of a position that is solved."""
-        return [None if value is None else value.low for value in self.values]
+    scores: tuple[int | None, ...]  # by column; None for a full one
 
     @property
     def seat(self) -> int:
         return self.ply % 2
 
     @property
-    def value(self) -> Value:
+    def value(self) -> int:
         """Of the position: that of its best moves."""
-        known = [value for value in self.values if value is not None]
-        return Value(max(value.low for value in known), max(value.high for value in known))
+        return max(score for score in self.scores if score is not None)
 
     @property
-    def played(self) -> Value:
+    def played(self) -> int:
         """Of the move that was played."""
-        value = self.values[self.column]
-        assert value is not None
-        return value
+        score = self.scores[self.column]
+        assert score is not None
+        return score
 
     @property
     def best_columns(self) -> list[int]:
-        """The columns that are proven to be as good as any, or may be; [] while that is all of them."""
-        best = promising(self.values)
-        most = max(value.low for value in best.values())
-        columns = [column for column, value in best.items() if value.low == most or not value.result]
-        is_open = self.value.result is None and len(columns) == sum(value is not None for value in self.values)
-        return [] if is_open else columns
+        return [column for column, score in enumerate(self.scores) if score == self.value]
 
     @property
     def best(self) -> str:
@@ -90,28 +65,27 @@ class JudgedMove(NamedTuple):
     @property
     def holds(self) -> bool:
         """Whether there was a result to keep: the position was not already lost."""
-        return self.value.low >= 0
+        return self.value >= 0
 
     @property
     def kept_result(self) -> bool:
-        """Whether the result stayed the same: won, drawn or lost. False only where it is proven that it changed."""
-        return sign(self.value.low) <= sign(self.played.high)
+        """Whether the result stayed the same: won, drawn or lost."""
+        return sign(self.value) == sign(self.played)
 
     @property
     def is_perfect(self) -> bool:
         """Whether it has the best score: the quickest win, a draw, the slowest loss."""
-        return self.played.low >= self.value.high
+        return self.played == self.value
 
     @property
     def shortens_loss(self) -> bool:
         """Whether it loses a lost position sooner than need be."""
-        return self.played.high < self.value.low and self.value.high < 0
+        return self.played < self.value < 0
 
     @property
     def results(self) -> tuple[str, str]:
-        """The result before and after the move, for the side that moved: ("won", "drawn"); as far as it is proven."""
-        before, after = self.value.result, self.played.result
-        return RESULTS.get(before, "at least drawn"), RESULTS.get(after, "at most drawn")
+        """The result before and after the move, for the side that moved: ("won", "drawn")."""
+        return RESULTS[sign(self.value)], RESULTS[sign(self.played)]
 
     def words(self) -> str:
         """Describes a move that changed the result: "won position given away (now drawn) ..."."""
@@ -211,7 +185,7 @@ def judge(game: Game, scores: Scores, first_ply: int = 0) -> list[JudgedMove]:
     for ply, position in game.positions(first_ply).items():
         found = scores(position)
         if found is not None:
-            judged.append(JudgedMove.solved(ply, game.moves[ply], found))
+            judged.append(JudgedMove(ply, game.moves[ply], tuple(found)))
     return judged
 
 
@@ -223,96 +197,6 @@ def judge_in_time(
         return []
     positions = [*game.positions(first_ply).values()]
     return judge(game, exact_scores(positions, game.geometry, seconds, update).get, first_ply)
-
-
-def with_short_proofs(
-    game: Game, first_ply: int, judged: Sequence[JudgedMove], update: Callable[[], object] = lambda: None
-) -> list[JudgedMove]:
-    """All moves from a ply on: those judged, and of the others what is proven: wins and losses of the next plies.
-
-    Args:
-        update: called after each position that was not among those judged.
-    """
-    found = {move.ply: move for move in judged}
-    for ply, position in reversed(game.positions(first_ply).items()):
-        if ply not in found:
-            found[ply] = JudgedMove(ply, game.moves[ply], tuple(_values_in_time(position)))
-            update()
-    return [found[ply] for ply in sorted(found)]
-
-
-def _values_in_time(position: Position) -> list[Value | None]:
-    """What is proven of each column's move on any board, by a short search and then by the solver."""
-    values = proven_values(position, PROOF_SECONDS)
-    if not position.geometry.fits_word or all(value is None or value.exact for value in values):
-        return values
-    with solvers_for(position.geometry) as (solver, *_):  # compiles for some seconds, when it is first asked for
-        return narrowed(values, move_values(position, solver, Budget.seconds(PROOF_SECONDS)))
-
-
-@ObjectPool
-def searcher_for(geometry: Geometry) -> Searcher:
-    """A compiled searcher; its table is kept from position to position."""
-    searcher = Searcher(geometry, buckets=TABLE_BUCKETS)
-    start = Position.empty(geometry)
-    if not start.winning_columns():
-        searcher.search(start, Budget(nodes=1), max_depth=1)
-    return searcher
-
-
-def proven_values(position: Position, seconds: float) -> list[Value | None]:
-    """What a search to a few plies proves of each column's move, seen by the side to move; None for a full column.
-
-    It goes one ply deeper until the time is over. Wins and losses that it finds bound the score; a distance is exact
-    where no shorter one can have been missed.
-
-    Args:
-        position: not over; of any size.
-        seconds: without the compilation, which takes some seconds when a board is first asked for.
-    """
-    with searcher_for(position.geometry) as searcher:
-        return _proven_by(searcher, position, Budget.seconds(seconds))
-
-
-def _proven_by(searcher: Searcher, position: Position, budget: Budget) -> list[Value | None]:
-    """As ``proven_values``, by a searcher whose kernel is compiled."""
-    span = max(-UNKNOWN.low, (position.geometry.cells + 1) // 2)
-    win = (position.geometry.cells + 1 - position.ply) // 2  # the score of a win with the next stone
-    found: dict[int, Value] = {}
-    after = {column: position.play(column) for column in position.legal_columns()}
-    for column, child in after.items():
-        if child.is_lost():
-            found[column] = Value(win, win)
-        elif child.is_full():
-            found[column] = Value(0, 0)
-    depth = 1
-    while len(found) < len(after) and depth <= position.geometry.cells and not budget.is_late():
-        for column in sorted(after.keys() - found.keys()):
-            result = searcher.search(after[column], budget, max_depth=depth)
-            if result.score > WIN or (result.score < -WIN and not budget.is_late()):  # a loss needs all of its replies
-                found[column] = _bounds(after[column], result, span).negated()
-        depth += 1
-    unknown = Value(-span, win - 1)
-    return [found.get(c, unknown) if c in after else None for c in range(position.geometry.columns)]
-
-
-def _bounds(position: Position, result: Result, span: int) -> Value:
-    """The interval of the score of a position that a search has proven to be won or lost."""
-    score = result.score - WIN if result.score > 0 else result.score + WIN
-    # A search sees all lines to two plies beyond its depth, and longer ones if replies are forced. The depth before
-    # this one proved nothing, and the two sides' last stones alternate: a shorter line would be three plies shorter.
-    if plies_to_end(score, position.ply, position.geometry.cells) <= result.depth + 3:
-        return Value(score, score)
-    return Value(score, span) if score > 0 else Value(-span, score)
-
-
-def narrowed(values: Sequence[Value | None], others: Sequence[Value | None]) -> list[Value | None]:
-    """What two proofs about the same moves say together."""
-    pairs = zip(values, others, strict=True)
-    return [
-        None if one is None or other is None else Value(max(one.low, other.low), min(one.high, other.high))
-        for one, other in pairs
-    ]
 
 
 def mistakes(judged: Iterable[JudgedMove]) -> list[JudgedMove]:

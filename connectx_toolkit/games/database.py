@@ -1,15 +1,11 @@
-"""The file of games: every game of a match that was played here, and of the ladder; and every position in them.
+"""The file of games: every game of a match that was played here, and every game of the ladder.
 
-A match is identified by its key, a digest of what it asks for: the agents with their fingerprints (see
-``connectx_toolkit.players.fingerprint``), configuration, overage time, openings and seed. The same match finds
-its games; more pairs or another SPRT add to them. Each game is committed when it ends, with the conditions that it was
-played under, and counts once by its number. So a killed run can be resumed.
+A match is identified by a digest of what it asks for: the agents with their fingerprints, configuration, overage time,
+openings and seed. The same match finds its games; more pairs or another SPRT add to them. Each game is committed when
+it ends, so a killed run can be resumed. A game of the ladder is there once: Kaggle's number identifies it, or else a
+digest of what happened in it. Teams' scores on the leaderboard are kept with the day on which they were fetched.
 
-A game of the ladder is there once, whatever the names of its files: Kaggle's episode number identifies it, or else a
-digest of what happened in it. Teams' scores on Kaggle's leaderboard are kept with the date on which they were fetched.
-What is not known is not made up: a game's date is Kaggle's, or there is none.
-
-Positions are found by the key of ``Position.canonical()``, so that mirror images are one position.
+A row has the columns that questions ask for, and in ``record`` every other field of a ``Game`` that is not its default.
 """
 
 import bisect
@@ -20,34 +16,49 @@ import sqlite3
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from hashlib import sha256
-from itertools import islice
+from itertools import chain, islice
 from math import inf
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from connectx.position import Columns, Position, write_columns
-from connectx_toolkit.games.game import Game
+from connectx.position import Columns, Position, geometry_of, parse_columns, write_columns
+from connectx_toolkit.games.game import Game, check_playable
 from connectx_toolkit.games.match import Conditions
-from connectx_toolkit.games.rows import absolute, board_of, game_of, indexed, key_of, row_of, rules_of
-from connectx_toolkit.games.schema import in_words, open_to_read, open_to_write
+from connectx_toolkit.kaggle.rules import Fault, sizes_of
 from connectx_toolkit.players.fingerprint import fingerprint
 from connectx_toolkit.players.process import Setup, Task
 from connectx_toolkit.players.spec import AgentSpec
 from connectx_toolkit.system.files import locked
-from connectx_toolkit.system.foreign import from_json, integer, mapping, noting, number, shown, text
+from connectx_toolkit.system.foreign import noting, shown
 
+VERSION = 5
+BUSY_SECONDS = 30.0  # how long to wait while another process writes, which takes milliseconds
 BATCH = 200  # games in a transaction: what a kill loses at most
-ORIGINS = {  # of games: conditions for the table of games, and for that of positions
-    "ladder": ("match IS NULL", "ladder = 1"),
-    "arena": ("match IS NOT NULL", "ladder = 0"),
-    "all": ("1", "1"),
-}
-COUNTED = "count(positions.points) AS known, " + ", ".join(
-    f"count(*) FILTER (WHERE positions.points = {points}) AS {name}"
-    for points, name in ((1, "won"), (0.5, "drawn"), (0, "lost"))
-)
+ORIGINS = {"ladder": "match IS NULL", "arena": "match IS NOT NULL", "all": "1"}
+TABLES = """
+CREATE TABLE IF NOT EXISTS matches (
+    id INTEGER PRIMARY KEY, key TEXT UNIQUE,  -- digest of what determines the games
+    first TEXT, second TEXT,  -- JSON: kind, target, label, fingerprint
+    config TEXT, reserve REAL, seed INTEGER, started TEXT);
+CREATE TABLE IF NOT EXISTS games (
+    id INTEGER PRIMARY KEY,
+    episode INTEGER UNIQUE, digest TEXT UNIQUE,  -- Kaggle's number; of a game without one what happened in it
+    match INTEGER REFERENCES matches, number INTEGER,  -- odd: the match's second agent moves first
+    first TEXT, second TEXT, rows INTEGER, columns INTEGER, inarow INTEGER, opening INTEGER, moves TEXT,
+    points REAL,  -- the first player's; NULL of a game that was not played to its end
+    date TEXT, submission INTEGER, owner TEXT, ratings TEXT, source TEXT,
+    conditions TEXT, seeds TEXT, record TEXT, UNIQUE (match, number));
+CREATE TABLE IF NOT EXISTS scores (name TEXT, date TEXT, score REAL, PRIMARY KEY (name, date)) WITHOUT ROWID;
+"""
+COLUMNS = ("geometry", "moves", "names", "opening", "ratings", "date", "episode", "submission", "source")  # of a Game
+CLOCK = ("act_timeout", "reserve")  # in every record: Kaggle may change its own
+DEFAULTS = {field.name: field.default for field in fields(Game)}
+LEARN = """ON CONFLICT DO UPDATE SET date = coalesce(excluded.date, date), ratings = coalesce(ratings, excluded.ratings),
+    source = coalesce(source, excluded.source), owner = coalesce(owner, excluded.owner), submission =
+    CASE coalesce(owner, excluded.owner) WHEN excluded.owner THEN coalesce(submission, excluded.submission)
+    ELSE submission END WHERE match IS NULL"""
 Row = dict[str, Any]
 
 
@@ -68,74 +79,116 @@ class Played(NamedTuple):
         return (self.won + self.drawn / 2) / ended if ended else None
 
 
+def is_database(path: Path) -> bool:
+    """Whether a file is an SQLite database, as files of games are."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return file.read(16) == b"SQLite format 3\0"
+
+
+def _opened(path: Path, create: bool) -> sqlite3.Connection:
+    """A connection to a file of games. Raises ValueError if it is none, and what SQLite raises."""
+    if create:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with locked(path):  # two processes may make it at once
+            connection = sqlite3.connect(path, timeout=BUSY_SECONDS)
+            _check(connection, path, may_be_new=True)
+            connection.executescript(f"PRAGMA journal_mode = WAL; {TABLES} PRAGMA user_version = {VERSION};")
+        connection.execute("PRAGMA synchronous = NORMAL")  # survives SIGKILL without waiting for the disk
+        return connection
+    if not path.exists():
+        raise ValueError(
+            f"no games yet: there is no file {path}; match, tournament, episodes and explore --add make it"
+        )
+    try:
+        connection = sqlite3.connect(path, timeout=BUSY_SECONDS)
+        _check(connection, path)
+    except sqlite3.OperationalError:  # in a read-only folder, such as a dataset on Kaggle
+        connection = sqlite3.connect(f"{path.absolute().as_uri()}?immutable=1", uri=True)
+        _check(connection, path)
+    connection.execute("PRAGMA query_only = ON")
+    return connection
+
+
+def _check(connection: sqlite3.Connection, path: Path, may_be_new: bool = False) -> None:
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
+    if not (tables >= {"matches", "games", "scores"} or (may_be_new and not tables)):
+        raise ValueError(f"{path} is not a file of games")
+    if tables and version != VERSION:
+        raise ValueError(f"{path}: written by another version of the toolkit ({version}, this one reads {VERSION})")
+
+
+def row_of(game: Game) -> Row:
+    """The columns that follow from a game alone."""
+    record = {name: getattr(game, name) for name in DEFAULTS if name not in COLUMNS}
+    record = {name: value for name, value in record.items() if name in CLOCK or value != DEFAULTS[name]}
+    return {
+        **sizes_of(game.geometry), "first": shown(game.names[0]), "second": shown(game.names[1]),
+        "opening": game.opening, "moves": write_columns(game.moves), "points": game.points and game.points[0],
+        "date": game.date, "episode": game.episode, "submission": game.submission,
+        "ratings": json.dumps(game.ratings) if any(game.ratings) else None,
+        "source": absolute(game.source) if game.source else None, "record": json.dumps(record),
+    }  # fmt: skip
+
+
+def game_of(row: sqlite3.Row, path: Path) -> Game:
+    """A row's game; of a match, its source is ``path`` with "3-12" after it: game 12 of match 3."""
+    record = {name: tuple(v) if isinstance(v, list) else v for name, v in json.loads(row["record"]).items()}
+    faults = tuple(Fault(*fault) for fault in record.pop("faults", ()))
+    source = row["source"] or "" if row["match"] is None else str(path / f"{row['match']}-{row['number'] + 1}")
+    game = Game(
+        geometry_of(row["rows"], row["columns"], row["inarow"]), parse_columns(row["moves"]),
+        (row["first"], row["second"]), row["opening"], faults=faults, date=row["date"], episode=row["episode"],
+        ratings=tuple(json.loads(row["ratings"] or "[null, null]")), submission=row["submission"], source=source,
+        **record,
+    )  # fmt: skip
+    check_playable(game.moves, game.geometry)
+    if (game.points and game.points[0]) != row["points"]:
+        raise ValueError(f"its first player has {row['points']} points, but its moves and faults say {game.ending!r}")
+    return game
+
+
+def absolute(path: str) -> str:
+    """A path as sources are stored."""
+    return shown(os.path.abspath(path), None)
+
+
 class GameDatabase:
     """The file of games. Use it in a ``with`` block.
 
     Args:
-        create: make the file if there is none. False: only read it, which works in a read-only folder too and changes
-            nothing.
-        origin: which games its length, ``names``, ``owners``, ``games`` and ``at`` are about: those of the "ladder",
-            those of the "arena", which were played here in matches, or "all".
+        create: make the file if there is none. False: only read it.
+        origin: which games its questions are about: those of the "ladder", those of the "arena", which were played
+            here in matches, or "all".
 
     Attributes:
-        left_out: why games were not added, and rows are not among what was read.
+        left_out: of games that could not be added or read, why.
 
     Raises:
-        ValueError: the file is something else, of a version that this one cannot read, or cannot be written or read; at
-            the end of the block: it is damaged or could not be written.
+        ValueError: the file is something else, or cannot be opened; at the end of the block: read, or written.
     """
 
     def __init__(self, path: Path, create: bool = True, origin: str = "ladder"):
-        self.path = path
-        self.aim = "written" if create else "read"
-        self.connection = open_to_write(path) if create else open_to_read(path)
+        self.path, self.chosen, self.left_out = path, ORIGINS[origin], list[str]()
+        try:
+            self.connection = _opened(path, create)
+        except (sqlite3.Error, OSError) as problem:
+            raise ValueError(f"{path}: {getattr(problem, 'strerror', None) or problem}") from None
         self.connection.row_factory = sqlite3.Row
-        self.chosen, self.chosen_positions = ORIGINS[origin]
-        self.left_out: list[str] = []
 
     def __enter__(self) -> "GameDatabase":
         return self
 
     def __exit__(self, kind: object, problem: object, trace: object) -> None:
-        with contextlib.suppress(sqlite3.Error):  # closing writes, too
-            self.connection.close()
-        if isinstance(problem, sqlite3.Error):  # damaged, or the disk is full
-            raise ValueError(in_words(self.path, problem, self.aim)) from None
+        self.connection.close()
+        if isinstance(problem, sqlite3.Error):
+            raise ValueError(f"{self.path}: {problem}; what was stored before is there") from None
 
-    # Writing
-
-    @contextlib.contextmanager
-    def _transaction(self) -> Iterator[None]:
-        self.connection.execute("BEGIN IMMEDIATE")
-        try:
-            yield
-        except BaseException:
-            with contextlib.suppress(sqlite3.Error):
-                self.connection.execute("ROLLBACK")
-            raise
-        self.connection.execute("COMMIT")
-
-    def _insert(self, table: str, row: Row) -> int | None:
-        """Adds a row, unless there is one with the same unique columns; its id, or None."""
+    def _insert(self, table: str, row: Row, otherwise: str = "ON CONFLICT DO NOTHING") -> None:
         places = ", ".join(f":{name}" for name in row)
-        cursor = self.connection.execute(f"INSERT OR IGNORE INTO {table} ({', '.join(row)}) VALUES ({places})", row)
-        return cursor.lastrowid if cursor.rowcount else None
-
-    def _insert_game(self, row: Row, game: Game) -> bool:
-        if (number := self._insert("games", row)) is None:
-            return False
-        sides = [(row["first"], row["points"]), (row["second"], None if game.points is None else game.points[1])]
-        board, is_ladder = board_of(game.geometry), row.get("match") is None
-        found = ((board, key, is_ladder, move, name, number, points)
-                 for key, move, seat in indexed(game) for name, points in [sides[seat]])  # fmt: skip
-        self.connection.executemany("INSERT OR IGNORE INTO positions VALUES (?, ?, ?, ?, ?, ?, ?)", found)
-        return True
-
-    def _delete(self, ids: Iterable[int]) -> int:
-        """Takes games out with their positions; how many."""
-        which, values = "IN (SELECT value FROM json_each(?))", [json.dumps([*ids])]
-        self.connection.execute(f"DELETE FROM positions WHERE game {which}", values)
-        return self.connection.execute(f"DELETE FROM games WHERE id {which}", values).rowcount
+        self.connection.execute(f"INSERT INTO {table} ({', '.join(row)}) VALUES ({places}) {otherwise}", row)
 
     # Matches
 
@@ -146,92 +199,47 @@ class GameDatabase:
         hashed = [(spec.lasting, fingerprint(spec)) for spec in (first, second)]
         config, reserve = json.dumps(setup.rules.config, sort_keys=True), setup.rules.overage
         decisive = [[spec.kind, spec.target, content] for spec, content in hashed]
-        parts = [decisive, config, reserve, list(map(write_columns, openings)), seed]
+        key = json.dumps([decisive, config, reserve, [*map(write_columns, openings)], seed])
         agents = [json.dumps([*spec, content]) for spec, content in hashed]
-        return self.add_match(
-            {
-                "key": sha256(json.dumps(parts).encode()).hexdigest(),
-                "first": agents[0],
-                "second": agents[1],
-                "config": config,
-                "reserve": reserve,
-                "seed": seed,
-                "started": now(),
-            }
-        )
-
-    def add_match(self, row: Row) -> int:
-        """The id of the match with a row's key, which is added if there is none."""
-        self._insert("matches", row)
+        row = {
+            "key": sha256(key.encode()).hexdigest(), "first": agents[0], "second": agents[1], "config": config,
+            "reserve": reserve, "seed": seed, "started": now(),
+        }  # fmt: skip
+        with self.connection:
+            self._insert("matches", row)
         return self.connection.execute("SELECT id FROM matches WHERE key = :key", row).fetchone()["id"]
-
-    def conditions_id(self, conditions: str) -> int:
-        """The id of conditions, as ``Conditions.to_json`` writes them; added if there are none."""
-        self._insert("conditions", {"text": conditions})
-        return self.connection.execute("SELECT id FROM conditions WHERE text = ?", [conditions]).fetchone()["id"]
 
     def add_played(self, match: int, task: Task, game: Game, conditions: Conditions) -> Game:
         """Stores a match's game at once, unless one with its number is stored; returns the one that is stored then."""
-        row = row_of(replace(game, date=game.date or now())) | {
-            "match": match,
-            "number": task.number,
-            "seeds": json.dumps(task.seeds),
-            "added": now(),
-        }
-        with self._transaction():
-            row["conditions"] = self.conditions_id(conditions.to_json())
-            self._insert_game(row, game)
-            rows = self.connection.execute("SELECT * FROM games WHERE match = :match AND number = :number", row)
-            stored = rows.fetchone()
-            try:
-                return game_of(stored, self.path)
-            except (ValueError, TypeError, LookupError):  # a damaged row, which ``match_games`` has left out
-                self._delete([stored["id"]])
-                self._insert_game(row, game)
-                return game
+        row = row_of(replace(game, date=game.date or now(), source="")) | {
+            "match": match, "number": task.number, "seeds": json.dumps(task.seeds), "conditions": conditions.to_json(),
+        }  # fmt: skip
+        with self.connection:
+            self._insert("games", row)
+        stored = self.connection.execute("SELECT * FROM games WHERE match = :match AND number = :number", row)
+        return game_of(stored.fetchone(), self.path)
 
     def match_games(self, match: int) -> dict[int, Game]:
-        """The games of a match by number. Raises ValueError if its row is damaged."""
+        """The games of a match by number."""
         found = dict[int, Game]()
-        config, reserve = self.connection.execute(
-            "SELECT config, reserve FROM matches WHERE id = ?", [match]
-        ).fetchone()
-        board = rules_of(config, reserve).geometry
         for row in self.connection.execute("SELECT * FROM games WHERE match = ? ORDER BY number", [match]):
-            with noting(self.left_out, f"{self.path}: {_called(row)}"):
-                game = game_of(row, self.path)
-                if game.geometry != board:
-                    raise ValueError(f"its board is {board_of(game.geometry)}, not {board_of(board)}")
-                found[row["number"]] = game
+            with noting(self.left_out, f"{self.path}: game {row['number']} of match {match}"):
+                found[row["number"]] = game_of(row, self.path)
         return found
 
     def conditions(self, match: int, total: float = inf) -> Counter[Conditions]:
         """How many of the first ``total`` games of a match were played under which conditions."""
-        found = Counter[Conditions]()
-        rows = self.connection.execute(
-            "SELECT text, count(*) FROM games JOIN conditions ON conditions.id = conditions "
-            "WHERE match = ? AND number < ? GROUP BY text ORDER BY min(games.id)",
-            [match, total],
+        rows = (
+            "SELECT conditions, count(*) FROM games WHERE match = ? AND number < ? GROUP BY conditions ORDER BY min(id)"
         )
-        for conditions, games in rows:
-            with noting(self.left_out, f"{self.path}: conditions of match {match}"):
-                found[Conditions.from_json(conditions)] += games
-        return found
+        return Counter({Conditions.from_json(text): n for text, n in self.connection.execute(rows, [match, total])})
 
     @contextlib.contextmanager
     def turn(self, match: int, total: int) -> Iterator[dict[int, Game]]:
         """Keeps other processes from playing the match in the block; waits, and says so, while one of them does.
 
-        Matches that differ can be played at the same time. The turn of a process that dies ends with it.
-
-        Args:
-            total: how many games the match is to have.
-
         Yields:
-            Those of them that are stored when the turn comes, by number.
-
-        Raises:
-            OSError: the lock file beside the file of games cannot be made.
+            Those of its ``total`` games that are stored when the turn comes, by number.
         """
         with locked(self.path, str(match), "another process is playing this match"):
             yield {number: game for number, game in self.match_games(match).items() if number < total}
@@ -243,54 +251,24 @@ class GameDatabase:
     # Games of the ladder
 
     def add(self, games: Iterable[Game], me: str = "", submission: int | None = None) -> int:
-        """Adds games in batches; those that are there already stay as they are, but for what was not known of them.
-
-        A game that was added before without ``me`` is taken to be theirs from now on.
+        """Adds games in batches; of those that are there already only what was not known is added. How many were new.
 
         Args:
             me: whose games these are; "" where that is not known.
             submission: Kaggle's number of the submission that "me" played with.
-
-        Returns:
-            How many were new.
         """
-        return self.add_rows(self._ladder_rows(games, me, submission))
-
-    def _ladder_rows(self, games: Iterable[Game], me: str, submission: int | None) -> Iterator[tuple[Row, Game]]:
-        for game in games:
-            with noting(self.left_out, game.source):
-                is_own = bool(me) and me in game.names
-                digest = game.identity if game.episode is None else None
-                own = {"owner": me if is_own else None, "submission": submission if is_own else None}
-                yield row_of(game) | own | {"digest": digest, "added": now()}, game
-
-    def add_rows(self, rows: Iterable[tuple[Row, Game]]) -> int:
-        """Adds rows of games with their games, in batches; how many were new."""
-        added, waiting = 0, iter(rows)
-        while batch := list(islice(waiting, BATCH)):
-            with self._transaction():
-                for row, game in batch:
-                    if self._insert_game(row, game):
-                        added += 1
-                    elif row.get("match") is None:
-                        self._learn(row)
-        return added
-
-    def _learn(self, row: Row) -> None:
-        """Adds to a game that is there what was not known of it: date, ratings, source, and whose it is."""
-        which = "(episode = :episode OR digest = :digest)"
-        (known,) = self.connection.execute(f"SELECT record FROM games WHERE {which}", row).fetchone()
-        told = json.loads(row["record"])
-        record: dict[str, Any] = {}
-        with noting([], known):
-            record = mapping(from_json(known), "the record")
-        if record and (new := {name: told[name] for name in ("ratings", "source") if name in told.keys() - record}):
-            values = {**row, "record": json.dumps(record | new, separators=(",", ":"))}
-            self.connection.execute(f"UPDATE games SET record = :record WHERE {which}", values)
-        self.connection.execute(f"UPDATE games SET date = :date WHERE {which} AND :date NOT NULL", row)
-        is_free = "owner IS NULL OR owner = :owner AND submission IS NULL"
-        own = "UPDATE games SET owner = :owner, submission = :submission"
-        self.connection.execute(f"{own} WHERE {which} AND :owner NOT NULL AND ({is_free})", row)
+        count = "SELECT count(*) FROM games"
+        (before,) = self.connection.execute(count).fetchone()
+        waiting = iter(games)
+        while batch := [*islice(waiting, BATCH)]:
+            with self.connection:
+                for game in batch:
+                    is_own = bool(me) and me in game.names
+                    own = {"owner": me if is_own else None, "submission": submission if is_own else None}
+                    digest = game.identity if game.episode is None else None
+                    with noting(self.left_out, game.source):
+                        self._insert("games", row_of(game) | own | {"digest": digest}, LEARN)
+        return self.connection.execute(count).fetchone()[0] - before
 
     def remove(self, what: Sequence[str]) -> int:
         """Takes out games of the ladder by Kaggle's number, or all that were first read from a file or a folder.
@@ -301,111 +279,96 @@ class GameDatabase:
         Raises:
             ValueError: one of them stands for no game; all stay.
         """
-        with self._transaction():
+        with self.connection:
             return sum(map(self._remove, what))
 
     def _remove(self, what: str) -> int:
         if what.isdecimal() and not os.path.exists(what):
-            asked = [integer(int(what), "a game's number")]
-            ids = [one["id"] for one in self.connection.execute("SELECT id FROM games WHERE episode = ?", asked)]
+            which, value = "CAST(episode AS TEXT) = :v", what
         else:
-            ids = [*self._ids_from(absolute(what))]
-        if not ids:
+            which, value = "source = :v OR substr(source, 1, length(:v) + 1) = :v || '/'", absolute(what)
+        removed = self.connection.execute(f"DELETE FROM games WHERE match IS NULL AND ({which})", {"v": value}).rowcount
+        if not removed:
             expected = "expected Kaggle's number of a game, or where games were added from"
             raise ValueError(f"{self.path} holds no game of {what}: {expected}")
-        return self._delete(ids)
-
-    def _ids_from(self, source: str) -> Iterator[int]:
-        for game, record in self.connection.execute("SELECT id, record FROM games WHERE match IS NULL"):
-            with noting([], record):
-                told = from_json(record).get("source", "")
-                if told == source or told.startswith(f"{source}/"):
-                    yield game
+        return removed
 
     def add_scores(self, scores: Mapping[str, float], date: str) -> None:
         """Keeps teams' scores on the leaderboard of a day. ``date``: ISO 8601."""
-        with self._transaction():
-            rows = [(name, date, score) for name, score in scores.items()]
+        rows = [(name, date, score) for name, score in scores.items()]
+        with self.connection:
             self.connection.executemany("INSERT OR REPLACE INTO scores VALUES (?, ?, ?)", rows)
 
     def scores(self) -> dict[str, list[tuple[str, float]]]:
         """The scores that were kept of each team, (date, score), by date."""
-        rows = self.connection.execute("SELECT name, date, score FROM scores ORDER BY name, date")
-        return scores_in(rows, self.path, self.left_out)
+        found: dict[str, list[tuple[str, float]]] = defaultdict(list)
+        for name, date, score in self.connection.execute("SELECT * FROM scores ORDER BY name, date"):
+            found[name].append((date, score))
+        return dict(found)
 
     # Questions
 
     def __len__(self) -> int:
-        (count,) = self.connection.execute(f"SELECT count(*) FROM games WHERE {self.chosen}").fetchone()
-        return count
+        return self.connection.execute(f"SELECT count(*) FROM games WHERE {self.chosen}").fetchone()[0]
 
     def names(self) -> Counter[str]:
         """Games of each player; a game against itself counts once."""
         rows = self.connection.execute(f"SELECT first, second FROM games WHERE {self.chosen}")
-        return Counter(shown(name) for row in rows for name in {*row} if isinstance(name, str))
+        return Counter(chain.from_iterable({*row} for row in rows))
 
     def owners(self) -> Counter[str]:
         """Games of each player whose own they were said to be."""
         rows = self.connection.execute(f"SELECT owner FROM games WHERE owner NOT NULL AND {self.chosen}")
-        return Counter(shown(name) for (name,) in rows if isinstance(name, str))
+        return Counter(name for (name,) in rows)
 
-    def games(
-        self,
-        opponent: str = "",
-        me: str = "",
-        seat: int | None = None,
-        since: str = "",
-        rated: tuple[float, float] | None = None,
-    ) -> Iterator[Game]:
+    def games(self, opponent: str = "", me: str = "", seat: int | None = None, since: str = "",
+              rated: tuple[float, float] | None = None) -> Iterator[Game]:  # fmt: skip
         """The games that fit all that is asked, in the order in which they were played: by Kaggle's number, if any.
 
         Args:
-            opponent: a player's name, exactly.
-            me: another player's name, exactly.
+            opponent, me: players' names, exactly.
             seat: of "me", so that the opponent has the other one; it applies where one of both is named.
             since: date, or its beginning, from which on (ISO 8601).
             rated: lowest and highest rating of the opponent, the latest kept one; without ``me``, of either player.
         """
         where, values = self._where(opponent, me, seat, since, rated)
         kept, order = self.scores(), "episode IS NULL, episode, date, id"
-        rows = f"SELECT * FROM games WHERE {self.chosen} AND {where} ORDER BY {order}"
-        for row in self.connection.execute(rows, values):
-            with noting(self.left_out, f"{self.path}: {_called(row)}"):
+        for row in self.connection.execute(f"SELECT * FROM games WHERE {where} ORDER BY {order}", values):
+            with noting(self.left_out, f"{self.path}: game {row['episode'] or row['digest'] or row['id']}"):
                 game = game_of(row, self.path)
                 yield game if row["match"] is not None else _rated_by(game, kept)
 
-    def at(
-        self,
-        position: Position,
-        opponent: str = "",
-        me: str = "",
-        seat: int | None = None,
-        since: str = "",
-        rated: tuple[float, float] | None = None,
-    ) -> list[Played]:
-        """What was played in a position or its mirror image, the most frequent move first.
+    def at(self, position: Position, opponent: str = "", me: str = "", seat: int | None = None, since: str = "",
+           rated: tuple[float, float] | None = None) -> list[Played]:  # fmt: skip
+        """What was played in a position or its mirror image, the most frequent move first. Args: as ``games``.
 
-        Args: as ``games``.
+        A position of so many stones is met at that ply of a game only: their first moves are played again.
         """
+        geometry, ply, last = position.geometry, position.ply, position.geometry.columns - 1
+        mirror, columns = position.mirror(), range(last + 1)
+        heights = [(position.mask & geometry.column_mask(column)).bit_count() for column in columns]
+        results, players = defaultdict[int, Counter](Counter), defaultdict[int, Counter[str]](Counter)
         where, values = self._where(opponent, me, seat, since, rated)
-        geometry, canonical = position.geometry, position.canonical()
-        filtered = ("", "") if where == "1" else ("JOIN games ON games.id = game", f"AND {where}")
-        rows = self.connection.execute(
-            f"SELECT move, player, count(*) AS games, {COUNTED} FROM positions {filtered[0]} "
-            f"WHERE board = ? AND key = ? AND {self.chosen_positions} {filtered[1]} GROUP BY move, player",
-            [board_of(geometry), key_of(canonical.key), *values],
-        )
-        by_column: dict[int, list[Played]] = defaultdict(list)
-        for row in rows:
-            with noting(self.left_out, f"{self.path}: {row['games']} moves in this position"):
-                move = integer(row["move"], "a move", 0, geometry.columns - 1)
-                column = geometry.columns - 1 - move if canonical != position else move
-                results = row["won"], row["drawn"], row["lost"]
-                if row["known"] > sum(results):
-                    raise ValueError("points should be 0, 0.5 or 1")
-                made = Played(column, row["games"], *results, ((text(row["player"], "its player"), row["games"]),))
-                by_column[column].append(made)
-        return sorted(map(_together, by_column.values()), key=lambda one: (-one.games, one.column))
+        board = " AND ".join(f"{name} = {size}" for name, size in sizes_of(geometry).items())
+        which = f"SELECT first, second, moves, points FROM games WHERE {where} AND {board} AND opening <= {ply}"
+        for first, second, text, points in self.connection.execute(which, values):
+            with noting(self.left_out, f"{self.path}: a game of {first} against {second}"):
+                moves = parse_columns(text)
+                counts = [moves[:ply].count(column) for column in columns]
+                if len(moves) <= ply or (counts != heights and counts[::-1] != heights):
+                    continue
+                if (met := Position.from_moves(moves[:ply], geometry)) not in (position, mirror):
+                    continue
+                column = moves[ply] if met == position else last - moves[ply]
+                column = min(column, last - column) if position == mirror else column
+                results[column][points if ply % 2 == 0 or points is None else 1 - points] += 1
+                players[column][second if ply % 2 else first] += 1
+        made = [
+            Played(column, found.total(), found[1], found[0.5], found[0],
+                   (*sorted(players[column].items(), key=lambda item: (-item[1], item[0])),))
+            for column, found in results.items()
+        ]  # fmt: skip
+        return sorted(made, key=lambda one: (-one.games, one.column))
 
     def _where(
         self, opponent: str, me: str, seat: int | None, since: str, rated: tuple[float, float] | None
@@ -414,65 +377,33 @@ class GameDatabase:
         seated, values = [], list[Any]()
         sides = [("first", "second"), ("second", "first")]
         for own, other in sides if seat is None else [sides[seat]]:
-            terms: list[tuple[str, Sequence[Any]]] = []
-            terms += [(f"{own} = ?", [me])] if me else []
-            terms += [(f"{other} = ?", [opponent])] if opponent else []
-            terms += [(_rated(other), rated)] if rated else []
-            seated.append(" AND ".join(term for term, _ in terms) or "1")
-            values += [value for _, given in terms for value in given]
-        where = f"({' OR '.join(seated)})" if values else "1"
+            latest = f"(SELECT score FROM scores WHERE name = {other} ORDER BY scores.date DESC LIMIT 1)"
+            terms = [
+                (f"{own} = ?", [me], me),
+                (f"{other} = ?", [opponent], opponent),
+                (f"{latest} BETWEEN ? AND ?", rated, rated),
+            ]
+            seated.append(" AND ".join(term for term, _, asked in terms if asked) or "1")
+            values += [value for _, given, asked in terms if asked for value in given]
+        where = f"{self.chosen} AND ({' OR '.join(seated)})" if values else self.chosen
         if not since:
             return where, values
-        undated = f"SELECT count(*) FROM games WHERE {self.chosen} AND {where} AND date IS NULL"
+        undated = f"SELECT count(*) FROM games WHERE {where} AND date IS NULL"
         (count,) = self.connection.execute(undated, values).fetchone()
         self.left_out += [f"{count} games of which no date is known (--since {since})"] if count else []
         return f"{where} AND date >= ?", [*values, since]
 
 
-def scores_in(rows: Iterable[Sequence[Any]], path: Path, left_out: list[str]) -> dict[str, list[tuple[str, float]]]:
-    """The scores in rows of name, date and score, by name; those that cannot be read are noted."""
-    found: dict[str, list[tuple[str, float]]] = defaultdict(list)
-    for name, date, score in rows:
-        with noting(left_out, f"{path}: a score of {name!r:.40}"):
-            found[text(name, "its name")].append((text(date, "its date"), number(score, "it")))
-    return dict(found)
-
-
-def _together(made: Sequence[Played]) -> Played:
-    """What came of one move, of what came of it for each player."""
-    players = sorted((one.players[0] for one in made), key=lambda item: (-item[1], item[0]))
-    games, won, drawn, lost = (sum(counts) for counts in zip(*(one[1:5] for one in made), strict=True))
-    return Played(made[0].column, games, won, drawn, lost, (*players,))
-
-
-def _rated(column: str) -> str:
-    """That the latest score that was kept of a player lies in a range."""
-    latest = f"(SELECT score FROM scores WHERE name = {column} ORDER BY scores.date DESC LIMIT 1)"
-    return f"{latest} BETWEEN ? AND ?"
-
-
 def _rated_by(game: Game, kept: Mapping[str, list[tuple[str, float]]]) -> Game:
-    """A game with the scores that were kept in the place of ratings that it does not tell."""
-    first, second = (_nearest(kept, name, game.date, game.ratings[seat]) for seat, name in enumerate(game.names))
-    return replace(game, ratings=(first, second))
+    """A game with the scores that were kept last before it, or else first after it, for ratings that it does not tell."""
 
+    def rating(seat: int) -> float | None:
+        scores = kept.get(game.names[seat], []) if game.date else []
+        if game.ratings[seat] is not None or not scores:
+            return game.ratings[seat]
+        return scores[max(0, bisect.bisect_right(scores, (game.date or "", inf)) - 1)][1]
 
-def _nearest(
-    kept: Mapping[str, list[tuple[str, float]]], name: str, date: str | None, known: float | None
-) -> float | None:
-    """A player's rating in a game: as known, or its score that was kept last before the date, or else first after."""
-    scores = kept.get(name, []) if date else []
-    if known is not None or not scores:
-        return known
-    index = bisect.bisect_right(scores, (date, inf))
-    return scores[max(0, index - 1)][1]
-
-
-def _called(row: sqlite3.Row) -> str:
-    """What a row that cannot be read is called."""
-    if row["match"] is not None:
-        return f"game {row['number']!r:.40} of match {row['match']!r:.40}"
-    return f"game {row['episode'] or row['digest']!r:.40}"
+    return replace(game, ratings=(rating(0), rating(1)))
 
 
 def now() -> str:

@@ -12,12 +12,12 @@ import numpy as np
 
 from connectx.position import STANDARD, Columns, Position, parse_columns
 from connectx.solver import Solver
+from connectx_toolkit.games.database import is_database
 from connectx_toolkit.games.game import Game
 from connectx_toolkit.games.labelled import SUFFIX, Labels, concatenated, read_file, spread_keys, write_labels
 from connectx_toolkit.games.recipes import ALL, STANDARD_COUNT, STANDARD_EXAM, TABLE_BITS, labelled, labels_by
 from connectx_toolkit.games.replay import own_games
 from connectx_toolkit.games.review import SEATS
-from connectx_toolkit.games.schema import is_database
 from connectx_toolkit.kaggle.rules import sizes_of
 from connectx_toolkit.system.console import plural
 from connectx_toolkit.system.files import in_words

@@ -31,7 +31,6 @@ from connectx_toolkit.statistics.intervals import (
     pairs_needed,
 )
 from connectx_toolkit.statistics.ratings import difference
-from connectx_toolkit.system import foreign
 from connectx_toolkit.system.console import as_typed, plural
 from connectx_toolkit.system.files import version_of
 from connectx_toolkit.system.table import Column, Part, Shown, Table, three_digits
@@ -54,12 +53,9 @@ class Conditions(NamedTuple):
 
     @classmethod
     def from_json(cls, text: str) -> "Conditions":
-        """What ``to_json`` has written. Raises ValueError or KeyError if it is something else."""
-        fields = foreign.mapping(foreign.from_json(text), "the conditions")
-        versions = [(name, foreign.text(version, name)) for name, version in fields["versions"].items()]
-        games = fields["concurrency"]
-        concurrency = None if games is None else foreign.integer(games, "games at a time", 1)
-        return cls(foreign.text(fields["machine"], "the machine"), tuple(versions), concurrency)
+        """What ``to_json`` has written."""
+        fields = json.loads(text)
+        return cls(fields["machine"], tuple(fields["versions"].items()), fields["concurrency"])
 
     def differences(self, other: "Conditions") -> list[str]:
         """What is different here, in words: "numba 0.60.0 instead of 0.68.1". Empty if nothing is."""
@@ -184,6 +180,10 @@ class Match(Shown):
     def forfeits(self) -> tuple[int, int]:
         """How many games each agent lost by a fault: what the course calls its invalid plays."""
         return self.side(0).forfeits, self.side(1).forfeits
+
+    @property
+    def is_interrupted(self) -> bool:
+        return self.ending == "interrupted"
 
     def pairs(self) -> Iterator[PairOfGames]:
         """The complete pairs, in order."""

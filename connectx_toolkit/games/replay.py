@@ -24,9 +24,9 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from connectx.position import STANDARD, Geometry, Position
+from connectx_toolkit.games.database import is_database
 from connectx_toolkit.games.game import UNKNOWN_NAMES, Game, check_playable
 from connectx_toolkit.games.review import team_of
-from connectx_toolkit.games.schema import is_database
 from connectx_toolkit.games.tournament import grouped_games
 from connectx_toolkit.kaggle.rules import DEFAULTS, FAMILIES, Fault, Rules, sizes_of
 from connectx_toolkit.system.foreign import MOST_BYTES, NothingLeft, from_json, integer, noting, number, shown, text

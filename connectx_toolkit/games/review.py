@@ -4,14 +4,13 @@ import difflib
 import re
 import shlex
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from connectx.position import Geometry, Position, plies_to_end, write_columns
-from connectx.solver import Value
-from connectx_toolkit.games.analysis import JudgedMove, accuracy, mistakes
+from connectx_toolkit.games.analysis import JudgedMove, mistakes
 from connectx_toolkit.games.game import UNKNOWN_NAMES, Game
 from connectx_toolkit.system.console import plural
 from connectx_toolkit.system.table import Table
@@ -21,8 +20,6 @@ SEATS = ("first", "second")
 VERSION = re.compile(
     " [0-9a-f]{6}$"
 )  # that connectx_toolkit.games.tournament adds to the name of a file of which it has several
-OPENING_PLIES = 4  # of a game that count as its opening: with more of them, 50 games have hardly two alike
-STRENGTHS = ((0.97, "strong"), (0.88, "middling"), (0.0, "weak"))  # least share of its moves that kept the result
 AHEAD = ((4, "1 to 4"), (10, "5 to 10"), (20, "11 to 20"), (10**9, "more than 20"))  # plies
 BAND = 8  # plies
 MOST_REPEATED = 8  # rows
@@ -226,14 +223,8 @@ def summary(reviews: Sequence[Review]) -> list[Table]:
     sections = [
         _by_cause(counted),
         _by_seat(counted),
-        _by_strength(counted),
         _by_ply(counted),
         _repeated(counted),
-        _by_column(counted),
-        _by_foresight(counted),
-        _sooner(counted),
-        _overlooked(counted),
-        _by_opening(counted),
         _time(reviews),
     ]
     return [section for section in sections if section.rows]
@@ -278,28 +269,6 @@ def _by_seat(reviews: Sequence[Review]) -> Table:
     return Table("Points by seat", ("moving", *RESULT_HEADS), rows)
 
 
-def opponents_kept(reviews: Sequence[Review]) -> dict[str, float]:
-    """Of each opponent, in all games against it, the share of its moves that kept the result, where there was one."""
-    moves: dict[str, list[JudgedMove]] = {}
-    for review in reviews:
-        moves.setdefault(review.opponent, []).extend(m for m in review.judged if m.seat != review.seat)
-    found = {name: accuracy(listed) for name, listed in moves.items()}
-    return {name: one.kept / one.holding for name, one in found.items() if one.holding}
-
-
-def _by_strength(reviews: Sequence[Review]) -> Table:
-    kept, rows = opponents_kept(reviews), []
-    strength = {name: next(word for least, word in STRENGTHS if share >= least) for name, share in kept.items()}
-    for _, word in STRENGTHS:
-        games = [review for review in reviews if strength.get(review.opponent) == word]
-        if games:
-            names = {review.opponent for review in games}
-            rows.append((word, len(names), *_results(games)))
-    bounds = ", ".join(f"{word} at least {100 * least:.0f}%" for least, word in STRENGTHS[:-1])
-    note = f"by the share of the opponent's moves that kept the result: {bounds}"
-    return Table("Points by the opponent's strength", ("opponents", "teams", *RESULT_HEADS), rows, note)
-
-
 def _by_ply(reviews: Sequence[Review]) -> Table:
     own = [move for review in reviews for move in review.own if move.holds]
     deciding = [move.ply // BAND * BAND for _, move in _deciding(reviews)]
@@ -314,104 +283,28 @@ def _by_ply(reviews: Sequence[Review]) -> Table:
     return Table("Mistakes by ply", heads, rows, note)
 
 
-def _by_column(reviews: Sequence[Review]) -> Table:
-    """An agent that shuns a column, or takes to one, shows here only."""
-    given = [(review, move) for review in reviews for move in review.mistakes]
-    played = Counter(move.column for _, move in given)
-    best = Counter(column for _, move in given for column in move.best_columns)
-    deciding = Counter(column for _, move in _deciding(reviews) for column in move.best_columns)
-    columns = sorted({column for review, _ in given for column in range(review.game.geometry.columns)})
-    rows: list[Row] = [(str(column), played[column], best[column], deciding[column]) for column in columns]
-    heads = ("column", "played", "was best", "was best, deciding")
-    note = "in how many of your mistakes the column was played, and in how many it was a best move"
-    return Table("Mistakes by column", heads, rows, note)
-
-
 def _ahead(review: Review, move: JudgedMove) -> int:
     """Plies to look ahead from a mistake to see it: to the end of the loss that it leads to, or of the missed win."""
-    return _plies(review, move, move.played if move.played.low < 0 else move.value)
+    return _plies(review, move, move.played if move.played < 0 else move.value)
 
 
-def _plies(review: Review, move: JudgedMove, score: Value) -> int:
-    """Plies from a move to the end of a game of this score, an exact one."""
-    return plies_to_end(score.low, move.ply, review.game.geometry.cells)
+def _plies(review: Review, move: JudgedMove, score: int) -> int:
+    """Plies from a move to the end of a game of this score."""
+    return plies_to_end(score, move.ply, review.game.geometry.cells)
 
 
 def _shortened(reviews: Sequence[Review]) -> list[tuple[Review, JudgedMove]]:
     """One's moves that lost a lost game sooner, those that cost most plies first."""
     found = [(review, move) for review in reviews for move in review.shortened]
-    return sorted(found, key=lambda one: one[1].played.low - one[1].value.low)
-
-
-def _sooner(reviews: Sequence[Review]) -> Table:
-    rows: list[Row] = [
-        (review.game.name, move.ply, str(move.column), _plies(review, move, move.played), move.best,
-         _plies(review, move, move.value))
-        for review, move in _shortened(reviews)[:MOST_REPEATED]
-    ]  # fmt: skip
-    heads = ("game", "ply", "you play", "loses in", "best", "best loses in")
-    note = "your moves that lose a lost position in fewer plies than others; they are not counted as mistakes"
-    return Table("Lost games that were shortened most", heads, rows, note)
-
-
-def _by_foresight(reviews: Sequence[Review]) -> Table:
-    ahead = [(_ahead(review, move), move.results[0]) for review, move in _deciding(reviews)]
-    rows: list[Row] = []
-    least = 0
-    for most, words in AHEAD:
-        here = [before for plies, before in ahead if least < plies <= most]
-        rows.append((words, here.count("won"), here.count("drawn")))
-        least = most
-    note = "plies to the end, with perfect play, of the loss that the mistake leads to or of the win that it misses"
-    heads = ("plies ahead", "wins given away", "draws given away")
-    return Table("How far ahead the deciding mistakes could be seen", heads, rows if ahead else [], note)
+    return sorted(found, key=lambda one: one[1].played - one[1].value)
 
 
 def oversights(review: Review) -> tuple[list[int], list[int]]:
     """Plies of one's own moves that left a win in one untaken, and of those that needlessly gave the opponent one."""
     worse = [move for move in review.own if not move.is_perfect]
-    missed = [one.ply for one in worse if one.value.low > 0 and _plies(review, one, one.value) == 1]
-    allowed = [one.ply for one in worse if one.played.low < 0 and _plies(review, one, one.played) == 2]
+    missed = [one.ply for one in worse if one.value > 0 and _plies(review, one, one.value) == 1]
+    allowed = [one.ply for one in worse if one.played < 0 and _plies(review, one, one.played) == 2]
     return missed, allowed
-
-
-def _overlooked(reviews: Sequence[Review]) -> Table:
-    found = [(review, oversights(review)) for review in reviews]
-    rows: list[Row] = []
-    for kind, words in enumerate(("your own win in one", "the opponent's win in one")):
-        games = [(review.game.name, plies[kind]) for review, plies in found if plies[kind]]
-        where = ", ".join(f"{name} ply {plies[0]}" for name, plies in games[:3])
-        rows.append((words, sum(len(plies) for _, plies in games), len(games), where))
-    note = "the opponent's: only where another move would have prevented or delayed it"
-    heads = ("what", "moves", "games", "for example")
-    return Table("Overlooked", heads, rows if any(row[1] for row in rows) else [], note)
-
-
-def _openings(reviews: Sequence[Review]) -> Iterator[tuple[str, str, list[Review]]]:
-    """Openings by seat, a mirror image being the same: columns, seat, the games."""
-    found: dict[tuple[Geometry, int, int], tuple[str, str, list[Review]]] = {}
-    for review in reviews:
-        game = review.game
-        plies = game.opening or OPENING_PLIES
-        if len(game.moves) > plies:
-            moves = game.moves[:plies]
-            key = game.geometry, Position.from_moves(moves, game.geometry).canonical().key, review.seat
-            found.setdefault(key, (write_columns(moves), SEATS[review.seat], []))[2].append(review)
-    yield from found.values()
-
-
-def _by_opening(reviews: Sequence[Review]) -> Table:
-    rows: list[tuple[str, str, int, float, str]] = []
-    for columns, seat, games in _openings(reviews):
-        lost = _points_lost(games)
-        firsts = [review.mistakes[0].ply for review in games if review.mistakes]
-        early = f"ply {min(firsts)}" if firsts else "-"
-        if lost:
-            rows.append((columns, seat, len(games), lost, early))
-    rows.sort(key=lambda row: (-row[3], row[2]))
-    heads = ("columns", "moving", "games", "points lost", "earliest mistake")
-    note = f"the opening that was set, or the first {OPENING_PLIES} plies; mirrored or not"
-    return Table("Openings that cost most", heads, [*rows[:3]], note)
 
 
 def _again(reviews: Sequence[Review]) -> list[list[tuple[Review, JudgedMove]]]:

@@ -203,7 +203,7 @@ def first_mistakes(games: Iterable[Game], player: str, scores: Scores) -> list[F
                 continue
             if position not in scores:
                 break
-            move = JudgedMove.solved(ply, game.moves[ply], scores[position])
+            move = JudgedMove(ply, game.moves[ply], tuple(scores[position]))
             if not move.kept_result:
                 found.setdefault((position, move.column), []).append((game, move))
                 break

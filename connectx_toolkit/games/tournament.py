@@ -1,6 +1,6 @@
 """The results of many agents: the crosstable and the ladder; and a file's matches in groups that can be compared."""
 
-import sqlite3
+import json
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -11,13 +11,12 @@ from connectx.position import Geometry
 from connectx_toolkit.games.database import GameDatabase
 from connectx_toolkit.games.game import Game
 from connectx_toolkit.games.match import Conditions, Match
-from connectx_toolkit.games.rows import SIZES, rules_of
 from connectx_toolkit.kaggle.rules import DEFAULTS
 from connectx_toolkit.players.spec import AgentSpec
 from connectx_toolkit.statistics.evidence import Evidence
 from connectx_toolkit.statistics.intervals import mean_and_variance
 from connectx_toolkit.statistics.ratings import Rating, connected, ratings
-from connectx_toolkit.system.foreign import NothingLeft, from_json, integer, noting, text
+from connectx_toolkit.system.foreign import NothingLeft, noting
 from connectx_toolkit.system.table import Column, Part, Shown, Table, percent, two_digits, whole
 
 __all__ = ["Tournament"]
@@ -180,24 +179,22 @@ class StoredMatch(NamedTuple):
         config = self.config
         changed = {key: value for key, value in config.items() if DEFAULTS.get(key) != value}
         size = f"{config['rows']}x{config['columns']}, {config['inarow']} in a row, {self.reserve:g} s overage time"
-        return size + "".join(f", {key}={value}" for key, value in changed.items() if key not in SIZES)
+        return size + "".join(
+            f", {key}={value}" for key, value in changed.items() if key not in ("rows", "columns", "inarow")
+        )
 
 
 def matches(database: GameDatabase) -> Iterator[StoredMatch]:
     """Every match that has games, oldest first."""
     for row in database.match_rows():
         with noting(database.left_out, f"{database.path}: match {row['id']}"):
-            if games := database.match_games(row["id"]):
-                yield _match(row, games, database.conditions(row["id"]))
-
-
-def _match(row: sqlite3.Row, games: dict[int, Game], conditions: Counter[Conditions]) -> StoredMatch:
-    """A row's match. Raises ValueError, and what else a damaged row may make Python raise."""
-    agents = [[text(one, "an agent") for one in from_json(row[seat])] for seat in ("first", "second")]
-    (first, first_hash), (second, second_hash) = [(AgentSpec(*spec), digest) for *spec, digest in agents]
-    rules = rules_of(row["config"], row["reserve"])
-    match = Match(first, second, games, seed=integer(row["seed"], "the seed"))
-    return StoredMatch(match, (first_hash, second_hash), rules.config, rules.overage, conditions)
+            if not (games := database.match_games(row["id"])):
+                continue
+            agents = [json.loads(row[seat]) for seat in ("first", "second")]
+            first, second = (AgentSpec(*spec) for *spec, _ in agents)
+            match, config = Match(first, second, games, seed=row["seed"]), json.loads(row["config"])
+            hashes = agents[0][-1], agents[1][-1]
+            yield StoredMatch(match, hashes, config, row["reserve"], database.conditions(row["id"]))
 
 
 class Group(NamedTuple):

@@ -12,6 +12,7 @@ import numpy as np
 
 from connectx.position import STANDARD, Columns, Position, write_columns
 from connectx_toolkit.arena.exam import Exam
+from connectx_toolkit.arena.start_positions import add_openings
 from connectx_toolkit.games.analysis import JudgedMove
 from connectx_toolkit.games.exam_positions import FOLDER, moves_to
 from connectx_toolkit.games.game import Game
@@ -23,6 +24,7 @@ from connectx_toolkit.players.process import Setup
 from connectx_toolkit.players.spec import AgentSpec
 from connectx_toolkit.report.pages import exam_page, game_entry
 from connectx_toolkit.system.console import plural
+from connectx_toolkit.system.files import write_whole
 from connectx_toolkit.system.foreign import left_out_lines
 from connectx_toolkit.system.table import Column, Part, Shown, Table, percent, three_digits, two_digits
 
@@ -139,7 +141,7 @@ class Mistake(NamedTuple):
 
     @property
     def judged(self) -> JudgedMove:
-        return JudgedMove.solved(len(self.moves), self.column, self.scores)
+        return JudgedMove(len(self.moves), self.column, self.scores)
 
     @property
     def game(self) -> Game:
@@ -249,6 +251,17 @@ class Examined(Shown):
     reused: int = 0
     is_interrupted: bool = False
     left_out: Sequence[str] = ()
+    notes: Sequence[str] = ()  # what was written
+
+    def write_page(self, path: Path) -> str:
+        write_whole(path, self.page().encode())
+        return f"page: {path}"
+
+    def write_mistakes(self, path: Path) -> str:
+        """Adds the positions of the mistakes to a file; says in a line how many."""
+        mistakes = [(one.moves, f"{one.agent}: {one.theme}; {one.judged.words()}") for one in self.mistakes]
+        added, held = add_openings(path, mistakes, STANDARD)
+        return f"{path}: {added} {plural('position', added)} added, {held} in all"
 
     @cached_property
     def mistakes(self) -> list[Mistake]:
@@ -268,7 +281,7 @@ class Examined(Shown):
 
     def parts(self) -> list[Part]:
         notes = [f"reused {self.reused} answers from {FOLDER}"] if self.reused else []
-        return [*self.tables(), *exam_lines(self.sheets), *notes, *left_out_lines(self.left_out)]
+        return [*self.tables(), *exam_lines(self.sheets), *notes, *left_out_lines(self.left_out), *self.notes]
 
     def document(self) -> dict[str, Any]:
         """The same for machines, as JSON has it."""

@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 from connectx.exact import has_openings
 from connectx.position import STANDARD, Geometry, Position, plies_to_end, write_columns
-from connectx.solver import Value
 from connectx_toolkit.games.analysis import (
     GAME_SECONDS,
     JudgedMove,
@@ -19,14 +18,12 @@ from connectx_toolkit.games.analysis import (
     judge_in_time,
     mistakes,
     solvers_for,
-    with_short_proofs,
 )
-from connectx_toolkit.games.database import Played
+from connectx_toolkit.games.database import Played, is_database
 from connectx_toolkit.games.game import SEATS, Game, is_columns, parse_game
 from connectx_toolkit.games.replay import replays_of
 from connectx_toolkit.games.review import RESULTS, Review
 from connectx_toolkit.games.review import SEATS as SEAT
-from connectx_toolkit.games.schema import is_database
 from connectx_toolkit.games.tournament import grouped_games
 from connectx_toolkit.system.console import progress
 from connectx_toolkit.system.foreign import left_out_lines
@@ -88,7 +85,7 @@ def moves_table(game: Game, judged: Sequence[JudgedMove]) -> Table:
     decided = _decided_from(judged)
     rows = [_move_cells(game, move) for move in judged[:decided]]
     if folded := judged[decided:]:
-        loser = game.player(folded[-1].seat if folded[-1].value.high < 0 else 1 - folded[-1].seat)
+        loser = game.player(folded[-1].seat if folded[-1].value < 0 else 1 - folded[-1].seat)
         sooner = sum(move.shortens_loss for move in folded)
         shortened = f", shortened by {sooner} {'move' if sooner == 1 else 'moves'}" if sooner else ""
         rows.append((f"{folded[0].ply} to {folded[-1].ply}", loser, *[""] * 4, f"lost already{shortened}"))
@@ -102,33 +99,27 @@ def _move_cells(game: Game, move: JudgedMove) -> tuple[str, ...]:
     return (*row, *words, move.best, _result_words(move))
 
 
-def score_words(value: Value, ply: int, geometry: Geometry) -> str:
+def score_words(score: int, ply: int, geometry: Geometry) -> str:
     """The score of a move at this ply in words: its result, and after how many plies, the move included."""
-    if value.result is None:
-        return "at least a draw" if value.low == 0 else "at most a draw" if value.high == 0 else "not solved"
-    words = {1: "wins", 0: "draws", -1: "loses"}[value.result]
-    bound = value.low if value.result > 0 else value.high
-    if bound == 0 or (abs(bound) == 1 and not value.exact):  # a bound that says no more than the result
-        return words
-    plies = plies_to_end(bound, ply, geometry.cells)
-    return f"{words} in {'' if value.exact else 'at most '}{plies} {'ply' if plies == 1 else 'plies'}"
+    if not score:
+        return "draws"
+    plies = plies_to_end(score, ply, geometry.cells)
+    return f"{'wins' if score > 0 else 'loses'} in {plies} {'ply' if plies == 1 else 'plies'}"
 
 
 def _decided_from(judged: Sequence[JudgedMove]) -> int:
     """The index of the move, not the first, from which on all kept a win; their number if those are too few."""
     index = len(judged)
-    while index > 1 and (move := judged[index - 1]).is_solved and move.value.result and move.kept_result:
+    while index > 1 and (move := judged[index - 1]).value and move.kept_result:
         index -= 1
     return index if len(judged) - index >= FOLDED else len(judged)
 
 
 def _result_words(move: JudgedMove) -> str:
-    if move.value.high < 0:
+    if move.value < 0:
         return "lost already, shortened" if move.shortens_loss else "lost already"
     before, after = move.results
-    if not move.kept_result:
-        return f"{GIVEN}{before}, given away: {after}"
-    return f"{before}, kept" if move.value.result == move.played.result is not None else "not solved"
+    return f"{before}, kept" if move.kept_result else f"{GIVEN}{before}, given away: {after}"
 
 
 # One's own games
@@ -229,7 +220,7 @@ def exact_words(position: Position, scores: Sequence[int | None] | None, column:
     """ "wins in 9 plies", "draws"; "?" where it is not known. The best moves have a star."""
     if scores is None or (score := scores[column]) is None:
         return "?"
-    words = score_words(Value(score, score), position.ply, position.geometry)
+    words = score_words(score, position.ply, position.geometry)
     return f"{words} *" if score == max(one for one in scores if one is not None) else words
 
 
@@ -241,7 +232,7 @@ def players_words(played: Played) -> str:
 
 
 LISTED = 10  # games of each group of a file of games, unless it is asked for more
-TOO_LARGE = "boards of more than 64 bits cannot be solved; analyse finds short wins and losses in a single game"
+TOO_LARGE = "boards of more than 64 bits cannot be solved"
 STONES = ".XO"  # empty, who moves first, who moves second
 LONG_BEFORE = 8  # plies: one position of fewer stones can take the solver longer than anyone waits without a word
 
@@ -250,7 +241,7 @@ class Judged(NamedTuple):
     """A game with its judged moves.
 
     Attributes:
-        moves: those that could be solved in time, and of a game alone what short searches prove.
+        moves: those that could be solved in time.
         from_ply: the first ply that was judged.
         is_alone: then every move is shown, else where the game turned.
     """
@@ -296,7 +287,7 @@ class Analysis(Shown):
 
 
 def analysed(games: Sequence[Game], from_ply: int | None = None, seconds: float = GAME_SECONDS) -> Iterator[Judged]:
-    """Judges the moves of games, one game after the other; of one alone by short searches, too, where it isn't solved.
+    """Judges the moves of games, one game after the other.
 
     Args:
         from_ply: the first ply to judge; moves of an opening are never judged. None: ``first_judged``.
@@ -306,8 +297,6 @@ def analysed(games: Sequence[Game], from_ply: int | None = None, seconds: float 
     for game in games:
         start = first_judged(game, from_ply)
         moves = judged(game, start, seconds)
-        if is_alone and start < len(game.moves):
-            moves = _with_short_proofs(game, start, moves)
         yield Judged(game, moves, start, is_alone)
 
 
@@ -330,12 +319,6 @@ def judged(game: Game, start: int, seconds: float) -> list[JudgedMove]:
     may_be_long = count and start < LONG_BEFORE and not has_openings(game.geometry)
     with progress(count, "move", delay=0 if may_be_long else 2) as bar:
         return judge_in_time(game, start, seconds, bar.update)
-
-
-def _with_short_proofs(game: Game, start: int, judged: Sequence[JudgedMove]) -> list[JudgedMove]:
-    """All moves, with a bar."""
-    with progress(len(game.positions(start)) - len(judged), "move", "short search") as bar:
-        return with_short_proofs(game, start, judged, bar.update)
 
 
 def _boards(game: Game, turning: Sequence[JudgedMove]) -> list[str]:
@@ -362,7 +345,7 @@ def game_summary(game: Game, judged: Sequence[JudgedMove], from_ply: int) -> str
     """What the judged moves of a game show, in a line."""
     plies, given = len(game.moves), mistakes(judged)
     words = [game.ending_words] if game.fault else []
-    unsolved = sorted({*game.positions(from_ply)} - {move.ply for move in judged if move.is_solved})
+    unsolved = sorted({*game.positions(from_ply)} - {move.ply for move in judged})
     after = [move for move in judged if not unsolved or move.ply > unsolved[-1]]
     if given:
         turning = given.pop()
@@ -384,8 +367,8 @@ def game_summary(game: Game, judged: Sequence[JudgedMove], from_ply: int) -> str
 
 def _unturned(game: Game, start: JudgedMove, unsolved: bool) -> str:
     """Of a game that nobody turned from a move on."""
-    winner = start.seat if start.value.low > 0 else 1 - start.seat
-    result = "drawn" if not start.value.result else f"won by {game.player(winner)}"
+    winner = start.seat if start.value > 0 else 1 - start.seat
+    result = "drawn" if not start.value else f"won by {game.player(winner)}"
     words = f"no move from ply {start.ply} on changed the result: with perfect play the game was {result}"
     is_whole = unsolved or start.ply <= game.opening + 1  # of who lost, there may be no earlier move
     return words if is_whole else f"{words} (--from-ply N judges earlier ones)"
