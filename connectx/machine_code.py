@@ -44,7 +44,7 @@ FLAGS = 0x1 | 0x2 | 0x100 | 0x400  # of an array: contiguous in C's or Fortran's
 LEAST, MOST = -(1 << 63), (1 << 63) - 1
 # Where an array has the addresses of its data, shape and strides (CPython and numpy, since their first versions).
 DATA, SHAPE, STRIDES = 16, 32, 40
-DONE, RETURNED_NONE = 0, -2  # a kernel's status; any other is an exception
+DONE = 0  # a kernel's status; any other is an exception
 PROBE_SECONDS, PROBE_WAIT = 2, 8.0  # of a processor, by the clock: for trying embedded code, which takes some 10 ms
 
 
@@ -55,7 +55,6 @@ class Wanted(NamedTuple):
     examples: tuple  # arguments of the types that it will be called with
     probe: Callable[[Callable], Sequence[int]]  # calls what it is given; the numbers tell whether that works
     is_wide: bool  # whether it gains from vectors of 512 bits
-    options: str = ""  # of numba
 
     @property
     def key(self) -> str:
@@ -71,7 +70,7 @@ class Wanted(NamedTuple):
         return self._key(_bytecode)
 
     def _key(self, form: Callable[[CodeType], str]) -> str:
-        parts = [self.options, *_compiled_from(self.function, form, set()), repr([*map(kind_of, self.examples)])]
+        parts = [*_compiled_from(self.function, form, set()), repr([*map(kind_of, self.examples)])]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
 
 
@@ -125,7 +124,7 @@ def _compiled_from(function: Callable, form: Callable[[CodeType], str], seen: se
 
 def _is_own(module: ModuleType) -> bool:
     """Whether an agent brings the module, rather than Python or a package that numba knows."""
-    return module.__name__.partition(".")[0] not in OTHERS and not module.__name__.endswith(".stand_in")
+    return module.__name__.partition(".")[0] not in OTHERS
 
 
 def _nested(code: CodeType) -> Iterator[CodeType]:
@@ -178,12 +177,7 @@ class Code(NamedTuple):
 
     entry: int  # address
     memory: Any  # holds it
-    result: str  # types of what it returns, as in ``struct``: "q", "" for None, "(qd)" for a tuple
-
-
-def result_words(result: str) -> int:
-    """How many words of the buffer the result takes."""
-    return max(1, -(-struct.calcsize("@" + result.strip("()")) // 8))
+    result: str  # the type of what it returns, as in ``struct``
 
 
 class Call:
@@ -191,43 +185,33 @@ class Call:
 
     Args:
         kernel: is called instead where the code has met an exception, and raises it.
-        is_alone: whether other Python threads wait meanwhile (GIL).
 
     Raises:
         TypeError: by a call, an argument is not of the type of its example.
     """
 
-    def __init__(self, kernel: Callable, code: Code, examples: Sequence, is_alone: bool = False):
+    def __init__(self, kernel: Callable, code: Code, examples: Sequence):
         self._kernel, self._memory, self._kinds = kernel, code.memory, tuple(map(kind_of, examples))
-        call = ctypes.PYFUNCTYPE if is_alone else ctypes.CFUNCTYPE
-        self._run = call(ctypes.c_int32, ctypes.c_void_p)(code.entry)
+        self._run = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)(code.entry)
         self._has_tuples = any(isinstance(each, tuple) for each in examples)
         words = [word_of(leaf) for leaf in leaves(examples)]
         self._converted = [(place, convert) for place, (_, convert) in enumerate(words) if convert is not None]
         self._pack = struct.Struct("=" + "".join(form for form, _ in words)).pack_into
-        self._start = 8 * result_words(code.result)
+        self._start = 8
         self._words = (ctypes.c_int64 * (self._start // 8 + len(words)))()
         self._pointer = ctypes.addressof(self._words)
-        results = struct.Struct("@" + code.result.strip("()")).unpack_from
-        self._results, self._is_tuple = results if code.result else lambda words: (None,), "(" in code.result
+        self._result = struct.Struct("@" + code.result).unpack_from
 
     def __call__(self, *args: Any) -> Any:
         kinds = tuple(map(kind_of, args))
         if kinds != self._kinds:
             raise TypeError(f"the arguments of a kernel should be {self._kinds}, not {kinds}")
-        return self.unchecked(args)
-
-    def unchecked(self, args: tuple) -> Any:
-        """The result for arguments of the examples' kinds."""
         words = leaves(args) if self._has_tuples else list(args)
         for place, convert in self._converted:
             words[place] = convert(words[place])
         self._pack(self._words, self._start, *words)
         status = self._run(self._pointer)
-        if status != DONE:
-            return None if status == RETURNED_NONE else self._kernel(*args)
-        results = self._results(self._words)
-        return results if self._is_tuple else results[0]
+        return self._result(self._words)[0] if status == DONE else self._kernel(*args)
 
 
 def in_memory(content: bytes) -> Code:
@@ -309,8 +293,8 @@ def _embedded(wanted: Wanted, key: str) -> Code | None:
     content = next((parts[name] for name in names if name in parts), None)
     if content is None:
         return None
-    code, expected = in_memory(content), json.loads(parts[f"{key}.probe"])  # null: no small example was met
-    if expected is not None and not _probe(
+    code, expected = in_memory(content), json.loads(parts[f"{key}.probe"])
+    if not _probe(
         lambda: list(wanted.probe(Call(wanted.function, code, wanted.examples))) == expected
     ):
         raise RuntimeError("it gives other results here")

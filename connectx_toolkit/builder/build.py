@@ -134,7 +134,6 @@ POSITIONS, ENOUGH = 500, 100
 USUAL_SECONDS = 10.0  # that usual moves on the positions may take, once ENOUGH are asked
 COMPARE_SECONDS = 40.0  # after this time no further position is asked
 WITHOUT_POSITIONS = 50  # on which the file is asked without its machine code
-MOVES = 8  # that the agent makes meanwhile, to see how it calls its own functions
 COMPILE_SECONDS = 300.0  # that the kernels may take; numba needs some 5
 MACHINE_CODE = f"connectx/{EMBEDDED}"
 ABOUT_CODE = f""": machine code of the modules' kernels for x86-64, by numba {version_of("numba")}
@@ -256,8 +255,7 @@ def build(
             prove(place, loading(place, inlined), proved)
         if not proved.accepted:
             raise NotAccepted(proved)
-    code, has_own, notes = machine_code(inlined, runner, options, tell)
-    inlined = replace(inlined, sources=inlined.sources | inlined.with_code) if has_own else inlined
+    code, notes = machine_code(inlined, runner, options, tell)
     content, lines = submission_bytes(inlined, output, options, code)
     if not any(line.partition(":")[0].endswith(f" as {options.dtype}") for line in lines):
         options = replace(options, dtype=None)  # no file is rounded, which would excuse other moves
@@ -312,30 +310,25 @@ def loading(stage: Stage, inlined: Inlined) -> dict[str, Any]:
 
 def machine_code(
     inlined: Inlined, runner: Runner, options: Options, tell: Callable[[str], None]
-) -> tuple[bytes, bool, list[str]]:
-    """Machine code of the kernels that the agent prepares and of its own functions under ``njit``, b"" if there is
-    none; whether it has some of the latter; and why there is none where it should.
+) -> tuple[bytes, list[str]]:
+    """Machine code of the kernels that the agent prepares, b"" if there is none; and why there is none where it should.
 
     Two processes compile: for any processor, which also finds out what the kernels' tests find, and for the widest.
     """
-    parts, has_own, notes = dict[str, bytes](), False, list[str]()
-    has_kernels = any(".prepared(" in source for source in inlined.sources.values())
-    if not (has_kernels or inlined.numba) or not options.machine_code:
-        return b"", has_own, notes
+    parts = dict[str, bytes]()
+    if not options.machine_code or not any(".prepared(" in source for source in inlined.sources.values()):
+        return b"", []
     tell("compiling its kernels for the processors that Kaggle may have")
     job = _source_job(inlined) | {"job": "kernels", "form": "source", "file": str(inlined.agent_path.resolve())}
-    job |= {"limit": COMPILE_SECONDS, "moves": [q[1:3] for q in sample(MOVES, geometries=(STANDARD,))]}
-    for cpu in (NARROW, WIDE) if has_kernels else (NARROW,):
+    for cpu in (NARROW, WIDE):
         with stage(options.limits, runner, "main.py") as place:
-            modules = [str(path) for path in inlined.numba] if cpu == NARROW else []
-            answer = place.run(job | {"cpu": cpu, "modules": modules}, "compiling")
+            answer = place.run(job | {"cpu": cpu, "limit": COMPILE_SECONDS}, "compiling")
         result = answer["result"] or {}
         if answer["ended"] != "ok" or "raised" in result:
             why = result.get("text", answer["ended"])
-            return b"", False, [f"there is none ({why}): numba compiles the kernels at every load"]
+            return b"", [f"there is none ({why}): numba compiles the kernels at every load"]
         parts |= {name: base64.b64decode(text) for name, text in result["parts"].items()}
-        has_own, notes = has_own or result["has_own"], notes + result["notes"]
-    return packed_parts(dict(sorted(parts.items()))) if parts else b"", has_own, notes
+    return packed_parts(dict(sorted(parts.items()))) if parts else b"", []
 
 
 def report_machine_code(text: bytes, runner: Runner, options: Options, report: Report) -> None:

@@ -245,35 +245,23 @@ def job_spin(job, progress, part):
 
 
 def job_kernels(job, progress, part):
-    """Machine code for submissions, as base64 by name: of the kernels that the author's own agent prepares, and of its
-    own functions under numba's ``njit`` in the files ``modules``; and notes on those that need numba.
-
-    ``moves``: further ones that it makes for the latter, as (obs, config).
-    """
+    """Machine code for submissions, as base64 by name, of the kernels that the author's own agent prepares."""
     from kaggle_environments.utils import structify
 
     settle(job)
     sys.path[:0] = job["paths"]
     from connectx_toolkit.system.machine_code import for_submission
-    from connectx_toolkit.system.recording import Recorder
 
     def agent():
         function = load_source(job)
 
         def play(obs, config):
             function(structify(obs), structify(config))
-            for move in job["moves"] if job["modules"] else ():
-                with contextlib.suppress(Exception):  # tried with the built file, later
-                    function(*map(structify, move))
 
         return play
 
-    recorder = Recorder(job["modules"])
-    if job["modules"]:
-        recorder.begin()
-    parts = for_submission(agent, job["cpu"]) | dict(recorder.parts())
-    texts = {name: base64.b64encode(content).decode() for name, content in parts.items()}
-    return {"parts": texts, "has_own": recorder.has_code, "notes": recorder.notes()}
+    parts = for_submission(agent, job["cpu"])
+    return {"parts": {name: base64.b64encode(content).decode() for name, content in parts.items()}}
 
 
 JOBS = {"kernels": job_kernels, "replies": job_replies, "game": job_game, "spin": job_spin}

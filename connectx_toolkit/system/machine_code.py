@@ -22,7 +22,7 @@ import numpy as np
 from platformdirs import user_cache_path
 
 from connectx import jit, machine_code
-from connectx.machine_code import DATA, SHAPE, STRIDES, Wanted, leaves, packed, result_words, unpacked, word_of
+from connectx.machine_code import DATA, SHAPE, STRIDES, Wanted, leaves, packed, unpacked, word_of
 from connectx_toolkit.system.files import replacing, version_of
 
 NARROW, WIDE = "x86-64-v2", "x86-64-v4"  # processors for which numba compiles
@@ -39,11 +39,10 @@ OUTSIDE = re.compile(
 UNUSED_DAYS = 30  # that kept code stays
 JUMP = b"\x48\xb8" + bytes(8) + b"\xff\xe0"  # movabs rax, address; jmp rax
 PC32, PLT32 = 2, 4  # relocations that need no address
-UNORDERED = re.compile(r"\b(fast|reassoc|contract|afn|arcp) ")  # of operations on floats
 PROGBITS, SYMBOLS, RELOCATIONS = 1, 2, 4  # kinds of a section
 WRITABLE, LOADED = 1, 2  # flags of a section
 LETTERS = {  # of numba's types, as in ``struct``
-    "bool": "?", "float32": "f", "float64": "d", "none": "",
+    "bool": "?", "float32": "f", "float64": "d",
     **dict(zip(("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"), "bhiqBHIQ", strict=True)),
 }  # fmt: skip
 ENTRY = """
@@ -83,21 +82,12 @@ def module_texts() -> Iterator[dict[str, str]]:
 
 
 def result_of(kind: Any) -> str:
-    """What a kernel returns, as ``struct`` reads it: "q", "" for None, "(qd)" for a tuple.
+    """What a kernel returns, as ``struct`` reads it. Raises ValueError if it is no number."""
+    from numba.core.types import unliteral
 
-    Raises:
-        ValueError: it is neither a number, None nor a tuple of numbers.
-    """
-    from numba.core import types as numba_types
-
-    types: Any = numba_types
-    kind = types.unliteral(kind.type if isinstance(kind, types.Optional) else kind)
-    if str(kind) in LETTERS:
-        return LETTERS[str(kind)]
-    parts = [result_of(part) for part in kind] if isinstance(kind, types.Tuple | types.UniTuple) else [""]
-    if any(len(part) != 1 for part in parts):
+    if str(unliteral(kind)) not in LETTERS:
         raise ValueError(f"it returns {kind}")
-    return f"({''.join(parts)})"
+    return LETTERS[str(unliteral(kind))]
 
 
 def entry_of(text: str, native: str, args: Sequence, start: int) -> str:
@@ -177,7 +167,7 @@ def codes_of(
     """
     compiled = dispatcher.overloads[signature]
     result, text = result_of(compiled.signature.return_type), texts[compiled.library.name]
-    module = reduced(text, entry_of(text, compiled.fndesc.llvm_func_name, args, result_words(result)), texts)
+    module = reduced(text, entry_of(text, compiled.fndesc.llvm_func_name, args, 1), texts)
     codes = {}
     for cpu, features in targets.items():
         entry, outside, code = linked(object_of(module.clone(), cpu, features))
@@ -195,8 +185,6 @@ def object_of(module: Any, cpu: str, features: str) -> bytes:
     passes = llvm.create_new_module_pass_manager()
     passes.add_global_dead_code_eliminate_pass()
     passes.run(module, llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(0)))
-    if UNORDERED.search(str(module)):
-        raise ValueError("its results depend on the processor: fastmath")
     return machine.emit_object(module)
 
 

@@ -20,9 +20,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from connectx_toolkit.builder.source import data_files
-from connectx_toolkit.builder.source.module import STAND_IN, Module, Project
+from connectx_toolkit.builder.source.module import Module, Project
 from connectx_toolkit.builder.source.refusals import Refusal, Refused, adopt_command
-from connectx_toolkit.kaggle.agent_file import REACHED
 from connectx_toolkit.kaggle.sources import agent_in, first_bindings, import_name
 from connectx_toolkit.system.files import ROOT
 
@@ -158,8 +157,6 @@ class Inlined:
     places: line of the agent's file -> where people find it
     paths: the modules on disk
     notes: what may fail on the judge, with file and line
-    numba: the agent's own modules on disk if one imports numba: there may be machine code of their functions
-    with_code: embedded path -> source of those where they do, and of what else they then need
     """
 
     agent_path: Path
@@ -171,8 +168,6 @@ class Inlined:
     data: dict[str, Path] = field(default_factory=dict)
     files: dict[str, tuple[Path, Refusal]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
-    numba: list[Path] = field(default_factory=list)
-    with_code: dict[str, str] = field(default_factory=dict)
 
     def placed(self, refusal: Refusal) -> Refusal:
         """The refusal with the place that people know, if its line of the agent's file has one."""
@@ -219,24 +214,12 @@ def inline(
     inlined.paths = {module.path.resolve() for module in modules.values()}
     inlined.sources = {module.key: module.rewritten(bool(inlined.files)) for module in modules.values()}
     refusals += _saved_whole(modules.values(), inlined)
-    _add_stand_in(inlined, modules.values(), project)
     if refusals:
         raise Refused([inlined.placed(refusal) for refusal in sorted(set(refusals))])
     inlined.notes += _grouped([inlined.placed(note) for module in modules.values() for note in module.notes])
     imported = {name.split(".")[0] for module in modules.values() for name in module.names.values()}
     inlined.notes += [f"--allow-package {name}: nothing imports it" for name in sorted(extra_packages - imported)]
     return inlined
-
-
-def _add_stand_in(inlined: Inlined, modules: Collection[Module], project: Project) -> None:
-    """Sets ``numba`` and ``with_code``, but where the agent brings a package of its own with the name of ours."""
-    own = [module for module in modules if not module.path.is_relative_to(ROOT / REACHED)]
-    path, ours = project.find(STAND_IN), ROOT / REACHED / "__init__.py"
-    if any(module.numba_edits for module in own) and path is not None and project.find(REACHED) == ours:
-        inlined.numba = [module.path.resolve() for module in own]
-        needed = _follow_imports(STAND_IN, path, project, [])
-        inlined.with_code = {module.key: module.rewritten(opens_files=False) for module in needed.values()}
-        inlined.with_code |= {module.key: module.rewritten(bool(inlined.files), has_stand_in=True) for module in own}
 
 
 def _follow_imports(name: str, path: Path, project: Project, refusals: list[Refusal]) -> dict[str, Module]:

@@ -24,7 +24,6 @@ from connectx_toolkit.kaggle.sources import first_bindings, is_main_test
 from connectx_toolkit.system.files import ROOT
 
 NUMBA_DECORATORS = frozenset({"jit", "njit", "vectorize", "guvectorize", "cfunc", "stencil", "jit_module"})
-STAND_IN = "connectx.stand_in"  # for numba, where a submission has machine code of an agent's own functions
 CONDITIONAL = (ast.Try, ast.If, ast.IfExp)  # code inside these may not run, or may fail without harm
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 ON_YOUR_WORD = "package {}: taken on your word (--allow-package); if Kaggle lacks it, the load fails there"
@@ -84,7 +83,6 @@ class Module:
         self.data: dict[str, tuple[Path, Refusal]] = {}
         self.openings: list[tuple[ast.Call, ast.expr]] = []  # calls that open files, with the path's expression
         self.edits: list[Edit] = []
-        self.numba_edits: list[Edit] = []  # which lead its imports of numba to ``STAND_IN``
         self.names: dict[str, str] = {}  # what imports bind: "np" -> "numpy"
         self._span = Text(self.text).span
         dead = _dead_nodes(self.tree)
@@ -104,11 +102,8 @@ class Module:
             found = self.refusals if verdict.is_refused else self.notes
             found.append(Refusal(self.path, getattr(node, "lineno", 1), verdict.reason))
 
-    def rewritten(self, opens_files: bool, has_stand_in: bool = False) -> str:
-        numba_edits = self.numba_edits if has_stand_in else []
-        replaced = {(start, end) for start, end, _ in numba_edits}
-        edits = [edit for edit in self.edits if edit[:2] not in replaced] + numba_edits
-        return edited(self.text, [*edits, *(self._path_edits() if opens_files else ())])
+    def rewritten(self, opens_files: bool) -> str:
+        return edited(self.text, [*self.edits, *(self._path_edits() if opens_files else ())])
 
     def _path_edits(self) -> Iterator[Edit]:
         inside_text = _inside(self.tree, ast.JoinedStr)  # in f-strings Python 3.11 gives wrong positions
@@ -188,7 +183,6 @@ class Module:
 
     def _read_import(self, node: ast.Import, forgiving: bool) -> None:
         dots, statements, is_changed = "." * len(self.key.split("/")), [], False
-        package, _, stand_in = STAND_IN.rpartition(".")
         for alias in node.names:
             self.names[alias.asname or alias.name.split(".")[0]] = (
                 alias.name if alias.asname else alias.name.split(".")[0]
@@ -208,10 +202,6 @@ class Module:
         padding = " \\\n" * ((node.end_lineno or node.lineno) - node.lineno)
         if is_changed:
             self.edits.append((*self._span(node), "; ".join(statements) + padding))
-        names = {f"import numba{f' as {a.asname}' if a.asname else ''}": a.asname or a.name for a in node.names}
-        others = [f"from {dots}{package} import {stand_in} as {names[s]}" if s in names else s for s in statements]
-        if others != statements:
-            self.numba_edits.append((*self._span(node), "; ".join(others) + padding))
 
     def _read_import_from(self, node: ast.ImportFrom, forgiving: bool) -> None:
         base = self._base(node)
@@ -220,8 +210,6 @@ class Module:
         for alias in node.names:
             self.names[alias.asname or alias.name] = f"{base}.{alias.name}"
             self.judge(node, judged_import(f"{base}.{alias.name}"))
-        if base == "numba" and [alias.name for alias in node.names] != ["*"]:
-            self.numba_edits.append(self._relative(node, STAND_IN))
         if not base or self._is_project(node, base, forgiving):
             self._want_members(node, base)
         elif node.level:
