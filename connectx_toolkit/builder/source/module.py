@@ -128,6 +128,13 @@ class Module:
                 self.judge(call, Verdict(reason, id(call) not in self.deferred))
 
     @property
+    def strings(self) -> set[str]:
+        """The string literals in it, docstrings left out."""
+        alone = {id(node.value) for node in self.nodes if isinstance(node, ast.Expr)}
+        constants = (node for node in self.nodes if isinstance(node, ast.Constant) and id(node) not in alone)
+        return {node.value for node in constants if isinstance(node.value, str)}
+
+    @property
     def package(self) -> list[str]:
         return self.key.split("/")[:-1]
 
