@@ -186,7 +186,7 @@ def job_replies(job, progress, part):
 
     watch = settle(job)
     progress("load")
-    seats.seed(0)
+    seats.seed(job.get("load_seed", 0))
     started, waited = time.perf_counter(), waiting("self")
     err = io.StringIO()
     try:

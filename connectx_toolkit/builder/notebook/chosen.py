@@ -10,9 +10,8 @@ from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from connectx_toolkit.builder.notebook.cells import Cell
-from connectx_toolkit.builder.notebook.changes import Names, names_of
 from connectx_toolkit.builder.notebook.reads import FUNCTIONS, outside_functions, root, run_at_once
-from connectx_toolkit.builder.notebook.slicer import Statement
+from connectx_toolkit.builder.notebook.statements import Names, Statement, names_of
 from connectx_toolkit.kaggle.sources import agent_in
 
 USUAL = ("submission.py", "main.py")  # names of the file that is submitted, the likeliest first
@@ -33,6 +32,10 @@ class File(NamedTuple):
     @property
     def text(self) -> str:
         return "".join(cell.code for cell in self.cells)
+
+    @property
+    def places(self) -> list[str]:
+        return [cell.place(line) for cell in self.cells for line in range(1, cell.code.count("\n") + 1)]
 
 
 class Choice(NamedTuple):

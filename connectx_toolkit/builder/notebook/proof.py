@@ -103,6 +103,29 @@ class Proof:
         return [[Counter(side[start : start + draws]) for side in texts] for start in starts], draws
 
 
+class Repeats:
+    """What ``build`` asks first of a page's agent: is it the same however often it is loaded?
+
+    Other seeds at the load, the same for each question: only what is drawn or trained as the cells run can differ.
+    """
+
+    def __init__(self, written: Written):
+        self.written = written
+
+    def __call__(self, stage: Stage, source: dict[str, Any], report: Report) -> None:
+        questions = sample(POSITIONS, geometries=(STANDARD,))
+        sides = [stage.replies(self.written.agent, "source", questions, **source, load_seed=n) for n in (0, 1)]
+        if why := next(filter(None, map(_failure, sides)), ""):
+            return report.add(TOPIC, "reject", f"{self.written.entry}: {why}")
+        pairs = zip(*(side["result"]["replies"] for side in sides), strict=False)
+        same = [(a["column"], a["type"]) == (b["column"], b["type"]) for a, b in pairs]
+        if all(same):
+            return report.add(TOPIC, "pass", f"{self.written.entry} is the same when its cells run again")
+        text = f"{self.written.entry} plays otherwise in {same.count(False)} of {len(same)} positions when its cells run"
+        text += " again: they draw a value at random, or train it, and only the running notebook has it. Run "
+        report.add(TOPIC, "reject", f"{text}build({self.written.entry}) there, or save the value to a file")
+
+
 def replies(function: Callable, restarts: tuple[str, ...], questions: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """What a function replies, in the form of ``runner.ask``, to as many questions as the time allows.
 

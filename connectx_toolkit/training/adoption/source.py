@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 
 from connectx_toolkit.builder.notebook.cells import cells_of
 from connectx_toolkit.builder.notebook.reads import FUNCTIONS, IMPORTS, reads_of, root
-from connectx_toolkit.builder.notebook.slicer import Program, statements_of
+from connectx_toolkit.builder.notebook.page import Page
+from connectx_toolkit.builder.notebook.statements import statements_of
 
 
 class Source(NamedTuple):
@@ -114,13 +115,11 @@ def code_of(path: Path) -> str:
 
 def part_of(path: Path, text: str, name: str) -> Source:
     """The part that a name needs of a file's text. Raises ValueError if it does not define the name."""
-    program = Program([each for each in statements_of(text) if not _is_of_course(each.node)])
-    kept = [program.statements[number] for number in program.needed(name).needs]
+    page = Page(statements_of(text), name, lambda module: False)
+    kept = page.run()
     if not any(name in each.reads.binds for each in kept):
         raise ValueError(f"{path} defines no {name} at its top level")
-    names = (
-        set[str]().union(*(each.reads.binds | each.changes for each in kept)) - program.names.imported.keys() - {"*"}
-    )
+    names = set[str]().union(*(each.reads.binds for each in kept)) - page.names.imported.keys() - {"*"}
     return Source(path.resolve(), name, "\n\n".join(each.text for each in kept) + "\n", frozenset(names))
 
 
