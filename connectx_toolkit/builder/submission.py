@@ -160,10 +160,10 @@ def inlined_of(
         written = from_function(agent, folder)
         return written.entry, written.inlined(allowed, data), Proof(agent, written)
     if page:
-        from connectx_toolkit.builder.notebook.proof import Repeats
+        from connectx_toolkit.builder.notebook.proof import PageProof
 
         written = from_page(*page, folder)
-        return page[1] or page[0].stem, written.inlined(allowed, data), Repeats(written)
+        return page[1] or page[0].stem, written.inlined(allowed, data), PageProof(written)
     path = find_agent(fspath(agent))
     return path.stem, inline(with_book(path, book, folder), allowed, data), None
 

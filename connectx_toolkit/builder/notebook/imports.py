@@ -5,7 +5,7 @@ import builtins
 import contextlib
 import sys
 import sysconfig
-from collections.abc import Callable
+from itertools import chain
 from operator import attrgetter
 from pathlib import Path
 from types import ModuleType
@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 from connectx_toolkit.builder.notebook.carrying import NAMED, literal
 from connectx_toolkit.builder.notebook.ran import Cell
 from connectx_toolkit.builder.notebook.reads import IMPORTS
+from connectx_toolkit.kaggle.agent_file import REACHED
+from connectx_toolkit.kaggle.remedies import KNOWN, standing
 
 INSTALLED = ("site-packages", "dist-packages")
 
@@ -30,15 +32,14 @@ class Imports:
 
     Args:
         cells: those of the notebook.
-        read: called with the source of each module of the user's that is imported, directly or by another.
 
     Attributes:
         statements: the imports.
         modules: all that they load, themselves or by the user's modules.
     """
 
-    def __init__(self, cells: list[Cell], read: Callable[[Cell], None]):
-        self._of_cells, self._read = imports_in(cells), read
+    def __init__(self, cells: list[Cell]):
+        self._of_cells = imports_in(cells)
         self.statements: dict[str, None] = {}
         self.modules = set[ModuleType]()
 
@@ -78,8 +79,7 @@ class Imports:
         self.modules.add(found)
         if file := own_file(found):
             cell = Cell(file.read_text(encoding="utf-8", errors="replace"), str(file))
-            self._read(cell)
-            for each in [each for imports in imports_in([cell]).values() for each in imports]:
+            for each in chain.from_iterable(imports_in([cell]).values()):
                 self._use(each.statement.split()[1])
 
 
@@ -127,6 +127,18 @@ def _found(module: Any, name: str) -> Any:
     with contextlib.suppress(Exception):  # modules that load others as they are asked may raise anything
         return attrgetter(name)(module)
     return None
+
+
+def lacking(value: Any) -> str:
+    """The package of a function, a class or a module, and what Kaggle is known to have of it; "" if it can be had."""
+    found = place_of(value)
+    top = found[0].partition(".")[0] if found else ""
+    module = sys.modules.get(top)
+    if top == "connectx_toolkit":
+        return f"{top}: a submission brings only {REACHED}"
+    if not top or top in KNOWN | sys.stdlib_module_names | {REACHED} or (module and own_file(module)):
+        return ""
+    return f"{top}: {standing(top)}"
 
 
 def is_builtin(value: Any) -> bool:

@@ -1,13 +1,15 @@
 """An agent out of a notebook's page, without running it: the page up to the agent, less what only shows or plays.
 
-Every statement stays that binds a needed name, or mentions a needed value: Run All would run it too, in the same order.
-Nothing is proved here. The builder loads the file twice with other seeds: if moves differ, a value was drawn or trained.
+Every statement stays that binds a needed name, or mentions a needed value, in the same order. Nothing is proved here.
+The builder loads the file twice with other seeds, and runs the page's own cells: what was drawn or trained plays
+otherwise, and so does what lacks something (see proof.py).
 """
 
 import ast
 import difflib
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path, PurePosixPath
 
 from connectx_toolkit.builder.notebook.cells import Cell, cells_of
@@ -38,7 +40,7 @@ class Page:
         own = {name for name, module in self.names.imported.items() if is_own(module)}
         made = [each for each in self.statements if not isinstance(each.node, DEFINITIONS | IMPORTS)]
         self.values = set().union(*(each.reads.binds for each in made)) | own
-        self.values |= {name for name in plain & set().union(*map(_stored, self.statements))}
+        self.values |= plain & set().union(*map(_stored, self.statements))
         self.reached = {name: self._reached(name) for name in self.names.functions if name != agent}
         self.kept, self.wanted = set[int](), {agent}
 
@@ -57,7 +59,7 @@ class Page:
         """The names that it reads as it runs, and that the functions read which it mentions."""
         own = each.reads.now | _stored(each)
         reached = set[str]().union(*(self.reached.get(name, set()) for name in own))
-        return own | reached | (self.wanted if reached & {"globals", "exec"} else set())
+        return {*own} | reached | (self.wanted if reached & {"globals", "exec"} else set())
 
     def is_kept(self, each: Statement) -> bool:
         binds, node = each.reads.binds, each.node
@@ -92,13 +94,30 @@ class Page:
                     self.wanted |= each.reads.now | each.reads.later | (set() if each.is_plain else each.reads.binds)
         return [each for each in self.statements if each.number in self.kept]
 
+    def notes(self, kept: Sequence[Statement]) -> list[str]:
+        """What depends on the machine, and which values functions change, as far as their text shows."""
+        found, changed = list[str](), set[str]()
+        for each in kept:
+            if any(self.names.qualified(node) in ("os.environ", "os.getenv") for node in ast.walk(each.node)):
+                found.append(f"{each.places[0]}: it reads the environment, and the judge's variables are not known")
+            if isinstance(each.node, DEFINITIONS):
+                inside = [node for node in ast.walk(each.node) if isinstance(node, ast.Attribute | ast.Subscript)]
+                changed |= {root(node) for node in inside if isinstance(node.ctx, ast.Store)} | each.reads.called
+        last = {name: each for each in kept if not each.is_plain for name in each.reads.binds}
+        begins = "changes while the agent plays: it begins as this cell makes it"
+        return found + [f"{last[name].places[0]}: {name} {begins}" for name in sorted(changed & last.keys())]
+
     def refusals(self, cells: Sequence[Cell]) -> list[tuple[str, str]]:
         """(place, reason) of names that nothing binds, and of games that were left out and may have filled a value."""
         found = list[tuple[str, str]]()
         for each in self.statements:
             filled = self.mentioned(each) & self.wanted & self.values - self.names.environments - {self.agent}
-            if each.number not in self.kept and filled and any(
-                isinstance(n, ast.Call) and root(n.func) in self.names.environments for n in ast.walk(each.node)
+            if (
+                each.number not in self.kept
+                and filled
+                and any(
+                    isinstance(n, ast.Call) and root(n.func) in self.names.environments for n in ast.walk(each.node)
+                )
             ):
                 found.append((each.places[0], f"{min(filled)} may be filled by games: {CARRIES.format(self.agent)}"))
         kept = [each for each in self.statements if each.number in self.kept]
@@ -140,29 +159,66 @@ def from_page(path: Path, name: str | None, folder: Path) -> Written:
     cells = cells_of(path)
     statements, files = _parts(cells)
     choice, home = choose(path.name, statements, files, name), path.resolve().parent
+    statements, notes, left_out = statements[: choice.end], list[str](), list[str]()
     _write_files(files, choice, any("reload" in cell.text for cell in cells), statements, folder)
-    project = Project((folder, home), frozenset())
     if choice.file:
-        parts, notes, qualified = [(choice.file.text, choice.file.places)], [], lambda node: dotted(node, {"np": "numpy"})
+        parts = [(choice.file.text, choice.file.places)]
         try:
             ast.parse(choice.file.text)
         except SyntaxError as fault:
             place = dict(enumerate(choice.file.places, 1)).get(fault.lineno or 1, "")
             raise Refused([Refusal(path, 1, f"syntax error in {choice.file.name}: {fault.msg}", place)]) from None
     else:
-        page = Page(statements[: choice.end], choice.name, lambda module: project.find(module.split(".")[0]) is not None)
-        parts, qualified = [(page.text_of(each), each.places) for each in page.run()], page.names.qualified
+        project = Project((folder, home), frozenset())
+        page = Page(statements, choice.name, lambda module: project.find(module.split(".")[0]) is not None)
+        kept = page.run()
+        parts = [(page.text_of(each), each.places) for each in kept]
         if found := page.refusals(cells):
             raise Refused([Refusal(path, 1, why, place) for place, why in dict.fromkeys(found)])
+        notes = page.notes(kept)
+        left_out = [each.places[0] for each in page.statements if each not in kept and not each.is_plain]
+    qualified = partial(dotted, names={"np": "numpy"} if choice.file else page.names.imported)
     parts.sort(key=lambda part: not part[0].startswith("from __future__"))
-    rewritten = list[str]()
     for number, (text, places) in enumerate(parts):
         new, own = modernised(text, qualified, dict(enumerate(places, 1)))
         parts[number] = new, places
-        rewritten += own
-    text, places = composed(f'"""{choice.name} of {path.name}."""', parts)
+        notes += own
+    text, where = composed(f'"""{choice.name} of {path.name}."""', parts)
     (folder / AGENT).write_text(text, encoding="utf-8", newline="\n")
-    return Written(folder / AGENT, choice.name, home, places, list(dict.fromkeys(rewritten)))
+    script = None if choice.file else folder / "cells_of_notebook.py"
+    if script:
+        own_cells = dict[str, list[str]]()
+        for each in page.statements:
+            own_cells.setdefault(each.where, []).append(modernised(each.text, qualified, {})[0])
+        texts = [(f"{path.name}, {cell}", "\n".join(texts) + "\n") for cell, texts in own_cells.items()]
+        script.write_text(CELLS.format(name=path.name, cells=texts, agent=choice.name), encoding="utf-8")
+    return Written(
+        folder / AGENT, choice.name, home, where, [*dict.fromkeys(notes)], page=script, left_out=tuple(left_out)
+    )
+
+
+CELLS = """# The cells of {name}, as Run All runs them; that a cell fails is noted.
+import codeop
+import json
+import linecache
+import os
+import sys
+import types
+from pathlib import Path
+
+os.environ.setdefault("MPLBACKEND", "Agg")
+compiled, failed = codeop.Compile(), []
+page = sys.modules["__main__"] = types.ModuleType("__main__")
+page.display = lambda *shown, **options: None
+for place, text in {cells!r}:
+    linecache.cache[place] = len(text), None, text.splitlines(True), place
+    try:
+        exec(compiled(text, place, "exec"), vars(page))
+    except (Exception, SystemExit) as fault:
+        failed.append(f"{{place}}: {{type(fault).__name__}}: {{fault}}"[:200])
+Path(__file__).with_suffix(".json").write_text(json.dumps(failed), encoding="utf-8")
+AGENT = page.{agent}
+"""
 
 
 def as_page_writes_it(path: Path, name: str | None) -> tuple[str, str]:
@@ -199,6 +255,12 @@ def _write_files(
         imported = names_of([each.node for each in statements[: file.end]]).imported.values()
         is_old = not reloads and any(f"{each}.".startswith(f"{module}.") for each in imported)
         is_agents = choice.file and file.name == choice.file.name
-        if file.end <= choice.end and not is_agents and not is_old and not name.is_absolute() and ".." not in name.parts:
+        if (
+            file.end <= choice.end
+            and not is_agents
+            and not is_old
+            and not name.is_absolute()
+            and ".." not in name.parts
+        ):
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_text(file.text, encoding="utf-8", newline="\n")

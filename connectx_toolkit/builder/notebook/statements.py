@@ -22,7 +22,9 @@ class Statement:
     @property
     def is_plain(self) -> bool:
         """Whether it only defines something, and so changes nothing."""
-        return isinstance(self.node, IMPORTS | FUNCTIONS | ast.ClassDef) and not getattr(self.node, "decorator_list", [])
+        return isinstance(self.node, IMPORTS | FUNCTIONS | ast.ClassDef) and not getattr(
+            self.node, "decorator_list", []
+        )
 
 
 @dataclass
@@ -48,8 +50,8 @@ def names_of(nodes: Sequence[ast.stmt]) -> Names:
         elif isinstance(each, ast.FunctionDef):
             found.functions[each.name] = each
         elif isinstance(each, ast.Assign) and isinstance(each.value, ast.Call):
-            if found.qualified(each.value.func).startswith("kaggle_environments."):
-                found.environments |= {root(target) for target in each.targets}
+            is_made = found.qualified(each.value.func).startswith("kaggle_environments.")
+            found.environments |= {root(target) for target in each.targets} if is_made else set()
     return found
 
 
