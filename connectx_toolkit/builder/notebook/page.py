@@ -8,11 +8,11 @@ otherwise, and so does what lacks something (see proof.py).
 import ast
 import difflib
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from pathlib import Path, PurePosixPath
 
-from connectx_toolkit.builder.notebook.cells import Cell, cells_of
+from connectx_toolkit.builder.notebook.cells import SHELL, Cell, cells_of
 from connectx_toolkit.builder.notebook.chosen import Choice, File, choose
 from connectx_toolkit.builder.notebook.old_numpy import modernised
 from connectx_toolkit.builder.notebook.reads import BUILTINS, DEFINITIONS, IMPORTS, outside_functions, reads_of, root
@@ -20,7 +20,7 @@ from connectx_toolkit.builder.notebook.statements import Statement, is_future, n
 from connectx_toolkit.builder.notebook.written import AGENT, Written, composed
 from connectx_toolkit.builder.source.module import Project
 from connectx_toolkit.builder.source.refusals import Refusal, Refused
-from connectx_toolkit.builder.source.text import dotted
+from connectx_toolkit.builder.source.text import dotted, first_line
 
 KAGGLE = "/kaggle/working/"
 ONLY_THERE = {"display", "get_ipython", "In", "Out", "exit", "quit"}  # names that a notebook has without defining them
@@ -71,6 +71,9 @@ class Page:
         last = self.names.qualified(call.func).rpartition(".")[2] if call else ""
         if call and SETTING.fullmatch(last) and root(call.func) in self.names.imported:
             return True
+        if isinstance(node, DEFINITIONS) and each.is_plain:  # a class may ask for those below it, and code for all names
+            bases = [name for base in getattr(node, "bases", ()) if (name := root(base)) in self.wanted]
+            return bool(bases) or bool(self.wanted & {"globals", "exec", "eval"})
         is_idle = last in SHOWING or (root(call.func) in self.names.environments and last in PLAYING) if call else False
         return not each.is_plain and not is_idle and bool(self.mentioned(each) & self.wanted & self.values)
 
@@ -109,36 +112,43 @@ class Page:
 
     def refusals(self, cells: Sequence[Cell]) -> list[tuple[str, str]]:
         """(place, reason) of names that nothing binds, and of games that were left out and may have filled a value."""
-        found = list[tuple[str, str]]()
-        for each in self.statements:
-            filled = self.mentioned(each) & self.wanted & self.values - self.names.environments - {self.agent}
-            if (
-                each.number not in self.kept
-                and filled
-                and any(
-                    isinstance(n, ast.Call) and root(n.func) in self.names.environments for n in ast.walk(each.node)
-                )
-            ):
-                found.append((each.places[0], f"{min(filled)} may be filled by games: {CARRIES.format(self.agent)}"))
+        found, environments = list[tuple[str, str]](), self.names.environments
         kept = [each for each in self.statements if each.number in self.kept]
+        for each in self.statements:
+            calls = (root(node.func) for node in ast.walk(each.node) if isinstance(node, ast.Call))
+            filled = self.mentioned(each) & self.wanted & self.values - environments - {self.agent}
+            if filled and each not in kept and any(name in environments for name in calls):
+                found.append((each.places[0], f"{min(filled)} may be filled by games: {CARRIES.format(self.agent)}"))
         bound = set().union(*(each.reads.binds | each.reads.called | each.reads.perhaps for each in kept)) | BUILTINS
-        if any("*" in each.reads.binds for each in kept):
+        if "*" in bound:
             return found
+        known = set[str]().union(*(each.reads.binds for each in self.statements))
         last = {name: each.number for each in kept if each.is_plain for name in each.reads.binds}
         for each in kept:
             is_old = each.is_plain and all(last[name] != each.number for name in each.reads.binds)  # defined again
             for name in sorted((each.reads.now | (set() if is_old else each.reads.later)) - bound):
-                close = difflib.get_close_matches(name, sorted(bound - BUILTINS), 1)
-                cure = f": did you mean {close[0]}?" if close else self._broken(name, cells)
-                found.append((each.places[0], f"{name} is used, and no cell defines it{cure}"))
+                lines = [node.lineno for node in ast.walk(each.node) if isinstance(node, ast.Name) and node.id == name]
+                place = each.places[min(lines, default=first_line(each.node)) - first_line(each.node)]
+                found.append((place, self._undefined(name, cells, known)))
         return found
 
-    def _broken(self, name: str, cells: Sequence[Cell]) -> str:
+    def _undefined(self, name: str, cells: Sequence[Cell], known: Collection[str]) -> str:
+        """Why no statement binds a name, and the cure."""
+        if name == SHELL:
+            return "the output of a command is used, and Kaggle does not run it: write the value into a cell"
+        if name in ONLY_THERE:
+            return f"{name} is the notebook's own, which Kaggle's judge does not have: leave it out"
         pattern = re.compile(rf"\b(?:def|class|import|as)\s+{name}\b|^\s*{name}\s*[=,:]", re.MULTILINE)
         broken = next((cell for cell in cells if cell.fault and pattern.search(cell.text)), None)
+        close = difflib.get_close_matches(name, sorted(known), 1)
+        said = f"{name} is used, and no cell defines it"
         if broken:
-            return f": {broken.place(broken.fault_line)}, which may do so, has a {broken.fault}"
-        return f"; if {COURSE} brought it, import it yourself" if any(COURSE in cell.code for cell in cells) else ""
+            fault = broken.fault if broken.fault.startswith("is ") else f"has a {broken.fault}"
+            return f"{said}: {broken.place(broken.fault_line)}, which may do so, {fault}"
+        if close:
+            return f"{said}: did you mean {close[0]}?"
+        sources = [word for word in (COURSE, "%run") if any(word in cell.text for cell in cells)]
+        return f"{said}{f'; if {sources[0]} brought it, import it yourself' if sources else ''}"
 
 
 CARRIES = "values are not in the notebook's text; build({}) in the notebook carries them"

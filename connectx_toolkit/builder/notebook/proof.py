@@ -106,9 +106,8 @@ class Proof:
         if found:
             text = f"{who} here and its file play otherwise in {found.moves} of {found.of} positions, {found.first}"
             reads_variables = re.search("environ|getenv", agent.read_text(encoding="utf-8"))
-            for note in self.written.notes:
-                report.add(TOPIC, "note", note)
-            return report.add(TOPIC, "reject", text + (VARIABLES if reads_variables else ""))
+            text += VARIABLES if reads_variables else ""
+            return report.add(TOPIC, "reject", ". ".join([text, *self.written.notes[:6]]))
         if found.drawn:
             return report.add(TOPIC, "pass", f"{who} draws its moves: here and in its file {found.drawn}")
         text = f"{who} here and its file, in a process of its own, agree on {found.of} positions"
@@ -144,7 +143,7 @@ class PageProof:
         if theirs.why:
             text = f"{entry} is the same however often its file is loaded. It could not be compared with the page's "
             return report.add(TOPIC, "note", f"{text}own cells: they gave no agent here: {theirs.why}{beside}")
-        found = difference(questions, (first, ours), (cells, theirs))
+        found = difference(questions, (cells, theirs), (first, ours))
         if found:
             text = f"{entry} of the page's cells and its file play otherwise in {found.moves} of {found.of} positions, "
             left = f" Left out: {'; '.join(self.written.left_out[:6])}." if self.written.left_out else ""
@@ -178,7 +177,7 @@ def difference(questions: list[Question], first: tuple[Side, Answer], second: tu
     if not differ:
         return Difference(0, len(pairs))
     a, b = pairs[differ[0]]
-    said = f"first after {questions[differ[0]].obs['step']} plies: {_said(a)} and {_said(b)}"
+    said = f"first after {questions[differ[0]].obs['step']} plies: {_said(a)}, and in the file {_said(b)}"
     slowest = max(reply["seconds"] for pair in pairs for reply in pair)
     counts, draws = _drawn([questions[n] for n in differ], (first[0], second[0]), slowest)
     if excess_of(counts) > SIGMAS:
