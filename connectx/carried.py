@@ -25,6 +25,7 @@ import builtins
 import io
 import json
 from collections.abc import Mapping
+from operator import attrgetter
 from types import CellType, FunctionType
 from typing import Any
 
@@ -72,8 +73,9 @@ class Carried:
                 self._make(number)
             return self._made[number]
         if kind == "n":
-            (name,) = parts
-            return self._names[name] if name in self._names else getattr(builtins, name)
+            first, _, rest = parts[0].partition(".")
+            found = self._names[first] if first in self._names else getattr(builtins, first)
+            return attrgetter(rest)(found) if rest else found
         if kind == "d":
             return {key: self._value(value) for key, value in zip(parts[::2], parts[1::2], strict=True)}
         if kind in ("t", "z"):

@@ -71,7 +71,7 @@ class Page:
         last = self.names.qualified(call.func).rpartition(".")[2] if call else ""
         if call and SETTING.fullmatch(last) and root(call.func) in self.names.imported:
             return True
-        if isinstance(node, DEFINITIONS) and each.is_plain:  # a class may ask for those below it, and code for all names
+        if isinstance(node, DEFINITIONS) and each.is_plain:  # classes may ask for those below them, code for all names
             bases = [name for base in getattr(node, "bases", ()) if (name := root(base)) in self.wanted]
             return bool(bases) or bool(self.wanted & {"globals", "exec", "eval"})
         is_idle = last in SHOWING or (root(call.func) in self.names.environments and last in PLAYING) if call else False

@@ -28,7 +28,7 @@ from connectx_toolkit.builder.notebook.ran import (
     class_source,
     definition_of,
 )
-from connectx_toolkit.builder.notebook.reads import BUILTINS, DUNDERS, reads_of
+from connectx_toolkit.builder.notebook.reads import BUILTINS, DUNDERS, IMPORTS, reads_of
 from connectx_toolkit.builder.notebook.written import AGENT
 from connectx_toolkit.builder.source.refusals import Refusal, Refused
 from connectx_toolkit.builder.source.text import edited
@@ -264,7 +264,9 @@ class Writer:
         self._perhaps |= {name} if is_class else set()
         if names & {"globals", "exec", "eval"}:  # which may read any
             every = f"globals() of {name}"
-            self._reads[every] = {each: found.place for each in self.main if each.strip("_") and each[0] != "_"}
+            statements = (node for cell in self.cells for node in cell.tree.body if not isinstance(node, IMPORTS))
+            names = {each for node in statements for each in reads_of(node).binds} & self.main.keys()
+            self._reads[every] = dict.fromkeys(sorted(names), found.place)
             self._owed.append(every)
             self._perhaps.add(every)
 

@@ -895,6 +895,138 @@ my_agent = make()
 """,
         changes=("count of my_agent",),
     ),
+    "boxes of beads, filled as they are asked for": Situation(
+        r"""
+import random
+boxes = {}
+def box(key):
+    if key not in boxes:
+        boxes[key] = [4] * 7
+    return boxes[key]
+def train(games):
+    rng = random.Random(1)
+    for _ in range(games):
+        n = rng.randrange(43)
+        beads = box(n)
+        beads[(n * 3 + 5) % 7] += 3
+train(2000)
+# %%
+def my_agent(obs, config):
+    beads = box(sum(map(bool, obs.board)))
+    return max(free(obs, config), key=lambda c: beads[c])
+""",
+    ),
+    "learns on in play": Situation(
+        r"""
+q = {}
+def update(s, a, r):
+    q[s, a] = q.get((s, a), 0.0) + 0.1 * (r - q.get((s, a), 0.0))
+for s in range(43):
+    for a in range(7):
+        update(s, a, (s * 5 + a * 3) % 7)
+# %%
+def my_agent(obs, config):
+    s = sum(map(bool, obs.board))
+    c = max(free(obs, config), key=lambda a: q.get((s, a), 0.0))
+    update(s, c, 1)
+    return c
+""",
+        changes=("q",),
+    ),
+    "a trained network that counts its calls": Situation(
+        r"""
+import numpy as np
+class Net:
+    def __init__(self):
+        self.w = np.random.default_rng(0).normal(size=(42, 7))
+        self.calls = 0
+    def forward(self, x):
+        return x @ self.w
+    def learn(self, x, y):
+        self.w -= 0.05 * np.outer(x, self.forward(x) - y)
+net = Net()
+r = np.random.default_rng(5)
+for _ in range(300):
+    x = r.integers(0, 3, 42) / 2
+    net.learn(x, np.eye(7)[int(x.sum()) % 7])
+# %%
+def my_agent(obs, config):
+    net.calls += 1
+    v = net.forward(np.array(obs.board) / 2)
+    return int(max(free(obs, config), key=lambda c: v[c]))
+""",
+        changes=("net",),
+    ),
+    "settings whose keys are attributes": Situation(
+        r"""
+class AttrDict(dict):
+    __getattr__ = dict.__getitem__
+settings = AttrDict(column=4)
+# %%
+def my_agent(obs, config):
+    columns = free(obs, config)
+    return settings.column if settings.column in columns else columns[0]
+""",
+    ),
+    "attributes that no step of the code names": Situation(
+        r"""
+class Plan:
+    style = "calm"
+plan = Plan()
+plan.style = "bold"
+class Book: pass
+book = Book()
+book.reply_3 = book.reply_17 = book.reply_20 = True
+# %%
+def my_agent(obs, config):
+    columns, stones = free(obs, config), sum(map(bool, obs.board))
+    match plan:
+        case Plan(style="bold"):
+            columns = columns[::-1]
+    if hasattr(book, f"reply_{stones}") or "{0.style}".format(plan) == "calm":
+        return columns[-1]
+    return columns[0]
+""",
+    ),
+    "arrays of the same memory": Situation(
+        r"""
+import numpy as np
+flat = np.zeros(42, int)
+grid = flat.reshape(6, 7)
+# %%
+def my_agent(obs, config):
+    flat[:] = obs.board
+    return int(np.flatnonzero(grid[0] == 0)[int(grid.sum()) % 2 - 1])
+""",
+        changes=("flat", "grid"),
+    ),
+    "a class within a class, set later": Situation(
+        r"""
+class Outer:
+    class Weights:
+        side = 0
+Outer.Weights.side = -1
+held = [Outer.Weights()]
+# %%
+def my_agent(obs, config):
+    return free(obs, config)[Outer.Weights.side + held[0].side + 1]
+""",
+    ),
+    "classes that are found by their base, and functions by their names": Situation(
+        r"""
+class Base: pass
+class Second(Base):
+    def value(self, c):
+        return -abs(c - 2)
+def rule_a(c):
+    return c * 3 % 4
+# %%
+def my_agent(obs, config):
+    rules = [held for name, held in sorted(globals().items()) if name.startswith("rule_")]
+    values = [kind().value for kind in Base.__subclasses__()]
+    return max(free(obs, config), key=lambda c: sum(each(c) for each in values + rules))
+""",
+    ),
 }
 
 REFUSED = {

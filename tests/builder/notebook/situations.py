@@ -528,9 +528,47 @@ PLAYING: dict[str, Page] = {
             choosing("abs(c - NEAR)"),
         ]
     ),
+    "registered by a decorator with an argument": Page(
+        [
+            "H = {}\ndef heuristic(weight):\n    def register(f):\n        H[f] = weight\n        return f\n"
+            "    return register",
+            "@heuristic(2)\ndef centre(c): return -abs(c - 3)\n@heuristic(-3)\ndef left(c): return -c",
+            choosing("-sum(w * f(c) for f, w in H.items())"),
+        ]
+    ),
+    "found by their prefix": Page(
+        [
+            "def rule_a(c): return c * 2\ndef rule_b(c): return -abs(c - 3) * 3",
+            choosing("-sum(f(c) for n, f in sorted(globals().items()) if n.startswith('rule_'))"),
+        ]
+    ),
+    "found by their base": Page(
+        [
+            "class B: pass\nclass Second(B):\n    def value(self, c): return -abs(c - 2)",
+            choosing("-sum(k().value(c) for k in B.__subclasses__())"),
+        ]
+    ),
+    "np.add.at": Page(
+        ["import numpy as np\nW = np.zeros(7)", "np.add.at(W, [5, 5, 2], 1)", choosing("-W[c]")],
+    ),
+    "out=": Page(
+        ["import numpy as np\nW = np.array([0., 5, 1, 2, 9, 3, 4])", "np.negative(W, out=W)", choosing("W[c]")]
+    ),
+    "heapq": Page(
+        ["import heapq\nORDER = [0, 1, 2, 3, 4, 5, 6]", "heapq.heappop(ORDER)", choosing("abs(c - ORDER[0] * 5)")]
+    ),
+    "a method under a name": Page(["ORDER = [3]", "add = ORDER.append\nadd(0)", choosing("abs(c - ORDER[-1])")]),
+    "a method of a class": Page(["ORDER = [6, 5, 4, 3, 2, 1, 0]", "list.sort(ORDER)", choosing("ORDER.index(c)")]),
+    "drawn with a seed": Page(
+        [
+            "import numpy as np, random\nnp.random.seed(3)\nTABLE = np.random.rand(7)",
+            "random.seed(1)\nORDER = list(range(7))",
+            "random.shuffle(ORDER)",
+            choosing("TABLE[c] + ORDER[c]"),
+        ]
+    ),
 }
 
-LIVE = "values are not in the notebook's text; build(my_agent) in the notebook carries them"
 QLEARNING = (
     "import random\nQ = {}\n\ndef train(episodes):\n    for episode in range(episodes):\n"
     "        Q[episode % 7] = random.random()"
@@ -633,6 +671,14 @@ REFUSED: dict[str, tuple[list, str]] = {
     "used before": (
         ["TABLE = make()", "def make():\n    return [0] * 7", choosing("TABLE[c]")],
         "NameError: name 'make' is not defined",
+    ),
+    "registered as a class is made": (
+        [
+            "H = []\nclass Heuristic:\n    def __init_subclass__(cls): H.append(cls())",
+            "class Second(Heuristic):\n    def value(self, c): return -abs(c - 2)",
+            choosing("-sum(h.value(c) for h in H)"),
+        ],
+        "my_agent of the page's cells and its file play otherwise",
     ),
     "two agents": (
         [choosing("c"), choosing("-c").replace("my_agent", "other")],
