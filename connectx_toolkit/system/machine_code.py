@@ -175,13 +175,14 @@ def made(wanted: Wanted, targets: Mapping[str, str]) -> dict[str, bytes]:
     Raises:
         ValueError: its code needs something outside, so that numba is needed; or it returns no bool.
     """
-    from numba import boolean, typeof
+    from numba import typeof
+    from numba.core.types import boolean, unliteral
 
     dispatcher, signature = jit.Kernel(wanted.function).dispatcher, tuple(map(typeof, wanted.examples))
     with module_texts() as texts:
         dispatcher.compile(signature)
     compiled = dispatcher.overloads[signature]
-    if compiled.signature.return_type != boolean:
+    if unliteral(compiled.signature.return_type) != boolean:
         raise ValueError(f"it returns {compiled.signature.return_type}")
     text = texts[compiled.library.name]
     module = reduced(text, entry_of(text, compiled.fndesc.llvm_func_name, wanted.examples))
