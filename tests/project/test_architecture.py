@@ -272,8 +272,10 @@ def test_an_agents_process_imports_little():
     """Or an agent's first move would pay less than on Kaggle, and a process would take longer to start."""
     code = f"import sys, {child.__name__}; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
-    heavy = {"numpy", "numba", "torch", "connectx", "kaggle_environments", "multiprocessing", "dataclasses"}
+    heavy = {"numpy", "numba", "torch", "kaggle_environments", "multiprocessing", "dataclasses"}
     assert heavy & {name.split(".")[0] for name in done.stdout.split()} == set()
+    ours = {name for name in done.stdout.split() if name.split(".")[0] == "connectx"}
+    assert ours == {"connectx", "connectx.jit"}  # which import Python's own modules alone
 
 
 NAMED = re.compile(r"``(?:python -m )?([a-z_]+(?:\.\w+)+)``|\b(connectx_toolkit/[\w/]+\.\w+)")
