@@ -64,7 +64,7 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
     add("--book", type=Path, metavar="FILE", help=book)
     precision = "precision of the float arrays in embedded data files (default: as they are)"
     add("--dtype", choices=("float16", "int8"), help=precision)
-    code = "leave machine code of the agent's kernels out: numba then compiles them at every load"
+    code = "leave out the machine code of the toolkit's search and solver: numba then compiles them at every load"
     add("--no-machine-code", dest="machine_code", action="store_false", help=code)
     package = "accept the import of a package that Kaggle is not known to have; may be repeated"
     add("--allow-package", action="append", default=[], metavar="NAME", help=package)
