@@ -16,9 +16,9 @@ from connectx_toolkit.builder.notebook.old_numpy import modernised
 from connectx_toolkit.builder.notebook.reads import BUILTINS, DEFINITIONS, IMPORTS, outside_functions, reads_of, root
 from connectx_toolkit.builder.notebook.statements import Statement, is_future, names_of, statements_of
 from connectx_toolkit.builder.notebook.written import AGENT, Written, composed
-from connectx_toolkit.builder.source.module import Project
 from connectx_toolkit.builder.source.refusals import Refusal, Refused
 from connectx_toolkit.builder.source.text import dotted
+from connectx_toolkit.kaggle.dependencies import find_module
 
 KAGGLE = "/kaggle/working/"
 ONLY_THERE = {"display", "get_ipython", "In", "Out", "exit", "quit"}  # names that a notebook has without defining them
@@ -141,7 +141,6 @@ def from_page(path: Path, name: str | None, folder: Path) -> Written:
     statements, files = _parts(cells)
     choice, home = choose(path.name, statements, files, name), path.resolve().parent
     _write_files(files, choice, any("reload" in cell.text for cell in cells), statements, folder)
-    project = Project((folder, home), frozenset())
     if choice.file:
         parts, notes, qualified = [(choice.file.text, choice.file.places)], [], lambda node: dotted(node, {"np": "numpy"})
         try:
@@ -150,7 +149,8 @@ def from_page(path: Path, name: str | None, folder: Path) -> Written:
             place = dict(enumerate(choice.file.places, 1)).get(fault.lineno or 1, "")
             raise Refused([Refusal(path, 1, f"syntax error in {choice.file.name}: {fault.msg}", place)]) from None
     else:
-        page = Page(statements[: choice.end], choice.name, lambda module: project.find(module.split(".")[0]) is not None)
+        own = (folder, home)
+        page = Page(statements[: choice.end], choice.name, lambda name: find_module(own, name.split(".")[0]) is not None)
         parts, qualified = [(page.text_of(each), each.places) for each in page.run()], page.names.qualified
         if found := page.refusals(cells):
             raise Refused([Refusal(path, 1, why, place) for place, why in dict.fromkeys(found)])
