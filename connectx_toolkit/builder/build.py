@@ -140,6 +140,7 @@ ABOUT_CODE = f""": machine code of the modules' kernels for x86-64, by numba {ve
 #     and LLVM, from the sources in this file; used if it passes a test when the file is loaded, else numba compiles.
 #     Built with --no-machine-code, the file has none."""
 PUBLISHED = Limits()
+LISTED = 20  # files that an error names
 TAKES = "about a minute, more for what loads or moves slowly or while other programs run"
 SIGMAS = 3.0  # at most one in 500 faithful builds of an agent that plays at random is refused
 CLOCKED = 0.05  # seconds a move: from there on the clock may decide how far an agent searches
@@ -208,9 +209,11 @@ def submission_bytes(inlined: Inlined, output: Path, options: Options, code: byt
         OSError, ValueError: see ``render``; or the files are larger than the judge's limit.
     """
     sizes = {path: file.stat().st_size for path, (file, _) in inlined.files.items()}
-    packed = f"{sum(sizes.values()):,} bytes in {len(sizes)} files beside the agent: {listed(sizes)}"
+    packed = f"{sum(sizes.values()):,} bytes in {len(sizes)} files beside the agent: "
     if sum(sizes.values()) > options.limits.size:
-        raise ValueError(f"the judge allows {options.limits.size:,} bytes: move away what it does not open; {packed}")
+        why = f"the judge allows {options.limits.size:,} bytes: move away what it does not open"
+        raise ValueError(f"{why}; {packed}{listed(sizes, LISTED)}")
+    packed += listed(sizes)
     text, lines = render(inlined, options.dtype, code)
     if len(text) > options.limits.size and inlined.data and not output.name.endswith(".tar.gz"):
         cure = 'as text, data takes a third more: open it as Path(__file__).parent / "name", and build a .tar.gz'

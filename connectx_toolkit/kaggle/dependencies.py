@@ -33,10 +33,11 @@ WILD = frozenset("*?[")  # of glob's patterns
 LONGEST = 200  # characters of a string that may be a name
 SOURCES = (".py", ".pyc")  # never data files
 # Never packed, since archives are shared; a database can still be named by --data.
-CREDENTIALS = """
+_CREDENTIALS = """
 kaggle.json credentials.json access_token *token *token.txt *token.json .env .env.* *.env .netrc .pypirc
 .git-credentials id_rsa* id_ecdsa* id_ed25519* *.pem *.key *.p12 *.pfx
-""".split()
+"""
+CREDENTIALS = tuple(_CREDENTIALS.split())
 DATABASES = ("*.sqlite", "*.sqlite3", "*.sqlite-*", "*.sqlite3-*", "*.db")
 
 

@@ -85,7 +85,7 @@ def is_installed(path: str) -> bool:
 
 
 def _on_path() -> list[Path]:
-    """The folders on ``sys.path`` with neither installed modules nor the toolkit's: an agent finds modules there, too."""
+    """The other folders on ``sys.path`` where an agent finds modules that are not installed."""
     folders = [os.path.abspath(entry) for entry in sys.path if os.path.isdir(entry or ".")]
     return [Path(entry) for entry in folders if entry != str(ROOT) and not is_installed(os.path.join(entry, ""))]
 

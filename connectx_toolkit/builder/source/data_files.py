@@ -13,9 +13,8 @@ from connectx_toolkit.kaggle.dependencies import LISTERS, LISTING_METHODS, READE
 from connectx_toolkit.kaggle.sandbox import AGENT
 from connectx_toolkit.system.posix import slashed
 
-OTHERS = frozenset(
-    "pathlib.Path os.path.exists os.path.isfile os.path.isdir os.path.getsize os.chdir sqlite3.connect".split()
-)
+_OTHERS = "pathlib.Path os.path.exists os.path.isfile os.path.isdir os.path.getsize os.chdir sqlite3.connect"
+OTHERS = frozenset(_OTHERS.split())
 METHODS = READING_METHODS | LISTING_METHODS | {"exists", "is_file", "is_dir"}
 PATH_KEYWORDS = frozenset({"file", "f", "fname", "path", "filename", "pathname", "path_or_bytes", "filepath"})
 BUFFERS = frozenset({"io.BytesIO", "io.StringIO", "connectx.weights.read_data"})
@@ -65,9 +64,8 @@ def missing(call: ast.Call, path: ast.expr, qualified: Qualified, folder: Path, 
     """
     name = literal_path(path, qualified)
     is_own = slashed(name).startswith(f"{slashed(str(folder))}/")  # of this machine, wherever the folder lies
-    reads = qualified(call.func) in READERS or (
-        isinstance(call.func, ast.Attribute) and call.func.attr in READING_METHODS
-    )
+    method = call.func.attr if isinstance(call.func, ast.Attribute) else ""
+    reads = qualified(call.func) in READERS or method in READING_METHODS
     if not reads or writes(call) or not name or name in written or (name.startswith(SYSTEM) and not is_own):
         return ""
     if is_own:
