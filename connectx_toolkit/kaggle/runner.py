@@ -95,6 +95,8 @@ def load_source(job):
     """The author's own agent, imported with its folders on the path, as a function of (obs, config)."""
     if job["files"]:
         provide(job["files"])
+    if instead := job.get("instead"):
+        redirect(lambda path: instead.get(os.path.realpath(path), path))
     sys.path[:0] = job["paths"]
     import connectx_toolkit  # noqa: F401 (its ``connectx`` has the machine code that this computer keeps)
 
