@@ -187,7 +187,7 @@ def _fault(
         own = [name for name in names if find_module([folder], name.partition(".")[0]) and not _is_loaded(name, text)]
         files = [f"{name.partition('.')[0]}.py" for name in own]
         return (f"imports {own[0]} after the load", f"No module named '{own[0]}'", files) if own else None
-    if isinstance(node, ast.Constant) and node.value in beside:
+    if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in beside:
         name = beside[node.value]
         return f"names {name}, which lies beside it", f"No such file or directory: '{name}'", []
     return None

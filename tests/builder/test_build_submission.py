@@ -358,7 +358,7 @@ def test_noise_of_the_source_excuses_as_much_and_no_more(seconds, others, differ
     asked = [(asked, {"column": 0, "seconds": seconds}) for asked in sample(95)]
     again = {"result": {"replies": [{"column": int(i >= 95 - others)} for i in range(95)]}}
     report = Report("x.py")
-    building._judge_difference(asked, list(range(differ)), again, report)
+    building._judge_difference(asked, list(range(differ)), again, "its source", report)
     (finding,) = report.findings
     assert finding.level == level and f"differs from its source on {differ} of 95 positions" in finding.text
 
@@ -421,8 +421,7 @@ def test_rounded_weights_excuse_the_moves_that_they_change_and_no_others(runner,
     assert changed > 20
     assert f"{changed} of 60 moves ({changed / 60:.1%}) change with int8" in [f.text for f in report.findings]
     text = "key=lambda c: scores[c]"
-    faulty = lambda *arguments: (render(*arguments)[0].replace(text, text + " + c"), [])  # noqa: E731
-    monkeypatch.setattr(building, "render", faulty)
+    monkeypatch.setattr(building, "render", lambda *given: (render(*given)[0].replace(text, f"{text} + c"), []))
     with pytest.raises(NotAccepted, match=r"the built file differs from its source with weights as int8 on \d+ of 60"):
         build(tmp_path / "agent.py", tmp_path / "other.py", options, runner)
 

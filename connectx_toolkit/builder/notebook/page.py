@@ -149,8 +149,11 @@ def from_page(path: Path, name: str | None, folder: Path) -> Written:
             place = dict(enumerate(choice.file.places, 1)).get(fault.lineno or 1, "")
             raise Refused([Refusal(path, 1, f"syntax error in {choice.file.name}: {fault.msg}", place)]) from None
     else:
-        own = (folder, home)
-        page = Page(statements[: choice.end], choice.name, lambda name: find_module(own, name.split(".")[0]) is not None)
+
+        def is_own(module: str) -> bool:
+            return find_module((folder, home), module.split(".")[0]) is not None
+
+        page = Page(statements[: choice.end], choice.name, is_own)
         parts, qualified = [(page.text_of(each), each.places) for each in page.run()], page.names.qualified
         if found := page.refusals(cells):
             raise Refused([Refusal(path, 1, why, place) for place, why in dict.fromkeys(found)])
