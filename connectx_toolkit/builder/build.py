@@ -215,7 +215,7 @@ def submission_bytes(inlined: Inlined, output: Path, options: Options, code: byt
     """The bytes of the submission, an archive if ``output`` ends in .tar.gz, and lines about its data.
 
     Raises:
-        Refused: the agent opens files by path, and ``output`` is a single .py.
+        Refused: the agent names files beside it, and ``output`` is a single .py.
         OSError, ValueError: see ``reduced_data``; or the files are larger than the judge's limit.
     """
     sizes = {path: file.stat().st_size for path, (file, _) in inlined.files.items()}
@@ -257,7 +257,7 @@ def build(
         prove: called first, with what the stage needs to load the source; it may reject that.
 
     Raises:
-        builder.source.refusals.Refused: the agent opens files by path, which a .py cannot hold; with file and line.
+        builder.source.refusals.Refused: the agent names files beside it, which a .py cannot hold; with file and line.
         NotAccepted: it was refused; with the report.
         OSError, ValueError: a file cannot be read, or data cannot be reduced.
     """
