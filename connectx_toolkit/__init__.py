@@ -60,7 +60,7 @@ def _kept(wanted: Any) -> bytes | None:
             hide()
 
 
-with suppress(ImportError):  # an agent may bring another ``connectx``
+with suppress(Exception):  # an agent may bring another ``connectx``, which may raise whatever it likes
     from connectx import jit
 
     jit.kept = _kept

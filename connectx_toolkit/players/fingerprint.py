@@ -116,7 +116,7 @@ def files_of(agent: Path, root: Path | None = None) -> list[Path]:
     for folder in dict.fromkeys([*folders, *(path.parent for path in own)]):
         files = named_files(folder, every)
         found |= {file: None for file, text in files.items() if file.name in text or not is_private(file)}
-        others = (Path(os.path.normpath(folder / text)) for text in every.names if text.startswith("/") or ".." in text)
+        others = (Path(os.path.normpath(folder / text)) for text in every.names if os.path.isabs(text) or ".." in text)
         found |= {file: None for file in others if os.path.isfile(file) and not str(file).startswith(LIVE_FOLDERS)}
     for path in sources.keys() - own.keys():  # the toolkit's: no string there names an agent's file
         found |= dict.fromkeys(named_files(path.parent, sources[path]))

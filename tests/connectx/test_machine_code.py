@@ -181,6 +181,17 @@ def test_a_kernel_whose_text_is_not_known_has_no_code(capsys):
 
 
 @COMPILES
+def test_kernels_that_are_noted_are_not_made_ready():
+    """For a submission, whose kernels numba has to compile for other processors; afterwards all is as before."""
+    with pytest.raises(ZeroDivisionError), jit.noting() as outer:
+        with jit.noting() as inner:
+            assert not Searcher(STANDARD).compiled and not Solver(STANDARD, table_bits=16).compiled
+        raise ZeroDivisionError
+    assert [one.is_wide for one in inner] == [False, True] and not outer
+    assert Searcher(STANDARD).compiled and len(inner) == 2
+
+
+@COMPILES
 def test_code_of_a_file_that_has_changed_since_it_was_loaded_is_another(tmp_path, monkeypatch):
     """What is kept for the text of now was made from it, and not from what an older process has loaded."""
     monkeypatch.setattr(kept_code, "user_cache_path", lambda name: tmp_path)
