@@ -99,7 +99,7 @@ SLOW = {  # what make quick leaves out: browsers, training, builds, processes of
     "agents": "*",
     "arena": "course exam match referee remote threads",
     "board": "*",
-    "builder": "build_submission check_input embed idioms machine_code own_functions preflight",
+    "builder": "build_submission check_input embed idioms machine_code own_kernels preflight",
     "cli": "bad_input evaluate games_commands",
     "connectx": "choice game_memory nets position search",
     "games": "analysis replays scout scout_advice store store_turns tournament",

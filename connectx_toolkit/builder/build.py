@@ -11,7 +11,7 @@ import io
 import tarfile
 import zlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import sqrt
 from pathlib import Path
 from statistics import median
@@ -21,7 +21,7 @@ from connectx import __version__
 from connectx.machine_code import EMBEDDED
 from connectx.machine_code import packed as packed_parts
 from connectx.position import STANDARD
-from connectx.weights import reduce, reduction_error
+from connectx.weights import reduce, reduction_error, restored
 from connectx_toolkit.builder.notebook.written import placed
 from connectx_toolkit.builder.preflight.check import check
 from connectx_toolkit.builder.preflight.findings import Report
@@ -140,6 +140,7 @@ ABOUT_CODE = f""": machine code of the modules' kernels for x86-64, by numba {ve
 #     and LLVM, from the sources in this file; used if it passes a test when the file is loaded, else numba compiles.
 #     Built with --no-machine-code, the file has none."""
 PUBLISHED = Limits()
+LISTED = 20  # files that an error names
 TAKES = "about a minute, more for what loads or moves slowly or while other programs run"
 SIGMAS = 3.0  # at most one in 500 faithful builds of an agent that plays at random is refused
 CLOCKED = 0.05  # seconds a move: from there on the clock may decide how far an agent searches
@@ -170,20 +171,18 @@ class Options:
     machine_code: bool = True
 
 
-def render(inlined: Inlined, dtype: str | None, code: bytes = b"") -> tuple[str, list[str]]:
-    """The submission's text, and with a ``dtype`` a line about each data file. A file that would grow stays as it is.
+def reduced_data(inlined: Inlined, dtype: str | None) -> tuple[dict[str, bytes], list[str]]:
+    """Embedded path -> what ``connectx.weights.reduce`` makes of it, and with a ``dtype`` a line about each data file.
 
-    Args:
-        code: machine code of kernels, if there is any.
+    A file that would grow stays as it is, and so does one without floating-point arrays.
 
     Raises:
         OSError: a data file cannot be read.
         ValueError: a data file has values that ``dtype`` cannot represent.
     """
-    contents = {path: file.read_bytes() for path, file in inlined.data.items()}
-    contents |= {MACHINE_CODE: code} if code else {}
-    reduced, lines, notes = {}, [], {MACHINE_CODE: ABOUT_CODE}
-    for path, content in sorted(contents.items()) if dtype else []:
+    reduced, lines = dict[str, bytes](), list[str]()
+    for path, file in sorted(inlined.data.items()) if dtype else ():
+        content = file.read_bytes()
         smaller = reduce(content, dtype or "")
         if smaller is None:
             lines.append(f"{path}: no floating-point arrays that could be reduced, embedded as it is")
@@ -194,9 +193,21 @@ def render(inlined: Inlined, dtype: str | None, code: bytes = b"") -> tuple[str,
             lines.append(f"{path}: as {dtype} it would take {size}: embedded as it is")
             continue
         largest, relative = reduction_error(content, smaller)
-        reduced[path], notes[path] = smaller, f" as {dtype}"
+        reduced[path] = smaller
         size = f"{before:,} to {after:,} bytes of the submission"
         lines.append(f"{path} as {dtype}: {size}, largest error {largest:.3g}, {relative:.2%} of the weights' size")
+    return reduced, lines
+
+
+def render(inlined: Inlined, dtype: str | None, code: bytes = b"") -> tuple[str, list[str]]:
+    """The submission's text, and the lines of ``reduced_data``, which also says what is raised.
+
+    Args:
+        code: machine code of kernels, if there is any.
+    """
+    contents = {path: file.read_bytes() for path, file in inlined.data.items()} | ({MACHINE_CODE: code} if code else {})
+    reduced, lines = reduced_data(inlined, dtype)
+    notes = dict.fromkeys(reduced, f" as {dtype}") | {MACHINE_CODE: ABOUT_CODE}
     return submission_text(inlined, contents, reduced, notes), lines
 
 
@@ -204,13 +215,15 @@ def submission_bytes(inlined: Inlined, output: Path, options: Options, code: byt
     """The bytes of the submission, an archive if ``output`` ends in .tar.gz, and lines about its data.
 
     Raises:
-        Refused: the agent opens files by path, and ``output`` is a single .py.
-        OSError, ValueError: see ``render``; or the files are larger than the judge's limit.
+        Refused: the agent names files beside it, and ``output`` is a single .py.
+        OSError, ValueError: see ``reduced_data``; or the files are larger than the judge's limit.
     """
     sizes = {path: file.stat().st_size for path, (file, _) in inlined.files.items()}
-    packed = f"{sum(sizes.values()):,} bytes in {len(sizes)} files beside the agent: {listed(sizes)}"
+    packed = f"{sum(sizes.values()):,} bytes in {len(sizes)} files beside the agent: "
     if sum(sizes.values()) > options.limits.size:
-        raise ValueError(f"the judge allows {options.limits.size:,} bytes: move away what it does not open; {packed}")
+        why = f"the judge allows {options.limits.size:,} bytes: move away what it does not open"
+        raise ValueError(f"{why}; {packed}{listed(sizes, LISTED)}")
+    packed += listed(sizes)
     text, lines = render(inlined, options.dtype, code)
     if len(text) > options.limits.size and inlined.data and not output.name.endswith(".tar.gz"):
         cure = 'as text, data takes a third more: open it as Path(__file__).parent / "name", and build a .tar.gz'
@@ -244,7 +257,7 @@ def build(
         prove: called first, with what the stage needs to load the source; it may reject that.
 
     Raises:
-        builder.source.refusals.Refused: the agent opens files by path, which a .py cannot hold; with file and line.
+        builder.source.refusals.Refused: the agent names files beside it, which a .py cannot hold; with file and line.
         NotAccepted: it was refused; with the report.
         OSError, ValueError: a file cannot be read, or data cannot be reduced.
     """
@@ -257,8 +270,6 @@ def build(
             raise NotAccepted(proved)
     code, notes = machine_code(inlined, runner, options, tell)
     content, lines = submission_bytes(inlined, output, options, code)
-    if not any(line.partition(":")[0].endswith(f" as {options.dtype}") for line in lines):
-        options = replace(options, dtype=None)  # no file is rounded, which would excuse other moves
     parts = f"{len(content):,} bytes, {len(inlined.sources)} modules, {len(inlined.files)} files beside them"
     tell(f"checking {parts}: {TAKES}")
 
@@ -359,7 +370,8 @@ def compare_with_source(stage: Stage, file: Path, inlined: Inlined, options: Opt
     """The built file and its source must choose the same moves: same positions, same seed for each, same node budget.
 
     Positions in which the source chooses no legal column are replaced by others on 7x6, because the built file's guard
-    answers there. If moves differ, the source is asked a second time (see ``_judge_difference``).
+    answers there. If moves differ and data was rounded, the source is asked again with its data rounded likewise. If
+    they differ still, it is asked once more (see ``_judge_difference``).
     """
     source = loading(stage, inlined)
     asked, is_cut = _ask_source(stage, source, inlined, options, report)
@@ -370,17 +382,45 @@ def compare_with_source(stage: Stage, file: Path, inlined: Inlined, options: Opt
     if _failed(built, "the built file", report):
         return
     columns = [reply["column"] for reply in built["result"]["replies"]]
-    differ = [i for i, (_, reply) in enumerate(asked) if columns[i] != reply["column"]]
+    differ = _different(asked, columns)
     report.figures |= {"compared_positions": len(asked), "different_moves": len(differ)}
     cut = f", fewer than {options.positions} because its moves take long" if is_cut else ""
-    if not differ:
-        report.add("same moves", "pass", f"the built file and its source agree on {len(asked)} positions{cut}")
-    elif options.dtype:
-        share = f"{len(differ)} of {len(asked)} moves ({len(differ) / len(asked):.1%}) change with {options.dtype}{cut}"
-        report.add("same moves", "note", share)
+    who, agent = "its source", inlined.agent_path.resolve()
+    if differ and (reduced := reduced_data(inlined, options.dtype)[0]):
+        share = f"{len(differ)} of {len(asked)} moves ({len(differ) / len(asked):.1%}) change with {options.dtype}"
+        report.add("data", "note", share)
+        who = f"its source with weights as {options.dtype}"
+        source |= {"instead": _rounded(inlined, reduced, stage.root / "rounded")}
+        answer = stage.replies(agent, "source", questions, **source)
+        if _failed(answer, who, report):
+            return
+        replied = zip(questions, columns, answer["result"]["replies"], strict=False)
+        kept = [(question, column, reply) for question, column, reply in replied if reply["column"] in question.legal]
+        questions, columns = [question for question, _, _ in kept], [column for _, column, _ in kept]
+        asked = [(question, reply) for question, _, reply in kept]
+        differ = _different(asked, columns)
+    if not asked:
+        report.add("same moves", "reject", f"{who} answers no position")
+    elif not differ:
+        report.add("same moves", "pass", f"the built file and {who} agree on {len(asked)} positions{cut}")
     else:
-        again = stage.replies(inlined.agent_path.resolve(), "source", questions, **source)
-        _judge_difference(asked, differ, again, report)
+        again = stage.replies(agent, "source", questions, **source)
+        _judge_difference(asked, differ, again, who, report)
+
+
+def _different(asked: list[tuple[Question, dict[str, Any]]], columns: list[int | None]) -> list[int]:
+    return [i for i, (_, reply) in enumerate(asked) if columns[i] != reply["column"]]
+
+
+def _rounded(inlined: Inlined, reduced: Mapping[str, bytes], folder: Path) -> dict[str, str]:
+    """Data file of the source -> a file in a new folder with what the built file reads in its place."""
+    folder.mkdir()
+    instead = {}
+    for number, (path, content) in enumerate(reduced.items()):
+        place = folder / f"{number}{inlined.data[path].suffix}"
+        place.write_bytes(restored(content))
+        instead[str(inlined.data[path].resolve())] = str(place)
+    return instead
 
 
 def _ask_source(
@@ -437,7 +477,7 @@ def _note_repairs(kinds: dict[str, str], report: Report) -> None:
 
 
 def _judge_difference(
-    asked: list[tuple[Question, dict[str, Any]]], differ: list[int], again: dict[str, Any], report: Report
+    asked: list[tuple[Question, dict[str, Any]]], differ: list[int], again: dict[str, Any], who: str, report: Report
 ) -> None:
     """Decides whether moves differ because of the build, or because the source does not repeat its own moves.
 
@@ -445,23 +485,25 @@ def _judge_difference(
     Among the positions where exactly one of the two differs, the build has about half; an excess of more than
     ``SIGMAS`` standard deviations means that the build is to blame. A source that is quick and repeats all its moves
     has no noise: one difference is enough.
+
+    Args:
+        who: what the report calls the source.
     """
     replies = again["result"]["replies"] if again["result"] and "replies" in again["result"] else []
-    fickle = {i for i, ((_, a), b) in enumerate(zip(asked, replies, strict=False)) if a["column"] != b["column"]}
+    fickle = set(_different(asked[: len(replies)], [reply["column"] for reply in replies]))
     alone = [i for i in differ if i not in fickle and i < len(replies)]
     excused = len(fickle.difference(differ))
     is_clocked = median(reply["seconds"] for _, reply in asked) >= CLOCKED
+    text = f"the built file differs from {who} on {len(differ)} of {len(asked)} positions"
     if (fickle or is_clocked) and len(alone) - excused <= SIGMAS * sqrt(len(alone) + excused):
-        text = f"the built file differs from its source on {len(differ)} of {len(asked)} positions, and the source from"
         text += (
-            f" itself on {len(fickle)} of {len(replies)}, with the same seeds: its clock or its own random generator"
+            f", and the source from itself on {len(fickle)} of {len(replies)}, with the same seeds: its clock or its"
         )
-        report.add("same moves", "note", f"{text} decides, so this shows no fault of the build")
+        report.add("same moves", "note", f"{text} own random generator decides, so this shows no fault of the build")
     else:
         where = asked[(alone or differ)[0]][0]
-        text = f"the built file differs from its source on {len(differ)} of {len(asked)} positions"
-        besides = f", on {len(alone)} of them where the source agrees with itself" if fickle else ""
-        report.add("same moves", "reject", f"{text}{besides}, first on {where.name} ({_place(where)})")
+        text += f", on {len(alone)} of them where the source agrees with itself" if fickle else ""
+        report.add("same moves", "reject", f"{text}, first on {where.name} ({_place(where)})")
 
 
 def _failed(answer: dict[str, Any], who: str, report: Report) -> bool:

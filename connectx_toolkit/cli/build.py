@@ -53,18 +53,20 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
     add = parser.add_argument
     agent = "agent to build: a name from agents/, a file, or a notebook (lesson.ipynb, or lesson.ipynb:FUNCTION)"
     add("agent", nargs="?", help=agent)
-    where = "file to write (default: submissions/AGENT.py, or .tar.gz if the agent opens files)"
+    where = "file to write (default: submissions/AGENT.py, or .tar.gz if the agent names files beside it)"
     add("-o", "--output", type=Path, metavar="FILE", help=f"{where}; replaces only files that this script has built")
     finished = "check a finished .py or .tar.gz, or the file that a notebook writes, and build nothing"
     add("--check", type=Path, metavar="FILE", help=finished)
     add("--format", choices=("py", "tar.gz"), help="kind of file to write (default: by the ending of -o)")
-    data = "file or folder to add to the archive, if the builder does not find it by itself; may be repeated"
+    data = "file or folder to add to the archive; may be repeated. Files beside the agent that a string in its source "
+    data += "names are added anyway, but for credentials and databases"
     add("--data", action="append", default=[], type=Path, metavar="FILE", help=data)
     book = "second seat's book to build into perfect, as train.py book --second --games FILE makes it (default: ours)"
     add("--book", type=Path, metavar="FILE", help=book)
-    precision = "precision of the float arrays in embedded data files (default: as they are)"
+    precision = "precision of the float arrays in embedded data files (default: as they are); the built file is then "
+    precision += "compared with the source on the same rounded arrays"
     add("--dtype", choices=("float16", "int8"), help=precision)
-    code = "leave machine code of the agent's kernels out: numba then compiles them at every load"
+    code = "leave out the machine code of the toolkit's search and solver: numba then compiles them at every load"
     add("--no-machine-code", dest="machine_code", action="store_false", help=code)
     package = "accept the import of a package that Kaggle is not known to have; may be repeated"
     add("--allow-package", action="append", default=[], metavar="NAME", help=package)

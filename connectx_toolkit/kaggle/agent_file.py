@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import connectx_toolkit
+from connectx_toolkit.kaggle.dependencies import REACHED
 from connectx_toolkit.kaggle.remedies import BUILD
 from connectx_toolkit.kaggle.sources import Needs, agent_in, import_name, meant_name, module_of, needs_building
 from connectx_toolkit.system.files import IS_CHECKOUT, ROOT
 
-REACHED = "connectx"  # the package of the toolkit that an agent's file can import
 NO_FUNCTION = "it defines no function, but should end in def agent(obs, config)"
 
 
@@ -33,7 +33,10 @@ def _toolkit_names() -> frozenset[str]:
 
 
 class _AgentFinder:
-    """Finds an agent's top-level modules; an entry for ``sys.meta_path``, before Python's own."""
+    """Finds an agent's top-level modules; an entry for ``sys.meta_path``, before Python's own.
+
+    The rule is that of ``connectx_toolkit.kaggle.dependencies.module_folders``.
+    """
 
     def __init__(self, folder: str):
         self.folder = folder

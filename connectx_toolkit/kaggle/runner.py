@@ -95,7 +95,11 @@ def load_source(job):
     """The author's own agent, imported with its folders on the path, as a function of (obs, config)."""
     if job["files"]:
         provide(job["files"])
+    if instead := job.get("instead"):
+        redirect(lambda path: instead.get(os.path.realpath(path), path))
     sys.path[:0] = job["paths"]
+    import connectx_toolkit  # noqa: F401 (its ``connectx`` has the machine code that this computer keeps)
+
     function = getattr(module_of(job["file"]), job["function"])
     count = positional(function)
 
@@ -245,7 +249,7 @@ def job_spin(job, progress, part):
 
 
 def job_kernels(job, progress, part):
-    """Machine code for submissions, as base64 by name, of the kernels that the author's own agent prepares."""
+    """Machine code for submissions, as base64 by name, of our kernels that the author's own agent prepares."""
     from kaggle_environments.utils import structify
 
     settle(job)

@@ -14,12 +14,13 @@ import io
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
+from connectx_toolkit.kaggle.dependencies import find_module, mentions, named_files
 from connectx_toolkit.kaggle.remedies import BUILD, Situation, remedy
 from connectx_toolkit.kaggle.sandbox import AGENT
 from connectx_toolkit.system.files import AGENTS
@@ -89,9 +90,6 @@ def agent_in(tree: ast.Module) -> str:
     return meant_name(names) if names else ""
 
 
-LONGEST = 200  # characters of a string that may name a file
-
-
 def import_name(agent_path: Path) -> tuple[Path, str]:
     """(root folder, dotted name) to import an agent's file with; folders with ``__init__.py`` are packages.
 
@@ -154,8 +152,11 @@ def needs_building(file: str) -> Needs:
         return Needs()  # whoever loads it says what is wrong
     found = Needs()
     folder = Path(file).absolute().parent
-    for node, is_late in sorted(_needed(tree), key=lambda each: each[0].lineno):
-        if fault := _fault(node, is_late, folder, text):
+    needed = sorted(_needed(tree), key=lambda each: each[0].lineno)
+    named = named_files(folder, mentions(node for node, _ in needed)) if "kaggle_simulations" not in text else {}
+    beside = {string: path.relative_to(folder).as_posix() for path, string in reversed(named.items())}
+    for node, is_late in needed:
+        if fault := _fault(node, is_late, folder, text, beside):
             what, words, files = fault
             cure = remedy(words, "", Situation(frozenset({"main.py", *files}), "", os.path.basename(file)))
             cure += "" if "build_submission.py" in cure else f", or {BUILD}"
@@ -168,11 +169,14 @@ def needs_building(file: str) -> Needs:
     return found
 
 
-def _fault(node: ast.stmt | ast.expr, is_late: bool, folder: Path, text: str) -> tuple[str, str, list[str]] | None:
+def _fault(
+    node: ast.stmt | ast.expr, is_late: bool, folder: Path, text: str, beside: Mapping[str, str]
+) -> tuple[str, str, list[str]] | None:
     """(what it does, the fault on Kaggle, files of the archive that it would take) of a node; None if it is harmless.
 
     Args:
         is_late: whether it runs after the load.
+        beside: string -> the data file beside the source that it names.
     """
     if isinstance(node, ast.Name) and node.id == "__file__" and isinstance(node.ctx, ast.Load):
         return "names __file__", "NameError: name '__file__' is not defined", []
@@ -180,19 +184,13 @@ def _fault(node: ast.stmt | ast.expr, is_late: bool, folder: Path, text: str) ->
         return "imports from its own package", "attempted relative import", []
     if isinstance(node, ast.Import | ast.ImportFrom) and is_late and "sys.path" not in text:
         names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or ""]
-        own = [name for name in names if _lies_in(folder, name.partition(".")[0]) and not _is_loaded(name, text)]
+        own = [name for name in names if find_module([folder], name.partition(".")[0]) and not _is_loaded(name, text)]
         files = [f"{name.partition('.')[0]}.py" for name in own]
         return (f"imports {own[0]} after the load", f"No module named '{own[0]}'", files) if own else None
-    if isinstance(node, ast.Constant) and isinstance(node.value, str) and "kaggle_simulations" not in text:
-        name = node.value
-        is_name = 0 < len(name) <= LONGEST and name.isprintable() and not os.path.isabs(name)
-        if is_name and not name.endswith(".py") and (folder / name).is_file():
-            return f"names {name}, which lies beside it", f"No such file or directory: '{name}'", []
+    if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in beside:
+        name = beside[node.value]
+        return f"names {name}, which lies beside it", f"No such file or directory: '{name}'", []
     return None
-
-
-def _lies_in(folder: Path, module: str) -> bool:
-    return (folder / f"{module}.py").is_file() or any((folder / module).glob("*.py"))
 
 
 def _is_loaded(name: str, text: str) -> bool:

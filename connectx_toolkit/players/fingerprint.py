@@ -8,19 +8,25 @@ import sysconfig
 from collections.abc import Iterable, Iterator
 from functools import cache, lru_cache
 from hashlib import sha256
-from importlib.machinery import all_suffixes
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from connectx_toolkit.builder.notebook.cells import page_named
-from connectx_toolkit.kaggle.agent_file import REACHED
 from connectx_toolkit.kaggle.archive import BadArchive, contents
-from connectx_toolkit.kaggle.sandbox import AGENT
+from connectx_toolkit.kaggle.dependencies import (
+    REACHED,
+    Mentions,
+    find_module,
+    is_private,
+    mentions,
+    module_folders,
+    named_files,
+    together,
+)
 from connectx_toolkit.players.contents import Unknown, digest_of
 from connectx_toolkit.players.spec import AgentSpec, callable_of, parse_agent_name, resolve, written_page
 from connectx_toolkit.system.files import AGENTS, ROOT, version_of
 
-LONGEST_NAME = 255  # characters of a string that may name a file
 LIVE_FOLDERS = ("/proc/", "/sys/", "/dev/")  # files there change by themselves
 PARSE_TRIES = 10
 
@@ -29,7 +35,7 @@ class _Mentions(NamedTuple):
     """Modules and files that a source names."""
 
     modules: tuple[tuple[int, str], ...]  # (leading dots, dotted name); "from a import b" may mean a module a.b
-    names: tuple[str, ...]  # strings that may be names of files or folders
+    files: Mentions
 
 
 def _parsed(source: bytes) -> ast.Module:
@@ -53,20 +59,17 @@ def _parsed(source: bytes) -> ast.Module:
 def _mentions(source: bytes) -> _Mentions:
     """The imports of a source, also inside functions, and its strings; nothing if it is not Python."""
     try:
-        tree = _parsed(source)
+        nodes = list(ast.walk(_parsed(source)))
     except (SyntaxError, ValueError):
-        return _Mentions((), ())
+        nodes = []
     modules: dict[tuple[int, str], None] = {}
-    names: dict[str, None] = {}
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Import):
             modules |= {(0, alias.name): None for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             base = node.module or ""
             modules |= {(node.level, f"{base}.{alias.name}".strip(".")): None for alias in node.names}
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and 0 < len(node.value) <= LONGEST_NAME:
-            names[node.value] = None
-    return _Mentions(tuple(modules), tuple(names))
+    return _Mentions(tuple(modules), mentions(nodes))
 
 
 @cache
@@ -81,36 +84,10 @@ def is_installed(path: str) -> bool:
     return path.startswith(_installed_folders()) or f"{os.sep}site-packages{os.sep}" in path
 
 
-def _import_folders(folders: list[str], name: str) -> list[str]:
-    """Where an agent in ``folders`` finds modules that are not installed: ``connectx_toolkit.kaggle.agent_file``."""
-    on_path = [os.path.abspath(entry) for entry in sys.path if os.path.isdir(entry or ".")]
-    others = [entry for entry in on_path if entry != str(ROOT) and not is_installed(os.path.join(entry, ""))]
-    return [*folders, *([str(ROOT)] if name == REACHED else others)]
-
-
-def _module_files(folders: Iterable[str], dotted: str) -> list[str]:
-    """The files that ``import dotted`` runs: of the first folder that has it, those of its packages and its own."""
-    for folder in folders:
-        found: list[str] = []
-        base = folder
-        for part in dotted.split("."):
-            base = os.path.join(base, part)
-            files = [base + suffix for suffix in all_suffixes()] + [os.path.join(base, "__init__.py")]
-            found += [file for file in files if os.path.isfile(file) and not is_installed(file)]
-            if not os.path.isdir(base):
-                break
-        if found:
-            return found
-    return []
-
-
-def _data_files(beside: str, names: Iterable[str]) -> Iterator[str]:
-    """The files that a source's strings name: relative to its folder or to folders that it names, or by full path."""
-    names = [name.removeprefix(f"{AGENT}/") for name in names]
-    below = [os.path.join(beside, name) for name in names if name.strip("./") and not os.path.isabs(name)]
-    for folder in (beside, *filter(os.path.isdir, below)):
-        files = (os.path.join(folder, name) for name in names)
-        yield from (file for file in files if os.path.isfile(file) and not file.startswith(LIVE_FOLDERS))
+def _on_path() -> list[Path]:
+    """The other folders on ``sys.path`` where an agent finds modules that are not installed."""
+    folders = [os.path.abspath(entry) for entry in sys.path if os.path.isdir(entry or ".")]
+    return [Path(entry) for entry in folders if entry != str(ROOT) and not is_installed(os.path.join(entry, ""))]
 
 
 def files_of(agent: Path, root: Path | None = None) -> list[Path]:
@@ -119,33 +96,45 @@ def files_of(agent: Path, root: Path | None = None) -> list[Path]:
     Args:
         root: another folder with its modules and data, as if its file lay there, too.
 
-    They are the modules that it imports, directly or indirectly, except installed packages, and the data files whose
-    names are strings in these sources. A file name that is put together at run time is not found.
+    They are the modules that it imports, directly or indirectly, except installed packages, and the data files that
+    ``connectx_toolkit.kaggle.dependencies`` finds. A file name that is put together at run time is not found.
     """
-    first = os.path.abspath(agent)
-    found: dict[str, None] = {}
-    pending = [first]
-    folders = [os.path.dirname(first), *([os.path.abspath(root)] if root else [])]
+    first = Path(os.path.abspath(agent))
+    folders = [first.parent, *([Path(os.path.abspath(root))] if root else [])]
+    sources: dict[Path, Mentions] = {}
+    pending, found = [first], dict[Path, None]()
     while pending:
-        path = os.path.normpath(pending.pop())
+        path = pending.pop()
         if path not in found:
             found[path] = None
-            if path == first or path.endswith(".py"):
-                pending += _neighbours(path, folders, is_first=path == first)
-    return [Path(path) for path in found]
+            if path == first or path.suffix == ".py":
+                named = _mentions(path.read_bytes())
+                sources[path] = named.files
+                pending += _modules(path, folders, named.modules)
+    own = {path: named for path, named in sources.items() if not path.is_relative_to(ROOT / REACHED)}
+    every = together(own.values())
+    for folder in dict.fromkeys([*folders, *(path.parent for path in own)]):
+        files = named_files(folder, every)
+        found |= {file: None for file, text in files.items() if file.name in text or not is_private(file)}
+        others = (Path(os.path.normpath(folder / text)) for text in every.names if os.path.isabs(text) or ".." in text)
+        found |= {file: None for file in others if os.path.isfile(file) and not str(file).startswith(LIVE_FOLDERS)}
+    for path in sources.keys() - own.keys():  # the toolkit's: no string there names an agent's file
+        found |= dict.fromkeys(named_files(path.parent, sources[path]))
+    return list(found)
 
 
-def _neighbours(path: str, folders: list[str], is_first: bool) -> Iterator[str]:
-    """The files that one source of an agent in ``folders`` uses directly. ``is_first``: the agent's own."""
-    mentions = _mentions(Path(path).read_bytes())
-    for level, dotted in mentions.modules:
-        top = dotted.partition(".")[0]
-        if level:
-            yield from _module_files([os.path.normpath(os.path.join(path, *[".."] * level))], dotted)
-        elif top not in sys.stdlib_module_names:  # the standard library wins over the path
-            yield from _module_files(_import_folders(folders, top), dotted)
-    for folder in folders if is_first else [os.path.dirname(path)]:
-        yield from _data_files(folder, mentions.names)
+def _modules(path: Path, folders: list[Path], modules: Iterable[tuple[int, str]]) -> Iterator[Path]:
+    """The files of the modules that one source of an agent in ``folders`` imports, and of their packages."""
+    for level, dotted in modules:
+        top, parts = dotted.partition(".")[0], dotted.split(".")
+        if not level and top in sys.stdlib_module_names:  # the standard library wins over the path
+            continue
+        places = [path.parents[level - 1]] if level else module_folders(folders, top)
+        places += [] if level or top == REACHED else _on_path()
+        for depth in range(1, len(parts) + 1):
+            module = find_module(places, ".".join(parts[:depth]))
+            if module is not None and module.is_file() and not is_installed(str(module)):
+                yield Path(os.path.normpath(module))
 
 
 def fingerprint(spec: AgentSpec) -> str:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from connectx_toolkit.builder.notebook.carrying import NAMED, literal
 from connectx_toolkit.builder.notebook.ran import Cell
 from connectx_toolkit.builder.notebook.reads import IMPORTS
-from connectx_toolkit.kaggle.agent_file import REACHED
+from connectx_toolkit.kaggle.dependencies import REACHED
 from connectx_toolkit.kaggle.remedies import KNOWN, standing
 
 INSTALLED = ("site-packages", "dist-packages")

@@ -18,9 +18,9 @@ from connectx_toolkit.builder.notebook.old_numpy import modernised
 from connectx_toolkit.builder.notebook.reads import BUILTINS, DEFINITIONS, IMPORTS, outside_functions, reads_of, root
 from connectx_toolkit.builder.notebook.statements import Statement, is_future, names_of, statements_of
 from connectx_toolkit.builder.notebook.written import AGENT, Written, composed
-from connectx_toolkit.builder.source.module import Project
 from connectx_toolkit.builder.source.refusals import Refusal, Refused
 from connectx_toolkit.builder.source.text import dotted, first_line
+from connectx_toolkit.kaggle.dependencies import find_module
 
 KAGGLE = "/kaggle/working/"
 ONLY_THERE = {"display", "get_ipython", "In", "Out", "exit", "quit"}  # names that a notebook has without defining them
@@ -179,8 +179,7 @@ def from_page(path: Path, name: str | None, folder: Path) -> Written:
             place = dict(enumerate(choice.file.places, 1)).get(fault.lineno or 1, "")
             raise Refused([Refusal(path, 1, f"syntax error in {choice.file.name}: {fault.msg}", place)]) from None
     else:
-        project = Project((folder, home), frozenset())
-        page = Page(statements, choice.name, lambda module: project.find(module.split(".")[0]) is not None)
+        page = Page(statements, choice.name, lambda name: find_module((folder, home), name.split(".")[0]) is not None)
         kept = page.run()
         parts = [(page.text_of(each), each.places) for each in kept]
         if found := page.refusals(cells):

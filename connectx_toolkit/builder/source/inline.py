@@ -13,21 +13,13 @@ import ast
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
 
 from connectx_toolkit.builder.source import data_files
 from connectx_toolkit.builder.source.module import Module, Project
 from connectx_toolkit.builder.source.refusals import Refusal, Refused, adopt_command
-from connectx_toolkit.kaggle.agent_file import REACHED
+from connectx_toolkit.kaggle.dependencies import REACHED, files_below, is_private, named_files, together
 from connectx_toolkit.kaggle.sources import agent_in, first_bindings, import_name
 from connectx_toolkit.system.files import ROOT
-
-
-class Literal(NamedTuple):
-    """A string in the source of ``module``."""
-
-    text: str
-    module: Module
 
 
 @dataclass
@@ -36,8 +28,7 @@ class Inlined:
 
     sources: embedded path ("connectx/clock.py") -> rewritten source; every package has its ``__init__.py``
     data: embedded path -> the data file on disk, for the files named in ``read_data``
-    files: path in the archive -> (the data file on disk, the place in the source that names it), for those opened by
-        path
+    files: path in the archive -> (the data file on disk, the place in the source that names it), for other data files
     entry: the agent's dotted module name and the name of its function there
     root: the folder in which the agent's modules and data lie, if it is not its own
     places: line of the agent's file -> where people find it
@@ -74,7 +65,7 @@ def inline(
     Args:
         agent_path: a Python file. Its helpers are modules or packages beside it, or in ``connectx``.
         extra_packages: third-party packages that may be imported besides ``connectx_toolkit.kaggle.remedies.KNOWN``.
-        extra_files: other files and folders beside the agent that it opens, by names that are not in its sources.
+        extra_files: other files and folders beside the agent, which no string in its sources names.
         entry: the name of the agent's function; else the one that Kaggle would call is found.
         root: another folder with modules and data, as if the agent's file lay there: that of its notebook.
         places: line of the agent's file -> where people find it, for what is refused and noted.
@@ -87,7 +78,7 @@ def inline(
     top, name = import_name(agent_path)
     agent_path = agent_path.resolve()
     home = root.resolve() if root else agent_path.parent
-    project = Project(tuple(dict.fromkeys([agent_path.parent, top, home, ROOT])), extra_packages)
+    project = Project((agent_path.parent, top, home), extra_packages)
     inlined = Inlined(agent_path, (name, entry), root and home, places or {})
     refusals: list[Refusal] = []
     modules = _follow_imports(name, agent_path, project, refusals)
@@ -127,45 +118,30 @@ def _follow_imports(name: str, path: Path, project: Project, refusals: list[Refu
 def _files(
     modules: Collection[Module], home: Path, extra: Sequence[Path], inlined: Inlined
 ) -> dict[str, tuple[Path, Refusal]]:
-    """``Inlined.files``: what the modules read by path. What will clearly be missing is refused or noted.
+    """``Inlined.files``: what the strings of the agent's own modules name, and --data. What will clearly be missing is
+    refused or noted.
 
     Args:
         home: the folder that the agent's data lie in.
     """
-    found: dict[str, tuple[Path, Refusal]] = {}
-    written = {name for module in modules for name in module.written_names()}
-    every = {Literal(text, module) for module in modules for text in module.strings}
-    for module in modules:
-        if not any(True for module in modules for _ in module.calls_of("os.chdir")):
+    own = [each for each in modules if not each.path.is_relative_to(ROOT / REACHED) and not each.path.is_dir()]
+    if not any(module.calls_of("os.chdir") for module in modules):
+        written = {name for module in modules for name in module.written_names()}
+        for module in modules:
             module.judge_missing(home, written)
-        for call, path in module.openings if not module.path.is_relative_to(ROOT / REACHED) else ():  # reads by read_data
-            purpose = data_files.purpose(call, module.qualified)
-            literals = every if purpose else set[Literal]()
-            for key, file in _opened(purpose, literals, module, home).items():
-                place = Refusal(module.path, call.lineno, f"{key} is opened by its path")
-                found.setdefault(key, (file, place))
-    private = sorted(key for key, (file, _) in found.items() if data_files.is_private(file))
+    named = [(module, module.mentions) for module in own]
+    places = {text: Refusal(m.path, line, "") for m, each in reversed(named) for text, line in each.names.items()}
+    every = together(each for _, each in named)
+    found: dict[str, tuple[Path, Refusal]] = {}
+    for folder, package in dict.fromkeys([*((m.path.parent, "/".join(m.package)) for m in own), (home, "")]):
+        for file, text in named_files(folder, every).items():
+            key = (Path(package) / file.relative_to(folder)).as_posix()
+            found.setdefault(key, (file, places[text]._replace(reason=f"{key} is named here")))
+    private = sorted(key for key, (file, _) in found.items() if is_private(file))
     for key in private:
         place = inlined.placed(found[key][1])
         inlined.notes.append(f"{place.short}: {key} is not packed: it may be private")
-    found = {key: entry for key, entry in found.items() if key not in private}
-    return found | _added(home, extra)
-
-
-def _opened(purpose: str, literals: Collection[Literal], module: Module, home: Path) -> dict[str, Path]:
-    """Path in the archive -> file on disk, for one call that reads a file or lists a folder.
-
-    A folder is taken whole if it is listed, or if no literal names the file in it that is read.
-    """
-    names = {name for literal in literals if (name := data_files.name_in(literal.text))}
-    folders = {(m.path.parent, "/".join(m.package)) for m in (module, *(literal.module for literal in literals))}
-    taken: dict[str, Path] = {}
-    for folder, package in [*sorted(folders), (home, "")] if names else ():
-        read, entered = data_files.reached(folder, names)
-        for path in entered if purpose == "list" or not read else read:
-            key = (Path(package) / path.relative_to(folder)).as_posix()
-            taken |= data_files.files_at(path, key)
-    return taken
+    return {key: entry for key, entry in found.items() if key not in private} | _added(home, extra)
 
 
 def _added(home: Path, extra: Sequence[Path]) -> dict[str, tuple[Path, Refusal]]:
@@ -176,11 +152,10 @@ def _added(home: Path, extra: Sequence[Path]) -> dict[str, tuple[Path, Refusal]]
             raise ValueError(f"--data {path}: no such file or folder")
         if not path.resolve().is_relative_to(home):
             raise ValueError(f"--data {path} does not lie beside the agent, in {home} or below it")
-        inside = path.resolve().relative_to(home).as_posix()
-        for key, file in data_files.files_at(path.resolve(), inside).items():
-            if data_files.is_private(file, by_name=True):
+        for file in files_below(path.resolve()):
+            if is_private(file, by_name=True):
                 raise ValueError(f"--data {path}: {file.name} may hold a credential, and people share submissions")
-            found[key] = (file, Refusal(path, 1, f"--data {path}"))
+            found[file.relative_to(home).as_posix()] = (file, Refusal(path, 1, f"--data {path}"))
     return found
 
 

@@ -18,10 +18,9 @@ from connectx_toolkit.builder.source.refusals import (
     unknown_package,
 )
 from connectx_toolkit.builder.source.text import Edit, Text, dotted, edited
-from connectx_toolkit.kaggle.agent_file import REACHED
+from connectx_toolkit.kaggle.dependencies import Mentions, find_module, mentions, module_folders
 from connectx_toolkit.kaggle.remedies import IN_PUBLIC_IMAGE, KNOWN
 from connectx_toolkit.kaggle.sources import first_bindings, is_main_test
-from connectx_toolkit.system.files import ROOT
 
 NUMBA_DECORATORS = frozenset({"jit", "njit", "vectorize", "guvectorize", "cfunc", "stencil", "jit_module"})
 CONDITIONAL = (ast.Try, ast.If, ast.IfExp)  # code inside these may not run, or may fail without harm
@@ -33,24 +32,15 @@ UNCHECKED = frozenset({"connectx/weights.py", "connectx/machine_code.py"})
 
 
 class Project(NamedTuple):
-    """Where an agent's modules are searched, in this order, and which further packages are allowed."""
+    """Where an agent's own modules lie, first its own folder, and which further packages are allowed."""
 
-    roots: tuple[Path, ...]  # the agent's folder first, as ``connectx_toolkit.kaggle.agent_file`` finds its modules
+    folders: tuple[Path, ...]
     extra_packages: frozenset[str]
 
     def find(self, dotted: str) -> Path | None:
         """The file of a project module, the folder of a package without ``__init__.py``, or None."""
-        for number, root in enumerate(self.roots):
-            if number and root == ROOT and dotted.split(".")[0] != REACHED:
-                continue
-            base = root.joinpath(*dotted.split("."))
-            if (base / "__init__.py").is_file():
-                return base / "__init__.py"
-            if base.with_name(base.name + ".py").is_file():
-                return base.with_name(base.name + ".py")
-            if base.is_dir() and any(base.rglob("*.py")):
-                return base
-        return None
+        found = find_module(module_folders(self.folders, dotted), dotted)
+        return found if found is None or found.suffix == ".py" or found.is_dir() else None
 
 
 def read_source(path: Path) -> str:
@@ -128,11 +118,11 @@ class Module:
                 self.judge(call, Verdict(reason, id(call) not in self.deferred))
 
     @property
-    def strings(self) -> set[str]:
-        """The string literals in it, docstrings left out."""
-        alone = {id(node.value) for node in self.nodes if isinstance(node, ast.Expr)}
-        constants = (node for node in self.nodes if isinstance(node, ast.Constant) and id(node) not in alone)
-        return {node.value for node in constants if isinstance(node.value, str)}
+    def mentions(self) -> Mentions:
+        """What its strings name, but for those that ``read_data`` embeds or that are only written."""
+        calls = [node for node in self.nodes if isinstance(node, ast.Call) and self._is_read_data(node.func)]
+        paths = [path for call, path in self.openings if data_files.writes(call)]
+        return mentions(self.nodes, (node for each in (*calls, *paths) for node in ast.walk(each)))
 
     @property
     def package(self) -> list[str]:
