@@ -302,7 +302,7 @@ def build(
 def _source_job(inlined: Inlined) -> dict[str, Any]:
     top, _ = import_name(inlined.agent_path)
     folder = inlined.agent_path.resolve().parent
-    paths = list(dict.fromkeys(map(str, (folder, top, inlined.root or folder, ROOT))))
+    paths = list(dict.fromkeys(map(str, (folder, top, inlined.root or folder, *inlined.folders, ROOT))))
     files = {name: str(file) for name, (file, _) in inlined.files.items()}
     return {
         "function": inlined.entry[1],

@@ -5,8 +5,11 @@ The builder packs them, a fingerprint hashes them, and a source that needs any h
 
 import ast
 import os
+import sys
+import sysconfig
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatch
+from functools import cache
 from importlib.machinery import all_suffixes
 from pathlib import Path
 from typing import NamedTuple
@@ -39,6 +42,24 @@ kaggle.json credentials.json access_token *token *token.txt *token.json .env .en
 """
 CREDENTIALS = tuple(_CREDENTIALS.split())
 DATABASES = ("*.sqlite", "*.sqlite3", "*.sqlite-*", "*.sqlite3-*", "*.db")
+
+
+@cache
+def _installed_folders() -> tuple[str, ...]:
+    """The folders of Python's own modules and of installed packages."""
+    paths = sysconfig.get_paths()
+    return tuple(os.path.join(paths[name], "") for name in ("stdlib", "platstdlib", "purelib", "platlib"))
+
+
+def is_installed(path: str) -> bool:
+    """Whether a file belongs to Python or to an installed package."""
+    return path.startswith(_installed_folders()) or f"{os.sep}site-packages{os.sep}" in path
+
+
+def on_path() -> list[Path]:
+    """The folders on ``sys.path`` with modules that are not installed, but for the toolkit's."""
+    folders = [os.path.abspath(entry) for entry in sys.path if os.path.isdir(entry or ".")]
+    return [Path(entry) for entry in folders if entry != str(ROOT) and not is_installed(os.path.join(entry, ""))]
 
 
 def module_folders(own: Sequence[Path], name: str) -> list[Path]:

@@ -4,9 +4,8 @@ import ast
 import os
 import secrets
 import sys
-import sysconfig
 from collections.abc import Iterable, Iterator
-from functools import cache, lru_cache
+from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,10 +16,12 @@ from connectx_toolkit.kaggle.dependencies import (
     REACHED,
     Mentions,
     find_module,
+    is_installed,
     is_private,
     mentions,
     module_folders,
     named_files,
+    on_path,
     together,
 )
 from connectx_toolkit.players.contents import Unknown, digest_of
@@ -72,24 +73,6 @@ def _mentions(source: bytes) -> _Mentions:
     return _Mentions(tuple(modules), mentions(nodes))
 
 
-@cache
-def _installed_folders() -> tuple[str, ...]:
-    """The folders of Python's own modules and of installed packages."""
-    paths = sysconfig.get_paths()
-    return tuple(os.path.join(paths[name], "") for name in ("stdlib", "platstdlib", "purelib", "platlib"))
-
-
-def is_installed(path: str) -> bool:
-    """Whether a file belongs to Python or to an installed package."""
-    return path.startswith(_installed_folders()) or f"{os.sep}site-packages{os.sep}" in path
-
-
-def _on_path() -> list[Path]:
-    """The other folders on ``sys.path`` where an agent finds modules that are not installed."""
-    folders = [os.path.abspath(entry) for entry in sys.path if os.path.isdir(entry or ".")]
-    return [Path(entry) for entry in folders if entry != str(ROOT) and not is_installed(os.path.join(entry, ""))]
-
-
 def files_of(agent: Path, root: Path | None = None) -> list[Path]:
     """The files that determine an agent's play, as far as its sources name them; the agent's own file comes first.
 
@@ -130,7 +113,7 @@ def _modules(path: Path, folders: list[Path], modules: Iterable[tuple[int, str]]
         if not level and top in sys.stdlib_module_names:  # the standard library wins over the path
             continue
         places = [path.parents[level - 1]] if level else module_folders(folders, top)
-        places += [] if level or top == REACHED else _on_path()
+        places += [] if level or top == REACHED else on_path()
         for depth in range(1, len(parts) + 1):
             module = find_module(places, ".".join(parts[:depth]))
             if module is not None and module.is_file() and not is_installed(str(module)):

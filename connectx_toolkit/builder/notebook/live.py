@@ -6,20 +6,18 @@ with ``__call__`` or a closure; the file then ends in a plain function that call
 
 import functools
 import inspect
-import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from types import FunctionType, ModuleType
+from types import FunctionType
 from typing import Any
 
-from connectx_toolkit.builder.notebook.imports import top_of
 from connectx_toolkit.builder.notebook.ran import Cell, cells_here
 from connectx_toolkit.builder.notebook.writing import CARRIED, Part, Writer, owner_in
 from connectx_toolkit.builder.notebook.written import AGENT, Written, composed
+from connectx_toolkit.kaggle.dependencies import on_path
 from connectx_toolkit.kaggle.rules import Limits
 from connectx_toolkit.kaggle.runner import positional
-from connectx_toolkit.system.files import ROOT
 
 MOST = Limits().size  # bytes of the values
 HEAD = (
@@ -128,19 +126,5 @@ def _write(writer: Writer, entry: str, last: list[Part], folder: Path) -> Writte
     text, places = composed(head, [*writer.parts.values(), *writer.settings, *last])
     agent = folder / AGENT
     agent.write_text(text, encoding="utf-8")
-    _copy_modules(writer.imports.modules, folder)
     notes = [*writer.notes, *writer.carried.left_out()]
-    return Written(agent, entry, Path.cwd(), places, notes, who, state=writer.state)
-
-
-def _copy_modules(modules: set[ModuleType], folder: Path) -> None:
-    """Copies modules of the user's that are not found from the working directory, which the builder searches, too."""
-    for name, path in {top for module in modules if (top := top_of(module))}:
-        is_ours = path.is_relative_to(ROOT) and path.parent == ROOT
-        beside = [Path.cwd().resolve() / name, Path.cwd().resolve() / f"{name}.py"]
-        if is_ours or path in beside:
-            continue
-        if path.is_dir():
-            shutil.copytree(path, folder / name, ignore=shutil.ignore_patterns("__pycache__", ".*"))
-        else:
-            shutil.copy(path, folder / f"{name}.py")
+    return Written(agent, entry, Path.cwd(), places, notes, who, tuple(on_path()), state=writer.state)

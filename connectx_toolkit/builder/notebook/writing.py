@@ -265,8 +265,8 @@ class Writer:
         if names & {"globals", "exec", "eval"}:  # which may read any
             every = f"globals() of {name}"
             statements = (node for cell in self.cells for node in cell.tree.body if not isinstance(node, IMPORTS))
-            names = {each for node in statements for each in reads_of(node).binds} & self.main.keys()
-            self._reads[every] = dict.fromkeys(sorted(names), found.place)
+            bound = {each for node in statements for each in reads_of(node).binds} & self.main.keys()
+            self._reads[every] = dict.fromkeys(sorted(bound), found.place)
             self._owed.append(every)
             self._perhaps.add(every)
 

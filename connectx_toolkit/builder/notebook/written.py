@@ -23,6 +23,7 @@ class Written(NamedTuple):
     places: line of it -> "lesson.ipynb, cell 16, line 3" or "In[16], line 3".
     notes: what was left out, rewritten, or starts anew.
     who: what people call the agent, if that is not its entry.
+    folders: more folders with modules.
     page: of a page, a script that runs its cells as they are, and leaves the agent in AGENT.
     left_out: places of what else the page would run.
     state: of a running function what may change as it plays: label -> a function that gives it.
@@ -34,13 +35,14 @@ class Written(NamedTuple):
     places: dict[int, str]
     notes: list[str]
     who: str = ""
+    folders: tuple[Path, ...] = ()
     page: Path | None = None
     left_out: tuple[str, ...] = ()
     state: Mapping[str, Callable[[], Any]] = MappingProxyType({})
 
     def inlined(self, extra_packages: frozenset[str] = frozenset(), extra_files: Sequence[Path] = ()) -> Inlined:
         """What the builder takes; raises as ``connectx_toolkit.builder.source.inline.inline``."""
-        found = inline(self.agent, extra_packages, extra_files, self.entry, self.root, self.places)
+        found = inline(self.agent, extra_packages, extra_files, self.entry, self.root, self.places, self.folders)
         found.notes[:0] = self.notes
         return found
 

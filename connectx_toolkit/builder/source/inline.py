@@ -32,6 +32,7 @@ class Inlined:
     entry: the agent's dotted module name and the name of its function there
     root: the folder in which the agent's modules and data lie, if it is not its own
     places: line of the agent's file -> where people find it
+    folders: more folders with modules
     paths: the modules on disk
     notes: what may fail on the judge, with file and line
     """
@@ -40,6 +41,7 @@ class Inlined:
     entry: tuple[str, str]
     root: Path | None = None
     places: Mapping[int, str] = field(default_factory=dict)
+    folders: tuple[Path, ...] = ()
     paths: set[Path] = field(default_factory=set)
     sources: dict[str, str] = field(default_factory=dict)
     data: dict[str, Path] = field(default_factory=dict)
@@ -59,6 +61,7 @@ def inline(
     entry: str = "",
     root: Path | None = None,
     places: Mapping[int, str] | None = None,
+    folders: Sequence[Path] = (),
 ) -> Inlined:
     """The sources that the agent in ``agent_path`` needs, its own included, ready to be embedded, and its data files.
 
@@ -69,6 +72,7 @@ def inline(
         entry: the name of the agent's function; else the one that Kaggle would call is found.
         root: another folder with modules and data, as if the agent's file lay there: that of its notebook.
         places: line of the agent's file -> where people find it, for what is refused and noted.
+        folders: more folders with modules.
 
     Raises:
         Refused: with the file and line of everything that cannot be inlined faithfully.
@@ -78,8 +82,8 @@ def inline(
     top, name = import_name(agent_path)
     agent_path = agent_path.resolve()
     home = root.resolve() if root else agent_path.parent
-    project = Project((agent_path.parent, top, home), extra_packages)
-    inlined = Inlined(agent_path, (name, entry), root and home, places or {})
+    project = Project((agent_path.parent, top, home, *folders), extra_packages)
+    inlined = Inlined(agent_path, (name, entry), root and home, places or {}, tuple(folders))
     refusals: list[Refusal] = []
     modules = _follow_imports(name, agent_path, project, refusals)
     inlined.files = _files(modules.values(), home, extra_files, inlined)

@@ -25,6 +25,7 @@ def capture(function: Any, folder: str) -> None:
     try:
         written = from_function(function, path)
         facts = written._asdict() | {"agent": str(written.agent), "root": str(written.root), "state": {}}
+        facts["folders"] = list(map(str, written.folders))
         answer = asked_here(function, written.state, sample(POSITIONS, geometries=(STANDARD,))[:20])
         facts["changed"] = list(answer.changed)
     except (Refused, ValueError) as refusal:

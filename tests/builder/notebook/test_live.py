@@ -73,6 +73,7 @@ def written_in(folder: Path) -> Written:
     assert "refused" not in facts, facts["refused"]
     facts.pop("changed")
     facts |= {"agent": Path(facts["agent"]), "root": Path(facts["root"])}
+    facts["folders"] = tuple(map(Path, facts["folders"]))
     facts["places"] = {int(line): place for line, place in facts["places"].items()}
     return Written(**facts)
 
