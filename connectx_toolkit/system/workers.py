@@ -267,13 +267,13 @@ def cluster_workers(
     try:
         client = Client(address, timeout=CONNECT_LIMIT, set_as_default=False)
     except (OSError, ValueError) as problem:
-        raise ValueError(f"--scheduler {address}: {problem}") from None
+        raise ValueError(f"scheduler {address}: {problem}") from None
     with client:
         found = client.scheduler_info(n_workers=-1)["workers"].values()
         if not found:
-            raise ValueError(f"--scheduler {address}: it has no workers")
+            raise ValueError(f"scheduler {address}: it has no workers")
         if any(worker["nthreads"] != 1 for worker in found):
-            raise ValueError(f"--scheduler {address}: its workers should have one thread each (--nthreads 1)")
+            raise ValueError(f"scheduler {address}: its workers should have one thread each (--nthreads 1)")
         try:
             yield _ClusterWorkers(client, len(found), _Run(secrets.token_hex(8), own_cores, initializer, arguments))
         finally:

@@ -32,7 +32,7 @@ from connectx_toolkit.kaggle.jobs import SLOWER
 from connectx_toolkit.kaggle.remedies import KNOWN, standing
 from connectx_toolkit.kaggle.rules import Limits
 from connectx_toolkit.kaggle.upload import Unsuitable, parse, read, unpack
-from connectx_toolkit.system.console import typed
+from connectx_toolkit.system.console import at_python
 from connectx_toolkit.system.cores import Restriction
 
 GUARD_MARK, TOO_LATE = "submission guard:", "TimeoutError: the agent"
@@ -42,7 +42,7 @@ LOG_KEPT = 10_000  # characters of what a move prints: a measured limit of Kaggl
 NOT_MEASURED = "not measured: the call fails"
 CURE_OF_OVERAGE = (
     "think for less than config.actTimeout, or read obs.remainingOverageTime "
-    "(budget_for of connectx.clock does both, in an agent that build_submission.py builds)"
+    "(budget_for of connectx.clock does both, in an agent that the toolkit builds)"
 )
 OTHERS_COMPUTED = "not judged: other programs kept it from the processor. Check again on an idle machine"
 ENOUGH_SHARE = 0.7  # of the share of a processor that --slowdown wants: with less, other programs had the rest
@@ -169,7 +169,7 @@ def _report_game(here: Stage, game: Game, asked: Asked, report: Report) -> None:
     """Reports the game and its clock, and a second game without other programs if the file starts any."""
     asked.seen += [(kind, name) for kind, name in game.result.get("seen", [])]
     is_true = game.clock == (here.limits.act_timeout, here.limits.overage)
-    how = typed("--full and --submit play", "full=True plays")
+    how = "full=True plays" if at_python() else "--full and --submit play"
     quick = f"only a quick game ({game.clock[0]:g} s a move; {how} it at the judge's clock)"
     clock = (f"{game.reason}, so " if game.reason else "") + "the judge's clock" if is_true else quick
     name = f"against itself, a process for each seat, {clock}"

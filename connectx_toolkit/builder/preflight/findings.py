@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from connectx_toolkit.kaggle.sources import first_bindings
-from connectx_toolkit.system.console import as_typed
 from connectx_toolkit.system.table import Part, Shown, Table
 
 __all__ = ["Report"]
@@ -75,10 +74,9 @@ class Report(Shown):
 
     def parts(self) -> list[Part]:
         """The findings, the verdict, and the file that was built."""
-        found = [(topic, level, as_typed(text)) for topic, level, text in self.findings]
         warned = "; Kaggle takes it, and the warnings say where it will lose games" if self.warnings else ""
         verdict = f"{self.verdict} {self.name}{warned if self.accepted else ''}"
-        table = Table("", ("what", "", "found"), found, kind=itemgetter(1))
+        table = Table("", ("what", "", "found"), self.findings, kind=itemgetter(1))
         return [table, verdict, *([f"wrote {self.written}"] if self.written else [])]
 
 

@@ -19,6 +19,7 @@ from connectx_toolkit.builder.source import data_files
 from connectx_toolkit.builder.source.module import Module, Project
 from connectx_toolkit.builder.source.refusals import Refusal, Refused, adopt_command
 from connectx_toolkit.kaggle.sources import agent_in, first_bindings, import_name
+from connectx_toolkit.system.console import as_option
 from connectx_toolkit.system.files import ROOT
 
 
@@ -103,7 +104,8 @@ def inline(
         raise Refused([inlined.placed(refusal) for refusal in sorted(set(refusals))])
     inlined.notes += _grouped([inlined.placed(note) for module in modules.values() for note in module.notes])
     imported = {name.split(".")[0] for module in modules.values() for name in module.names.values()}
-    inlined.notes += [f"--allow-package {name}: nothing imports it" for name in sorted(extra_packages - imported)]
+    unused = sorted(extra_packages - imported)
+    inlined.notes += [f"{as_option('allow-package', name)}: nothing imports it" for name in unused]
     return inlined
 
 
@@ -170,16 +172,17 @@ def _opened(purpose: str, literals: Collection[Literal], module: Module, home: P
 def _added(home: Path, extra: Sequence[Path]) -> dict[str, tuple[Path, Refusal]]:
     """What --data names."""
     found: dict[str, tuple[Path, Refusal]] = {}
+    data = as_option("data")
     for path in extra:
         if not path.exists():
-            raise ValueError(f"--data {path}: no such file or folder")
+            raise ValueError(f"{data} {path}: no such file or folder")
         if not path.resolve().is_relative_to(home):
-            raise ValueError(f"--data {path} does not lie beside the agent, in {home} or below it")
+            raise ValueError(f"{data} {path} does not lie beside the agent, in {home} or below it")
         inside = path.resolve().relative_to(home).as_posix()
         for key, file in data_files.files_at(path.resolve(), inside).items():
             if data_files.is_private(file, by_name=True):
-                raise ValueError(f"--data {path}: {file.name} may hold a credential, and people share submissions")
-            found[key] = (file, Refusal(path, 1, f"--data {path}"))
+                raise ValueError(f"{data} {path}: {file.name} may hold a credential, and people share submissions")
+            found[key] = (file, Refusal(path, 1, f"{data} {path}"))
     return found
 
 
