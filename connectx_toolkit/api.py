@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from connectx.position import STANDARD
 from connectx_toolkit.kaggle.rules import OVERAGE, Rules
 from connectx_toolkit.players.spec import AgentSpec, resolve, told_apart
-from connectx_toolkit.system.console import tell
+from connectx_toolkit.system.console import as_option, tell
 from connectx_toolkit.system.cores import check_concurrency
 from connectx_toolkit.system.files import GAMES, check_folder
 
@@ -39,7 +39,7 @@ def _label(anchor: Agent, specs: Sequence[AgentSpec]) -> str:
     for spec in specs:
         if anchor in (spec, spec.label) or spec.target == target:
             return spec.label
-    raise ValueError(f"anchor {anchor!r} is not one of the agents")
+    raise ValueError(f"{as_option('anchor')} {anchor!r} is not one of the agents")
 
 
 def _path(path: str | PathLike | None) -> Path | None:

@@ -207,7 +207,7 @@ def explore(options: argparse.Namespace) -> None:
         _remove(options.games, options.remove)
     with opened(options) as database:
         names = database.names()
-        opponent = name_in(names, options.opponent, "opponent") if options.opponent else ""
+        opponent = name_in(names, options.opponent, "--opponent") if options.opponent else ""
         needs_me = options.me or options.seat or options.rating
         me = own_name(database, options.me) if needs_me else ""
         played = database.at(position, opponent, me, SEAT_NAMES[options.seat], options.since or "", options.rating)

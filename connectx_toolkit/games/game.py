@@ -261,7 +261,7 @@ def parse_game(
     moves = parse_moves(text, geometry, from_one)
     if opening > (plies := len(moves)):
         has = f"the game has only {plies} {'ply' if plies == 1 else 'plies'}"
-        raise ValueError(f"{has}: its opening cannot have {opening}")
+        raise ValueError(f"{has}: its opening cannot have {opening} (--opening)")
     return Game(geometry, moves, names, opening)
 
 

@@ -116,12 +116,12 @@ def team_of(games: Sequence[Game], wanted: str | None = None) -> str:
     return name_in(counts, wanted) if wanted is not None else name_in_all(counts, len(games))
 
 
-def name_in(counts: Mapping[str, int], wanted: str, asked: str = "me") -> str:
+def name_in(counts: Mapping[str, int], wanted: str, asked: str = "") -> str:
     """The player that was asked for. An agent's file may be called without its folder, and without folder and suffix.
 
     Args:
         counts: games by name.
-        asked: the option that it was asked with.
+        asked: what it was asked with; by default the option ``me``.
 
     Raises:
         ValueError: no player, or more than one, is called so; in words that say how to choose.
@@ -132,7 +132,7 @@ def name_in(counts: Mapping[str, int], wanted: str, asked: str = "me") -> str:
     close = called or difflib.get_close_matches(wanted, counts, 1)
     meant = f"did you mean {' or '.join(map(shlex.quote, close))}? " if close else ""
     found = f"fits {len(called)} names" if called else "is in none of the games"
-    raise ValueError(f"{as_option(asked)} {wanted!r} {found}: {meant}Names and games: {_most(counts)}")
+    raise ValueError(f"{asked or as_option('me')} {wanted!r} {found}: {meant}Names and games: {_most(counts)}")
 
 
 def name_in_all(counts: Mapping[str, int], games: int) -> str:
