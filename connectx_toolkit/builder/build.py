@@ -29,7 +29,6 @@ from connectx_toolkit.builder.preflight.stage import NODE_BUDGET, Question, Runn
 from connectx_toolkit.builder.source.data_files import listed
 from connectx_toolkit.builder.source.inline import Inlined, Refused
 from connectx_toolkit.builder.source.refusals import TORCH_FILES, adopt_command
-from connectx_toolkit.kaggle.remedies import remedy
 from connectx_toolkit.kaggle.rules import Limits
 from connectx_toolkit.kaggle.sources import import_name
 from connectx_toolkit.system.console import as_option
@@ -268,8 +267,6 @@ def build(
             most = f"{options.positions} positions, for at most {2 * COMPARE_SECONDS:g} s on an idle machine"
             tell(f"comparing with the source on up to {most}")
             compare_with_source(stage, file, inlined, options, report)
-        elif cure := next(filter(None, (remedy(reason, "", stage.situation) for reason in report.reasons)), ""):
-            report.add("cure", "note", cure)
 
     with replacing(output) as partial:
         partial.write_bytes(content)

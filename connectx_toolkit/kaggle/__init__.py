@@ -9,6 +9,7 @@ In the order of a submission's life:
 - ``rules``: its defaults and limits (2 s a move, 60 s of overage time), and what it calls each fault.
 - ``seats``: its environment, and a game in it with a process for each seat, as Kaggle does.
 - ``runner``: runs a file under test as on the judge.
+- ``raised``: an exception as data, which a process under test can send.
 - ``remedies``: where in the file a fault happened, which rule is behind it, and the cure; which packages there are.
 - ``account``: your account there: submit a file, fetch its games.
 

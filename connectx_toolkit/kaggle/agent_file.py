@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import connectx_toolkit
-from connectx_toolkit.kaggle.remedies import BUILD
+from connectx_toolkit.kaggle.remedies import build_it
 from connectx_toolkit.kaggle.sources import Needs, agent_in, import_name, meant_name, module_of, needs_building
 from connectx_toolkit.system.files import IS_CHECKOUT, ROOT
 
@@ -214,7 +214,7 @@ def last_callable(path: str, stays: bool = False) -> Loaded:
 def _warning(path: str, name: str, taken: Callable) -> str:
     code = getattr(taken, "__code__", None)
     line = f" (line {code.co_firstlineno})" if code is not None and code.co_filename == path else ""
-    advice = f"move agent to the end of the file, or {BUILD}"
+    advice = f"move agent to the end of the file, or {build_it()}"
     return f"{os.path.basename(path)}: Kaggle will call {name}{line}, not agent: {advice}"
 
 

@@ -20,8 +20,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from connectx_toolkit.kaggle.remedies import BUILD, Situation, remedy
+from connectx_toolkit.kaggle.raised import Raised
+from connectx_toolkit.kaggle.remedies import Situation, build_it, remedy
 from connectx_toolkit.kaggle.sandbox import AGENT
+from connectx_toolkit.system.console import named
 from connectx_toolkit.system.files import AGENTS
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -155,10 +157,10 @@ def needs_building(file: str) -> Needs:
     found = Needs()
     folder = Path(file).absolute().parent
     for node, is_late in sorted(_needed(tree), key=lambda each: each[0].lineno):
-        if fault := _fault(node, is_late, folder, text):
-            what, words, files = fault
-            cure = remedy(words, "", Situation(frozenset({"main.py", *files}), "", os.path.basename(file)))
-            cure += "" if "build_submission.py" in cure else f", or {BUILD}"
+        if found_here := _fault(node, is_late, folder, text):
+            what, fault, files = found_here
+            cure = remedy(fault, Situation(frozenset({"main.py", *files}), "", os.path.basename(file)))
+            cure += "" if named("build") in cure else f", or {build_it()}"
             is_module = not isinstance(node, ast.Constant)
             line = f"{os.path.basename(file)}, line {node.lineno}: {what}; {cure}. Here it is played as if built"
             if is_module or not found.words:
@@ -168,26 +170,32 @@ def needs_building(file: str) -> Needs:
     return found
 
 
-def _fault(node: ast.stmt | ast.expr, is_late: bool, folder: Path, text: str) -> tuple[str, str, list[str]] | None:
+def _fault(node: ast.stmt | ast.expr, is_late: bool, folder: Path, text: str) -> tuple[str, Raised, list[str]] | None:
     """(what it does, the fault on Kaggle, files of the archive that it would take) of a node; None if it is harmless.
 
     Args:
         is_late: whether it runs after the load.
     """
     if isinstance(node, ast.Name) and node.id == "__file__" and isinstance(node.ctx, ast.Load):
-        return "names __file__", "NameError: name '__file__' is not defined", []
+        return "names __file__", Raised(("NameError", "Exception"), name="__file__"), []
     if isinstance(node, ast.ImportFrom) and node.level:
-        return "imports from its own package", "attempted relative import", []
+        fault = Raised(("ImportError", "Exception"), "attempted relative import")
+        return "imports from its own package", fault, []
     if isinstance(node, ast.Import | ast.ImportFrom) and is_late and "sys.path" not in text:
         names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or ""]
         own = [name for name in names if _lies_in(folder, name.partition(".")[0]) and not _is_loaded(name, text)]
         files = [f"{name.partition('.')[0]}.py" for name in own]
-        return (f"imports {own[0]} after the load", f"No module named '{own[0]}'", files) if own else None
+        fault = Raised(("ModuleNotFoundError", "ImportError", "Exception"), name=own[0] if own else "")
+        return (f"imports {own[0]} after the load", fault, files) if own else None
     if isinstance(node, ast.Constant) and isinstance(node.value, str) and "kaggle_simulations" not in text:
         name = node.value
         is_name = 0 < len(name) <= LONGEST and name.isprintable() and not os.path.isabs(name)
         if is_name and not name.endswith(".py") and (folder / name).is_file():
-            return f"names {name}, which lies beside it", f"No such file or directory: '{name}'", []
+            return (
+                f"names {name}, which lies beside it",
+                Raised(("FileNotFoundError", "OSError", "Exception"), filename=name),
+                [],
+            )
     return None
 
 

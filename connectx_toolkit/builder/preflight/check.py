@@ -29,7 +29,8 @@ from connectx_toolkit.builder.preflight.asking import (
 from connectx_toolkit.builder.preflight.findings import Finding, Report, async_agent, judge_callable
 from connectx_toolkit.builder.preflight.stage import Runner, Stage, hard_questions, stage
 from connectx_toolkit.kaggle.jobs import SLOWER
-from connectx_toolkit.kaggle.remedies import KNOWN, standing
+from connectx_toolkit.kaggle.raised import raised_in
+from connectx_toolkit.kaggle.remedies import KNOWN, Situation, remedy, standing
 from connectx_toolkit.kaggle.rules import Limits
 from connectx_toolkit.kaggle.upload import Unsuitable, parse, read, unpack
 from connectx_toolkit.system.console import at_python
@@ -192,7 +193,7 @@ def _report_game(here: Stage, game: Game, asked: Asked, report: Report) -> None:
         report.add("game", "pass", f"{text}, {min(overages):.1f} s of overage time left")
         report.figures["overage_left"] = overages
         waits = [sum(seat) / max(sum(t), 0.001) for seat, t in zip(game.result["waited"], durations, strict=True)]
-        _judge_guard(list(zip(game.result["stderr"], waits, strict=True)), report)
+        _judge_guard(list(zip(game.result["stderr"], waits, strict=True)), here.situation, report)
         _judge_without_programs(here, game, asked, report)
     _report_clock(here, game, asked, report)
 
@@ -281,7 +282,7 @@ def _report_replies(here: Stage, asked: Asked, report: Report) -> None:
         if missed:
             report.add("play", "note", f"misses {'; '.join(missed)}")
     said = [(reply["stderr"], reply["waited"] / max(reply["seconds"], 0.001)) for _, reply in asked.standard]
-    _judge_guard([(asked.loaded["load_stderr"], 0.0), *said], report)
+    _judge_guard([(asked.loaded["load_stderr"], 0.0), *said], here.situation, report)
     pairs = list(zip(asked.questions, asked.replies, strict=False))
     for question, reply in pairs:
         if question.is_optional and GUARD_MARK in reply["stderr"]:
@@ -291,7 +292,7 @@ def _report_replies(here: Stage, asked: Asked, report: Report) -> None:
         report.add("other boards", "note", f"on {first_of(names)}: {first_of(list(asked.optional), 1)}")
 
 
-def _judge_guard(said: list[tuple[str, float]], report: Report) -> None:
+def _judge_guard(said: list[tuple[str, float]], situation: Situation, report: Report) -> None:
     """Rejects a submission of ours whose guard had to answer: it is legal, but not what its author meant.
 
     Args:
@@ -302,8 +303,9 @@ def _judge_guard(said: list[tuple[str, float]], report: Report) -> None:
     lines = sorted(((line, excused) for line, excused in lines if GUARD_MARK in line), key=lambda pair: pair[1])
     if lines and not any(finding.topic == "guard" for finding in report.findings):
         (line, is_excused), answered = lines[0], "the agent itself failed, the guard answered: "
-        excuse = f"; {OTHERS_COMPUTED}" if is_excused else ""
-        report.add("guard", "unknown" if is_excused else "reject", f"{answered}{line[:400]}{excuse}")
+        cause = line.rpartition(" instead: ")[2].removeprefix("RuntimeError: not loaded: ")
+        cure = OTHERS_COMPUTED if is_excused else remedy(raised_in(cause), situation)
+        report.add("guard", "unknown" if is_excused else "reject", f"{answered}{line[:400]}{'; ' * bool(cure)}{cure}")
 
 
 def _note_assumptions(here: Stage, tree: ast.Module, asked: Asked, report: Report) -> None:
