@@ -19,7 +19,8 @@ from connectx_toolkit.builder.source import data_files
 from connectx_toolkit.builder.source.module import Module, Project
 from connectx_toolkit.builder.source.refusals import Refusal, Refused, adopt_command
 from connectx_toolkit.kaggle.agent_file import REACHED
-from connectx_toolkit.kaggle.sources import agent_in, first_bindings, import_name
+from connectx_toolkit.kaggle.agent_function import agent_in, first_bindings
+from connectx_toolkit.kaggle.sources import import_name
 from connectx_toolkit.system.console import as_option
 from connectx_toolkit.system.files import ROOT
 
@@ -223,7 +224,7 @@ def _grouped(notes: list[Refusal]) -> list[str]:
 
 
 def _entry_name(module: Module, entry: str, refusals: list[Refusal]) -> str:
-    """``entry``, or what ``connectx_toolkit.kaggle.sources.agent_in`` finds; refuses what Kaggle cannot call."""
+    """``entry``, or what ``connectx_toolkit.kaggle.agent_function.agent_in`` finds; refuses what Kaggle cannot call."""
     name = entry or agent_in(module.tree)
     lines = {bound: (line, kind) for bound, line, kind in first_bindings(module.tree)}
     coroutines = {node.name for node in ast.walk(module.tree) if isinstance(node, ast.AsyncFunctionDef)}

@@ -19,8 +19,8 @@ from connectx_toolkit.builder.source.refusals import (
 )
 from connectx_toolkit.builder.source.text import Edit, Text, dotted, edited
 from connectx_toolkit.kaggle.agent_file import REACHED
+from connectx_toolkit.kaggle.agent_function import first_bindings, is_main_test
 from connectx_toolkit.kaggle.remedies import IN_PUBLIC_IMAGE, KNOWN
-from connectx_toolkit.kaggle.sources import first_bindings, is_main_test
 from connectx_toolkit.system.files import ROOT
 
 NUMBA_DECORATORS = frozenset({"jit", "njit", "vectorize", "guvectorize", "cfunc", "stencil", "jit_module"})
