@@ -26,7 +26,7 @@ from connectx_toolkit.builder.preflight.findings import Report
 from connectx_toolkit.builder.preflight.stage import Question, Stage, sample
 from connectx_toolkit.kaggle import runner
 from connectx_toolkit.kaggle.agent_file import Struct
-from connectx_toolkit.system.posix import HAS_FORK
+from connectx_toolkit.system.posix import HAS_FORK, signal_name
 
 TOPIC = "notebook"
 POSITIONS = 60
@@ -34,6 +34,10 @@ SECONDS = 40.0  # that the function may take for all questions; after it no furt
 DRAWN, DRAWS, LEAST_DRAWS = 8, 100, 10  # positions in which moves are drawn again, and how often in each
 VARIABLES = ". It reads os.environ, and Kaggle has none of this notebook's variables: write the value into a cell"
 SIGMAS = 4.0  # at most one in 10,000 faithful files of an agent that draws is refused
+
+
+class Ended(Exception):
+    """The function was not asked to the end, and not for want of time; the text says why."""
 
 
 class Proof:
@@ -53,6 +57,12 @@ class Proof:
         Args:
             source: what the stage needs to load the source.
         """
+        try:
+            self._compare(stage, source, report)
+        except Ended as why:
+            report.add(TOPIC, "reject", f"{self.written.who} itself {why}")
+
+    def _compare(self, stage: Stage, source: dict[str, Any], report: Report) -> None:
         questions, who = sample(POSITIONS, geometries=(STANDARD,)), self.written.who
         here, there = self._both(stage, source, questions)
         if why := _failure(there):
@@ -131,6 +141,9 @@ def replies(function: Callable, restarts: tuple[str, ...], questions: list[dict[
 
     Args:
         restarts: statements that are run before, in the function's module.
+
+    Raises:
+        Ended: the function ended its process, or something but an exception of a move was raised.
     """
     if not HAS_FORK:
         names = namespace_of(function)
@@ -146,17 +159,37 @@ def replies(function: Callable, restarts: tuple[str, ...], questions: list[dict[
             os.close(ours)
             _hush()
             with os.fdopen(theirs, "w", buffering=1) as pipe:
-                for reply in _asked(function, restarts, questions):
-                    print(json.dumps(reply), file=pipe)
+                try:
+                    for reply in _asked(function, restarts, questions):
+                        print(json.dumps(reply), file=pipe)
+                    print("null", file=pipe)
+                except BaseException as problem:  # also SystemExit, which no move may raise
+                    print(json.dumps(f"raises {type(problem).__name__}: {problem}"), file=pipe)
         finally:
             os._exit(0)
     os.close(theirs)
+    started = time.monotonic()
     try:
-        return [json.loads(line) for line in _lines(ours)]
+        found = [json.loads(line) for line in _lines(ours)]
+        is_late = time.monotonic() - started >= 2 * SECONDS
     finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
-        os.waitpid(pid, 0)
+        code = _code_of(pid)
+    if not is_late and (not found or isinstance(found[-1], dict)):
+        raise Ended(f"was killed by {signal_name(-code)}" if code < 0 else f"ended its process (exit code {code})")
+    if found and isinstance(found[-1], str):
+        raise Ended(found[-1])
+    return [reply for reply in found if reply is not None]
+
+
+def _code_of(pid: int) -> int:
+    """The exit code of a process that has ended or is about to; one that goes on is killed."""
+    ends = time.monotonic() + 1.0
+    while not (found := os.waitpid(pid, os.WNOHANG))[0] and time.monotonic() < ends:
+        time.sleep(0.002)
+    if not found[0]:
+        os.kill(pid, signal.SIGKILL)
+        found = os.waitpid(pid, 0)
+    return os.waitstatus_to_exitcode(found[1])
 
 
 def _lines(pipe: int) -> list[bytes]:

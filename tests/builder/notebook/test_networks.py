@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,7 +10,8 @@ import pytest
 from connectx.position import STANDARD
 from connectx.predictor import Predictor
 from connectx_toolkit.builder.notebook.predictors import parts_of
-from connectx_toolkit.builder.notebook.proof import excess_of, replies
+from connectx_toolkit.builder.notebook.proof import Proof, excess_of, replies
+from connectx_toolkit.builder.preflight.findings import Report
 from connectx_toolkit.builder.preflight.stage import Runner, sample
 from tests.builder.notebook.live_situations import Situation
 from tests.builder.notebook.test_live import built, moves_of, run, run_calls, written_in
@@ -203,6 +205,26 @@ def test_how_much_two_sides_differ():
     same, other = Counter(a=50, b=50), Counter(a=80, b=20)
     assert excess_of([[same, Counter(a=52, b=48)]]) < 1 < 4 < excess_of([[same, other]])
     assert excess_of([[same, same]]) < 0 and excess_of([[same, Counter()]]) == excess_of([]) == float("inf")
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ("os._exit(3)", "exit code 3"),
+        ("os._exit(3) if obs.step else 0", "exit code 3"),
+        ("os.kill(os.getpid(), 11)", "SIGSEGV"),
+        ("sys.exit(3)", "SystemExit"),
+    ],
+)
+def test_a_function_that_ends_its_process_is_not_called_slow(body, words):
+    names: dict = {"__name__": "notebook"}
+    exec(f"import os, sys\ndef my_agent(obs, config):\n    {body}\n    return 0\n", names)
+    written = SimpleNamespace(who="my_agent", restarts=(), state={}, agent=None)
+    stage = SimpleNamespace(replies=lambda *asked, **options: {"ended": "ok", "result": {"replies": []}})
+    report = Report("x")
+    Proof(names["my_agent"], written)(stage, {}, report)  # type: ignore[arg-type]
+    (reason,) = report.reasons
+    assert reason.startswith("notebook: my_agent itself ") and words in reason
 
 
 def test_where_there_is_no_fork(monkeypatch):
