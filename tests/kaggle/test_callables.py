@@ -194,9 +194,11 @@ DOORS = {  # source: (the agent, all candidates of which a notebook asks, what K
                                   "my_agent", ["my_agent", "other"], "trial"),
     "each calls the other": (AGENT.replace("3", "other(obs, config)") + OTHER.replace("3", "my_agent(obs, config)"),
                              "other", ["my_agent", "other"], "other"),
-    "a lambda": ("my_agent = lambda obs, config: 3\ndef helper(c):\n    return c\n", "my_agent", ["my_agent"], "helper"),
+    "a lambda": ("my_agent = lambda obs, config: 3\ndef helper(c):\n    return c\n",
+                 "my_agent", ["my_agent"], "helper"),
     "no names": ("def act(o, c):\n    return 0\n", "act", [], "act"),
-    "no names below a helper": ("def legal(obs):\n    return [0]\ndef act(o, c):\n    return 0\n", "act", ["legal"], "act"),
+    "no names below a helper": ("def legal(obs):\n    return [0]\ndef act(o, c):\n    return 0\n",
+                                "act", ["legal"], "act"),
 }  # fmt: skip
 
 
@@ -230,7 +232,8 @@ def test_all_doors_take_the_same_function(name, tmp_path):
     [
         ("obs, config", 2), ("observation, configuration", 2), ("obs, cfg", 2), ("obs, conf, depth=3", 2),
         ("obs", 1), ("state, config", 2), ("state", 0), ("state, depth", 0), ("obs, col", 0), ("", 0), ("*given", 0),
-        ("obs, depth=3", 0), ("obs, config, depth", 0), ("obs, config, *, depth", 0), ("obs, config, *, depth=3", 2), ("board, config", 0),
+        ("obs, depth=3", 0), ("obs, config, depth", 0), ("obs, config, *, depth", 0),
+        ("obs, config, *, depth=3", 2), ("board, config", 0),
     ],
 )  # fmt: skip
 def test_what_an_agent_takes(arguments, expected):
