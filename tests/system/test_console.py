@@ -1,6 +1,7 @@
 """Progress for people and for logs."""
 
 import html
+import re
 import signal
 import sys
 import types
@@ -9,6 +10,8 @@ import pytest
 from rich.color import ColorSystem
 
 import connectx_toolkit
+from connectx_toolkit import adopt, analyse, build, exam, get_win_percentages, match, tournament
+from connectx_toolkit.cli.main import run
 from connectx_toolkit.system import console
 from connectx_toolkit.system.console import (
     as_option,
@@ -172,3 +175,41 @@ def test_what_others_wrote_is_printed_as_it_is(said, door, capsys):
     printed = capsys.readouterr()
     assert printed.err == f"x: {said}\n{said}\n" and printed.out == f"{said}\n" * 2
     assert html.escape(said) in Result()._repr_html_()
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: get_win_percentages("leftmost", "random", 2, workers=999),
+        lambda: match("leftmost", "random", 1, workers=999),
+        lambda: exam("leftmost", workers=999),
+        lambda: exam("leftmost", config={"rows": 5}),
+        lambda: exam("leftmost", me="x"),
+        lambda: match("leftmost", "random", sprt=(20, 0)),
+        lambda: tournament("leftmost", "random", anchor="middle"),
+        lambda: get_win_percentages("leftmost", "random", 2, overage=-1),
+        lambda: build("leftmost", positions=0),
+        lambda: build("leftmost", allow_package="no-name"),
+        lambda: analyse("8"),
+        lambda: adopt("no_such_model.zip"),
+    ],
+)
+def test_errors_of_functions_name_no_option(call, door, tmp_path, monkeypatch):
+    """At all doors alike: what is wrong is named as it was passed."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises((ValueError, OSError)) as problem:
+        call()
+    words = str(problem.value)
+    assert "concurrency" not in words and "-1 to" not in words
+    assert ("--" not in words and ".py" not in words) or door in ("checkout", "pip")
+
+
+def test_a_file_called_as_a_script_of_ours_keeps_its_name(tmp_path, monkeypatch, capsys):
+    """Also where pip has installed the commands: the line that analyses its game can be typed."""
+    (tmp_path / "train.py").write_text("def agent(obs, config):\n    return 0\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["/usr/bin/connectx"])
+    run("evaluate", ["match", "train.py", "leftmost", "--pairs", "1"])
+    out = capsys.readouterr().out
+    assert "train.py v leftmost: 2 games" in out and "connectx train" not in out
+    assert re.search(r"a game that \S+ lost: connectx evaluate analyse \d+ .*--names .*train\.py", out)

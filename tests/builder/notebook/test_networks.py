@@ -212,7 +212,7 @@ def test_how_much_two_sides_differ():
     [
         ("os._exit(3)", "exit code 3"),
         ("os._exit(3) if obs.step else 0", "exit code 3"),
-        ("os.kill(os.getpid(), 11)", "SIGSEGV"),
+        ("os.kill(os.getpid(), 15)", "SIGTERM"),
         ("sys.exit(3)", "SystemExit"),
     ],
 )
