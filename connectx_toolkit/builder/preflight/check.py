@@ -37,6 +37,10 @@ from connectx_toolkit.system.console import at_python
 from connectx_toolkit.system.cores import Restriction
 
 GUARD_MARK, TOO_LATE = "submission guard:", "TimeoutError: the agent"
+GUARD_SAYS = re.compile(  # before the exception
+    rf".*{GUARD_MARK} (?:the agent did not load|played column \d+ instead): "
+    "(?:RuntimeError: (?:not loaded: |(?=SystemExit|KeyboardInterrupt)))?"
+)
 WAITED = 0.1  # share of the time that was spent waiting for a processor, which may be why the guard had to answer
 GUARDED = 3  # threads of a submission of ours: its guard, its agent, and an agent that the guard did not wait for
 LOG_KEPT = 10_000  # characters of what a move prints: a measured limit of Kaggle's log
@@ -303,8 +307,7 @@ def _judge_guard(said: list[tuple[str, float]], situation: Situation, report: Re
     lines = sorted(((line, excused) for line, excused in lines if GUARD_MARK in line), key=lambda pair: pair[1])
     if lines and not any(finding.topic == "guard" for finding in report.findings):
         (line, is_excused), answered = lines[0], "the agent itself failed, the guard answered: "
-        cause = line.rpartition(" instead: ")[2].removeprefix("RuntimeError: not loaded: ")
-        cure = OTHERS_COMPUTED if is_excused else remedy(raised_in(cause), situation)
+        cure = OTHERS_COMPUTED if is_excused else remedy(raised_in(GUARD_SAYS.sub("", line)), situation)
         report.add("guard", "unknown" if is_excused else "reject", f"{answered}{line[:400]}{'; ' * bool(cure)}{cure}")
 
 
