@@ -14,12 +14,15 @@ from connectx_toolkit import adopt, analyse, build, exam, get_win_percentages, m
 from connectx_toolkit.cli.main import run
 from connectx_toolkit.system import console
 from connectx_toolkit.system.console import (
+    Parser,
+    as_help,
     as_option,
     beside_bars,
     command,
     complain,
     ctrl_c_waits,
     named,
+    prog,
     progress,
     shell,
     tell,
@@ -150,6 +153,23 @@ def test_a_command_without_a_function_is_one_of_a_shell(door):
     assert shell("evaluate board a") == (
         "python evaluate.py board a" if door == "checkout" else f"{sign}connectx board a"
     )
+
+
+def test_help_names_the_commands_at_hand(door, capsys):
+    """Docstrings are written in a checkout's words; so are those of commands that pip installs."""
+    shown = as_help("python train.py tune my.py, as evaluate.py list says")
+    own = {"checkout": "evaluate.py list", "pip": "connectx evaluate list"}.get(door, "connectx evaluate list")
+    sign = "!" if door == "notebook" else ""
+    tune = "python train.py tune my.py" if door == "checkout" else f"{sign}connectx train tune my.py"
+    assert shown == f"{tune}, as {own} says"
+    with pytest.raises(SystemExit, match="2"):
+        parser = Parser(prog=prog("evaluate match"))
+        parser.add_argument("agent1")
+        parser.parse_args([])
+    typed = "python evaluate.py" if door == "checkout" else "connectx evaluate"
+    name = typed.removeprefix("python ")
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0].startswith(f"{name} match: ") and lines[-1] == f"{typed} match --help explains all options"
 
 
 @pytest.mark.parametrize(
