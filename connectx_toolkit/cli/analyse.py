@@ -204,7 +204,7 @@ def _not_judged(reviews: Sequence[Review], options: argparse.Namespace) -> list[
     games = sum(map(bool, missing))
     if not games:
         return []
-    why = "a longer time limit gives them more; boards of more than 64 bits cannot be solved"
+    why = "--time SECONDS gives them more; boards of more than 64 bits cannot be solved"
     return [f"not judged: {sum(missing)} {plural('move', sum(missing))} in {games} {plural('game', games)} ({why})"]
 
 

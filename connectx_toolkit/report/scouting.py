@@ -62,7 +62,7 @@ def headline(report: Report) -> list[str]:
     if any(line.gains for line in report.lines):
         lines.append("Promised points: the mean over all its answers, and over a perfect one in each position as well.")
     if report.unsolved:
-        lines.append(f"{report.unsolved} positions were not solved (a longer time limit may solve them).")
+        lines.append(f"{report.unsolved} positions were not solved (--time SECONDS gives more time).")
     submissions = {game.submission for game in report.games if game.submission is not None}
     if len(submissions) > 1:
         lines.append(f"Games of {len(submissions)} submissions of yours are counted together.")

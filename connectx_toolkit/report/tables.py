@@ -28,7 +28,7 @@ from connectx_toolkit.games.review import RESULTS, Review
 from connectx_toolkit.games.review import SEATS as SEAT
 from connectx_toolkit.games.schema import is_database
 from connectx_toolkit.games.tournament import grouped_games
-from connectx_toolkit.system.console import as_option, progress
+from connectx_toolkit.system.console import as_option, at_python, progress
 from connectx_toolkit.system.foreign import left_out_lines
 from connectx_toolkit.system.table import Column, Part, Shown, Table, percent, print_parts
 
@@ -378,7 +378,8 @@ def game_summary(game: Game, judged: Sequence[JudgedMove], from_ply: int) -> str
     if unsolved and not game.geometry.fits_word:
         words.append(f"not solved: {TOO_LARGE}")
     elif unsolved:
-        words.append(f"not solved in time: ply {', '.join(map(str, unsolved))} (a longer time limit may solve them)")
+        limit = "seconds=SECONDS" if at_python() else "--time SECONDS"
+        words.append(f"not solved in time: ply {', '.join(map(str, unsolved))} ({limit} gives them more)")
     return "; ".join(words)
 
 
