@@ -238,7 +238,7 @@ def test_all_doors_take_the_same_function(name, tmp_path):
 )  # fmt: skip
 def test_what_an_agent_takes(arguments, expected):
     (node,) = ast.parse(f"def play({arguments}):\n    pass\n").body
-    assert takes(node) == expected
+    assert isinstance(node, ast.FunctionDef) and takes(node) == expected
 
 
 def test_one_file_is_one_agent(tmp_path):
