@@ -193,7 +193,7 @@ def _files_beside(path: Path) -> list[str]:
     return [str(each) for ending in ("[!_]*.py", "*.ipynb") for each in path.parent.glob(ending)]
 
 
-OF_PERFECT = "a book is for the agent perfect, as its second seat's, not for {}"
+OF_PERFECT = "a book changes the second seat's book of the agent perfect, not of {}"
 
 
 def with_book(agent: Path, book: Path | None, folder: Path) -> Path:

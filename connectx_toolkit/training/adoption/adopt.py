@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any
 
 from connectx_toolkit.players.process import CREDENTIAL
-from connectx_toolkit.system.console import as_option, command
+from connectx_toolkit.system.console import DOOR, as_option, at_python, command
 from connectx_toolkit.system.files import ROOT, check_folder, write_whole
 from connectx_toolkit.system.table import Part, Shown, print_parts
 from connectx_toolkit.training.adoption.agent_text import MARK, RESULT, TASK
@@ -108,6 +108,8 @@ def work(config: Config, folder: Path) -> dict[str, Any]:
     paths = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")]))
     command = [sys.executable, "-P", "-c", WORKER, str(folder)]  # -P: a json.py in the current folder is not ours
     environment = {name: value for name, value in os.environ.items() if not CREDENTIAL.search(name)}
+    if at_python():  # the process knows no notebook, and its words are for the reader of this one
+        environment.pop(DOOR, None)
     process = subprocess.run(command, env=environment | {"PYTHONPATH": paths}, stdout=subprocess.DEVNULL, check=False)
     if not (folder / RESULT).exists():
         raise ValueError(f"the process that reads {config.model} ended with code {process.returncode}")
