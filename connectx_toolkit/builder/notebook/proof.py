@@ -5,7 +5,6 @@ asked here); the file in a process that has none of the notebook's values and en
 drawn, by generators that the file may not share, their frequencies are compared instead.
 """
 
-import contextlib
 import io
 import json
 import os
