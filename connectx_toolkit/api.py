@@ -5,8 +5,7 @@ as a function of a notebook's cell. Results print as tables, are shown in notebo
 """
 
 import secrets
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from os import PathLike, fspath, sep
 from pathlib import Path
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from connectx.position import STANDARD
 from connectx_toolkit.kaggle.rules import OVERAGE, Rules
 from connectx_toolkit.players.spec import AgentSpec, resolve, told_apart
-from connectx_toolkit.system.console import as_typed, tell
+from connectx_toolkit.system.console import as_option, tell
 from connectx_toolkit.system.cores import check_concurrency
 from connectx_toolkit.system.files import GAMES, check_folder
 
@@ -40,26 +39,11 @@ def _label(anchor: Agent, specs: Sequence[AgentSpec]) -> str:
     for spec in specs:
         if anchor in (spec, spec.label) or spec.target == target:
             return spec.label
-    raise ValueError(f"--anchor {anchor!r} is not one of the agents")
+    raise ValueError(f"{as_option('anchor')} {anchor!r} is not one of the agents")
 
 
 def _path(path: str | PathLike | None) -> Path | None:
     return None if path is None else Path(path)
-
-
-@contextmanager
-def _errors_as_typed(hidden: str = "") -> Iterator[None]:
-    """Lets errors name functions and keywords where the reader types those, not commands and options.
-
-    Args:
-        hidden: a temporary folder, without which files in it are named.
-    """
-    try:
-        yield
-    except (ValueError, OSError, LookupError) as problem:
-        if len(problem.args) == 1 and isinstance(text := problem.args[0], str):
-            problem.args = (as_typed(text.replace(hidden, "")),)
-        raise
 
 
 def get_win_percentages(
@@ -143,7 +127,7 @@ def match(
     leftmost v middle: 4 games
     ...
     >>> played = match("leftmost", "middle", pairs=2)
-    reused 4 of 4 games from runs/games.sqlite; --seed N plays new ones
+    reused 4 of 4 games from runs/games.sqlite; another seed plays new ones
     >>> played.wins, played.evidence.pairs
     ((1, 3), 2)
 
@@ -167,13 +151,12 @@ def match(
     from connectx_toolkit.players.process import Setup
     from connectx_toolkit.statistics.intervals import sprt_of
 
-    with _errors_as_typed():
-        test, (first, second) = sprt_of(sprt), told_apart((resolve(agent1), resolve(agent2)))
-        pairs = (SPRT_PAIRS if test else PAIRS) if pairs is None else pairs
-        setup = Setup(Rules(config or {}, overage), isolate=isolate)
-        plan = Plan(setup, pairs, Path(games), seed, _path(openings), workers, scheduler, test)
-        (played,) = play_matches([(first, second)], plan)
-        return played
+    test, (first, second) = sprt_of(sprt), told_apart((resolve(agent1), resolve(agent2)))
+    pairs = (SPRT_PAIRS if test else PAIRS) if pairs is None else pairs
+    setup = Setup(Rules(config or {}, overage), isolate=isolate)
+    plan = Plan(setup, pairs, Path(games), seed, _path(openings), workers, scheduler, test)
+    (played,) = play_matches([(first, second)], plan)
+    return played
 
 
 def tournament(
@@ -216,16 +199,15 @@ def tournament(
     from connectx_toolkit.players.process import Setup
     from connectx_toolkit.report.ladder import write_ladder
 
-    with _errors_as_typed():
-        specs = participants(agents)
-        name = specs[-1].label if anchor is None else _label(anchor, specs)
-        check_folder(stem := _path(ladder))
-        setup = Setup(Rules(config or {}, overage), isolate=isolate)
-        plan = Plan(setup, pairs, Path(games), seed, _path(openings), workers, scheduler)
-        played = play_tournament(play_matches(pairings(specs, gauntlet), plan), name)
-        if stem is not None and not played.is_interrupted:
-            write_ladder(stem, played.standings(), name)
-        return played
+    specs = participants(agents)
+    name = specs[-1].label if anchor is None else _label(anchor, specs)
+    check_folder(stem := _path(ladder))
+    setup = Setup(Rules(config or {}, overage), isolate=isolate)
+    plan = Plan(setup, pairs, Path(games), seed, _path(openings), workers, scheduler)
+    played = play_tournament(play_matches(pairings(specs, gauntlet), plan), name)
+    if stem is not None and not played.is_interrupted:
+        write_ladder(stem, played.standings(), name)
+    return played
 
 
 def exam(
@@ -276,18 +258,17 @@ def exam(
     from connectx_toolkit.players.process import Setup
     from connectx_toolkit.report.exams import examined
 
-    with _errors_as_typed():
-        specs, setup = participants(agents, 1), Setup(Rules(config or {}, overage))
-        if setup.rules.geometry != STANDARD:
-            raise ValueError("an exam is of 7x6: --config cannot change the board")
-        for name, value in (("count", count), ("times", times)):
-            if value is not None and (type(value) is not int or value < 1):
-                raise ValueError(f"{name} should be an integer of at least 1, not {value!r}")
-        check_concurrency(workers)
-        source = _path(positions)
-        count = count or (EXAM_POSITIONS if source is None else None)
-        labels, left_out = exam_positions(count, seed, source, from_one, me, seat, result)
-        return examined(specs, labels, setup, times, workers, left_out)
+    specs, setup = participants(agents, 1), Setup(Rules(config or {}, overage))
+    if setup.rules.geometry != STANDARD:
+        raise ValueError("an exam is of 7x6: its configuration cannot change the board")
+    for name, value in (("count", count), ("times", times)):
+        if value is not None and (type(value) is not int or value < 1):
+            raise ValueError(f"{name} should be an integer of at least 1, not {value!r}")
+    check_concurrency(workers)
+    source = _path(positions)
+    count = count or (EXAM_POSITIONS if source is None else None)
+    labels, left_out = exam_positions(count, seed, source, from_one, me, seat, result)
+    return examined(specs, labels, setup, times, workers, left_out)
 
 
 def analyse(
@@ -312,13 +293,12 @@ def analyse(
     from connectx_toolkit.games.game import Game
     from connectx_toolkit.report.tables import Analysis, analysed, games_of
 
-    with _errors_as_typed():
-        if isinstance(games, str | PathLike):
-            games = games_of(fspath(games))
-        chosen: list[Any] = [games] if isinstance(games, Game) else list(games)
-        if chosen and all(isinstance(column, int) for column in chosen):
-            chosen = games_of(",".join(map(str, chosen)))
-        return Analysis(list(analysed(chosen, from_ply, seconds)))
+    if isinstance(games, str | PathLike):
+        games = games_of(fspath(games))
+    chosen: list[Any] = [games] if isinstance(games, Game) else list(games)
+    if chosen and all(isinstance(column, int) for column in chosen):
+        chosen = games_of(",".join(map(str, chosen)))
+    return Analysis(list(analysed(chosen, from_ply, seconds)))
 
 
 def build(
@@ -356,11 +336,10 @@ def build(
     """
     from connectx_toolkit.builder.submission import built, options_of, packages_of
 
-    with _errors_as_typed():
-        files = [Path(each) for each in ([data] if isinstance(data, str | PathLike) else data)]
-        allowed = packages_of([allow_package] if isinstance(allow_package, str) else allow_package)
-        given = options_of(**options)
-        return built(agent, Path(output), given, tell, data=files, book=_path(book), allowed=allowed)
+    files = [Path(each) for each in ([data] if isinstance(data, str | PathLike) else data)]
+    allowed = packages_of([allow_package] if isinstance(allow_package, str) else allow_package)
+    given = options_of(**options)
+    return built(agent, Path(output), given, tell, data=files, book=_path(book), allowed=allowed)
 
 
 def check(file: str | PathLike, *, allow_package: str | Sequence[str] = (), **options: Any) -> "Report":
@@ -382,9 +361,8 @@ def check(file: str | PathLike, *, allow_package: str | Sequence[str] = (), **op
     """
     from connectx_toolkit.builder.submission import checked, options_of, packages_of
 
-    with _errors_as_typed():
-        allowed = packages_of([allow_package] if isinstance(allow_package, str) else allow_package)
-        return checked(Path(file), options_of(**options), allowed, tell)
+    allowed = packages_of([allow_package] if isinstance(allow_package, str) else allow_package)
+    return checked(Path(file), options_of(**options), allowed, tell)
 
 
 def adopt(
@@ -423,7 +401,12 @@ def adopt(
     from connectx_toolkit.training.adoption.adopt import adopt as make
     from connectx_toolkit.training.adoption.live_model import saved
 
-    with TemporaryDirectory() as folder, _errors_as_typed(f"{folder}{sep}"):
-        found = saved(model, module, observation, Path(folder))
-        made = make(Config(output=Path(output), arguments=json.dumps(arguments or {}), **(options | found)))
-        return replace(made, observation=made.observation.replace(f"{folder}{sep}", ""))
+    with TemporaryDirectory() as folder:
+        hidden = f"{folder}{sep}"  # the files of a live model are named without it
+        try:
+            found = saved(model, module, observation, Path(folder))
+            made = make(Config(output=Path(output), arguments=json.dumps(arguments or {}), **(options | found)))
+        except (ValueError, OSError) as problem:
+            problem.args = tuple(arg.replace(hidden, "") if isinstance(arg, str) else arg for arg in problem.args)
+            raise
+        return replace(made, observation=made.observation.replace(hidden, ""))

@@ -16,8 +16,11 @@ import pytest
 from connectx.position import Geometry, Position, geometry_of
 from connectx_toolkit.builder.preflight.stage import Runner
 from connectx_toolkit.cli.main import run
+from connectx_toolkit.system.console import DOOR
 from connectx_toolkit.system.cores import usable_cores
 from connectx_toolkit.system.files import ROOT
+
+os.environ[DOOR] = "pytest"  # messages are those of commands, unless a test takes it away
 
 # rows, columns, inarow: the standard board, small, tall, wide, single-row, square, and beyond 64 bits.
 SHAPES = [

@@ -29,9 +29,9 @@ from connectx_toolkit.builder.preflight.stage import NODE_BUDGET, Question, Runn
 from connectx_toolkit.builder.source.data_files import listed
 from connectx_toolkit.builder.source.inline import Inlined, Refused
 from connectx_toolkit.builder.source.refusals import TORCH_FILES, adopt_command
-from connectx_toolkit.kaggle.remedies import remedy
 from connectx_toolkit.kaggle.rules import Limits
 from connectx_toolkit.kaggle.sources import import_name
+from connectx_toolkit.system.console import as_option
 from connectx_toolkit.system.files import ROOT, replacing, version_of
 from connectx_toolkit.system.machine_code import NARROW, WIDE
 
@@ -230,7 +230,7 @@ def submission_bytes(inlined: Inlined, output: Path, options: Options, code: byt
         raise ValueError(f"{len(text):,} bytes, and the judge allows {options.limits.size:,}; {cure}")
     if output.name.endswith(".tar.gz"):
         if sizes:
-            as_is = f"; --dtype {options.dtype} changes only embedded data" if options.dtype else ""
+            as_is = f"; {as_option('dtype', options.dtype)} changes only embedded data" if options.dtype else ""
             lines.append(f"the archive holds main.py and {packed}{as_is}")
         return archive(text.encode(), {path: file.read_bytes() for path, (file, _) in inlined.files.items()}), lines
     if inlined.files:
@@ -278,8 +278,6 @@ def build(
             most = f"{options.positions} positions, for at most {2 * COMPARE_SECONDS:g} s on an idle machine"
             tell(f"comparing with the source on up to {most}")
             compare_with_source(stage, file, inlined, options, report)
-        elif cure := next(filter(None, (remedy(reason, "", stage.situation) for reason in report.reasons)), ""):
-            report.add("cure", "note", cure)
 
     with replacing(output) as partial:
         partial.write_bytes(content)
@@ -472,7 +470,7 @@ def _note_repairs(kinds: dict[str, str], report: Report) -> None:
     """Notes types of replies that count only because the guard converts them to ints."""
     for kind in sorted(kinds.keys() - {"int"}):
         text = f"the agent returns {kinds[kind]}, of type {kind}. Kaggle accepts only a plain int, so the source itself"
-        text += " would lose every game, also in evaluate.py; the guard of the built file converts it"
+        text += " would lose every game, also here; the guard of the built file converts it"
         report.add("guard", "note", f"{text}. Better return int(column)")
 
 

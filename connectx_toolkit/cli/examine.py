@@ -19,7 +19,7 @@ from connectx_toolkit.cli.options import (
     any_seed,
     from_one,
 )
-from connectx_toolkit.system.console import plural
+from connectx_toolkit.system.console import plural, shell
 from connectx_toolkit.system.files import check_folder, write_whole
 
 
@@ -30,11 +30,11 @@ Asks agents for their moves in positions of which every move's exact score is kn
 result and how many are perfect, who is better, and where each agent is weak."""
     parser.epilog = f"""{AGENTS}
 examples
-  python evaluate.py exam my_agent.py                           300 positions of the standard exam
-  python evaluate.py exam my_agent.py minimax@4 --count 1000 --html runs/exam.html
-  python evaluate.py exam my_agent.py --seed 7                  fresh positions, solved first (a minute or two)
-  python evaluate.py exam my_agent.py --positions runs/mistakes.txt
-  python evaluate.py exam my_agent.py --positions runs/games.sqlite --me my_agent.py --result lost --seat second
+  {shell("evaluate")} exam my_agent.py                           300 positions of the standard exam
+  {shell("evaluate")} exam my_agent.py minimax@4 --count 1000 --html runs/exam.html
+  {shell("evaluate")} exam my_agent.py --seed 7                  fresh positions, solved first (a minute or two)
+  {shell("evaluate")} exam my_agent.py --positions runs/mistakes.txt
+  {shell("evaluate")} exam my_agent.py --positions runs/games.sqlite --me my_agent.py --result lost --seat second
 """
     parser.add_argument("agents", nargs="+", help="agents to ask; the list below says how to name them")
     help_text = f"number of positions (default: {EXAM_POSITIONS}; all of those of --positions)"

@@ -22,6 +22,7 @@ from connectx_toolkit.cli.options import (
     number,
 )
 from connectx_toolkit.kaggle.rules import Rules
+from connectx_toolkit.system.console import shell
 from connectx_toolkit.system.cores import check_concurrency
 
 if TYPE_CHECKING:
@@ -46,8 +47,8 @@ def add_rounds(parser: argparse.ArgumentParser) -> None:
     )
     parser.epilog = f"""{AGENTS}
 examples
-  python evaluate.py minimax negamax --rounds 20
-  python evaluate.py my_agent.py minimax@2 --rounds 100 --concurrency 2
+  {shell("evaluate")} minimax negamax --rounds 20
+  {shell("evaluate")} my_agent.py minimax@2 --rounds 100 --concurrency 2
 """
     parser.add_argument("agent1", help="first agent; the list below says how to name one")
     parser.add_argument("agent2", help="second agent")
@@ -83,8 +84,8 @@ def add_match(parser: argparse.ArgumentParser) -> None:
     parser.description = "Plays pairs of games from balanced openings, each from both seats, and says who is stronger."
     parser.epilog = f"""{AGENTS}
 examples
-  python evaluate.py match my_agent.py minimax@4 --pairs 100 --concurrency 2
-  python evaluate.py match my_agent.py perfect~20 --sprt 0 50     recommended: stops when the games decide
+  {shell("evaluate")} match my_agent.py minimax@4 --pairs 100 --concurrency 2
+  {shell("evaluate")} match my_agent.py perfect~20 --sprt 0 50     recommended: stops when the games decide
 """
     parser.add_argument("agent1", help="agent to judge; the list below says how to name one")
     parser.add_argument("agent2", help="its opponent")
@@ -121,9 +122,9 @@ def add_tournament(parser: argparse.ArgumentParser) -> None:
     parser.epilog = f"""{AGENTS}  agents/                 a folder: every Python file in it
 
 examples
-  python evaluate.py tournament my_agent.py n_step minimax@4 random --pairs 20
-  python evaluate.py tournament my_agent.py minimax@2 minimax@4 perfect~20 --gauntlet
-  python evaluate.py tournament perfect minimax n_step leftmost random --pairs 50 --concurrency 2 --ladder runs/ladder
+  {shell("evaluate")} tournament my_agent.py n_step minimax@4 random --pairs 20
+  {shell("evaluate")} tournament my_agent.py minimax@2 minimax@4 perfect~20 --gauntlet
+  {shell("evaluate")} tournament perfect minimax n_step leftmost random --pairs 50 --concurrency 2 --ladder runs/ladder
 """
     parser.add_argument("agents", nargs="+", help="agents to rate; the list below says how to name them")
     parser.add_argument(

@@ -8,6 +8,7 @@ import sqlite3
 import time
 from pathlib import Path
 
+from connectx_toolkit.system.console import as_option, command, shell
 from connectx_toolkit.system.foreign import decoded
 
 VERSION = 4
@@ -118,9 +119,8 @@ def open_to_read(path: Path, versions: tuple[int, ...] = (VERSION,)) -> sqlite3.
         ValueError: there is none, it is another file or of another version, or it cannot be read.
     """
     if not path.exists():
-        raise ValueError(
-            f"no games yet: there is no file {path}; match, tournament, episodes and explore --add make it"
-        )
+        makers = f"{command('evaluate match')} makes it, or {shell('evaluate explore --add REPLAYS')}"
+        raise ValueError(f"no games yet: there is no file {path}; {makers}")
     try:
         connection = _connect_to_read(path)
         try:
@@ -177,7 +177,7 @@ def _version_of(connection: sqlite3.Connection, path: Path, versions: tuple[int,
     if version in (*STORES, *LADDER_GAMES):
         raise ValueError(f"{path}: written by version 0.3 of the toolkit. {_carrying_over(path)}")
     if version == VERSION:
-        raise ValueError(f"{path} is a file of games of this version: use it with --games")
+        raise ValueError(f"{path} is a file of games of this version: use it with {as_option('games')}")
     age = "a newer" if version > VERSION else "too old a"
     raise ValueError(f"{path}: written by {age} version of the toolkit (schema {version}, this one reads {VERSION})")
 
@@ -185,7 +185,7 @@ def _version_of(connection: sqlite3.Connection, path: Path, versions: tuple[int,
 def _carrying_over(path: Path) -> str:
     """The command lines that take an old file's games over; with the pattern, those of a killed run go with it."""
     folder, file = (shlex.quote(str(one)) for one in (path.parent / "old", path))
-    add = f"python evaluate.py explore --add {shlex.quote(str(path.parent / 'old' / path.name))}"
+    add = f"{shell('evaluate explore')} --add {shlex.quote(str(path.parent / 'old' / path.name))}"
     return f"To take its games over: mkdir -p {folder}; mv {file}* {folder}; {add} --games {file}"
 
 
@@ -204,7 +204,7 @@ def in_words(path: Path, problem: sqlite3.Error | OSError, aim: str = "written")
     if code == sqlite3.SQLITE_CORRUPT:
         return f"{path}: damaged ({problem})"
     if number is not None or code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
-        advice = "; choose another file with --games" if aim == "written" else ""
+        advice = f"; choose another file with {as_option('games')}" if aim == "written" else ""
         return f"{path}: cannot be {aim} ({_obstacle(path, problem, aim)}){advice}"
     return f"{path}: {problem}"
 

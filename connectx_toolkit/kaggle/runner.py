@@ -17,19 +17,18 @@ import sys
 import tempfile
 import threading
 import time
-import traceback
 from importlib.machinery import PathFinder
 
 from connectx_toolkit.kaggle import sandbox as place
 from connectx_toolkit.kaggle import seats
 from connectx_toolkit.kaggle.jobs import ForkedJob, SpawnedJob, command, lacks, resident, supervise
+from connectx_toolkit.kaggle.raised import raised
 from connectx_toolkit.kaggle.sandbox import Watch
 from connectx_toolkit.kaggle.sources import module_of, redirect
 from connectx_toolkit.system.cores import usable_cores, waiting
 from connectx_toolkit.system.files import ROOT
 from connectx_toolkit.system.posix import HAS_FORK, c_function, link
 
-TRACE = 4000  # characters kept of a traceback
 PRCTL = c_function("prctl")  # only on Linux
 NOWHERE = "/nonexistent"
 
@@ -157,17 +156,17 @@ def ask(agent, question, raw_path, structify):
     out, err = io.StringIO(), io.StringIO()
     started, worked, waited = time.perf_counter(), time.process_time(), waiting("self")
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        trace = ""
+        fault = None
         try:
             kind, column, text = described(call(agent, [obs, config]))
-        except Exception as fault:
-            kind, column, text = "exception", None, repr(fault)[:300]
-            trace = traceback.format_exc()[-TRACE:]
+        except Exception as problem:
+            kind, column, text = "exception", None, repr(problem)[:300]
+            fault = raised(problem)
     return {
         "type": kind,
         "column": column,
         "text": text,
-        "trace": trace,
+        "fault": fault,
         "seconds": time.perf_counter() - started,
         "processor": time.process_time() - worked,
         "waited": waited(),
@@ -313,9 +312,8 @@ def child(job, answer, output):
 
     try:
         result = JOBS[job["job"]](job, lambda stage: tell("", stage), lambda part: tell("+", json.dumps(part)))
-    except BaseException as fault:  # SystemExit and KeyboardInterrupt are results, too
-        text, trace = str(fault)[:500], traceback.format_exc()[-TRACE:]
-        result = {"raised": type(fault).__name__, "text": text, "trace": trace}
+    except BaseException as problem:  # SystemExit and KeyboardInterrupt are results, too
+        result = {"raised": type(problem).__name__, "text": str(problem)[:500], "fault": raised(problem)}
     tell("=", json.dumps(result))
     os._exit(0)
 

@@ -484,7 +484,7 @@ def test_replies_that_the_guard_repairs_are_named_with_the_remedy(name, reply, r
     report = build(tmp_path / "my agent.py", tmp_path / "out.py", Options(positions=20), runner)
     notes = [finding.text for finding in report.findings if finding.topic == "guard"]
     assert bool(notes) == (name != "int")
-    assert all(name in note and "return int(column)" in note and "evaluate.py" in note for note in notes)
+    assert all(name in note and "return int(column)" in note and "also here" in note for note in notes)
 
 
 def test_a_file_that_is_not_found_comes_with_the_cure(runner, tmp_path):
@@ -492,7 +492,7 @@ def test_a_file_that_is_not_found_comes_with_the_cure(runner, tmp_path):
     (tmp_path / "book.txt").write_text("")
     with pytest.raises(NotAccepted, match=r"FileNotFoundError.*\(agent.py, line 1\)") as caught:
         build(tmp_path / "agent.py", tmp_path / "out.py", Options(positions=20), runner)
-    assert "--data" in next(finding.text for finding in caught.value.report.findings if finding.topic == "cure")
+    assert "--data" in next(finding.text for finding in caught.value.report.findings if finding.topic == "guard")
 
 
 def test_faults_are_described_on_one_plain_line():

@@ -250,7 +250,7 @@ def test_allowed_packages_leave_a_note(tmp_path):
     inlined = inline(path, frozenset({"nonesuch"}))
     assert "nonesuch" in inlined.sources["agent.py"]
     assert inlined.notes == [
-        "agent.py:1: package nonesuch: taken on your word (--allow-package); if Kaggle lacks it, the load fails there"
+        "agent.py:1: package nonesuch: taken on your word; if Kaggle lacks it, the load fails there"
     ]
     assert inline(path, frozenset({"nonesuch", "other"})).notes[1:] == ["--allow-package other: nothing imports it"]
 

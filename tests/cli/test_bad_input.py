@@ -100,7 +100,7 @@ CASES = [
     Case("evaluate leftmost random --rounds 1 --bank 1e10", "overage"),
     Case("evaluate leftmost random --rounds 1 --seed 9223372036854775808", "--seed"),
     Case("evaluate match leftmost random --seed 100000000000000000000", "--seed"),
-    Case("evaluate match leftmost random --sprt 0 nan", "--sprt"),
+    Case("evaluate match leftmost random --sprt 0 nan", "sprt takes two"),
     Case("evaluate match leftmost random --pairs -1", "-1"),
     Case("evaluate report --games games --html new.html --latest 0", "--latest"),
     Case("build leftmost --positions 0 -o new.py", "--positions"),
@@ -347,7 +347,7 @@ CASES += [
     Case("evaluate tournament leftmost leftmost", "leftmost"),
     Case("evaluate tournament leftmost random --anchor middle", "middle"),
     Case("evaluate leftmost random --concurrency 1000", "1000"),
-    Case("evaluate match leftmost random --sprt 20 0", "--sprt"),
+    Case("evaluate match leftmost random --sprt 20 0", "sprt takes two"),
 ]
 
 AGENT = "def agent(obs, config):\n    return 0\n"

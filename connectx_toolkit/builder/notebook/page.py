@@ -236,7 +236,7 @@ def as_page_writes_it(path: Path, name: str | None) -> tuple[str, str]:
     choice = choose(path.name, statements, files, name)
     if not choice.target:
         why = "writes no submission that could be checked"
-        raise ValueError(f"{path} {why}: build {path}:{choice.name} without --check")
+        raise ValueError(f"{path} {why}: build {path}:{choice.name} instead")
     if choice.file:
         return choice.target, choice.file.text
     known = {name: each.text for each in statements[: choice.end] for name in each.reads.binds}

@@ -29,7 +29,7 @@ from connectx_toolkit.builder.preflight.findings import Report
 from connectx_toolkit.builder.preflight.stage import Question, Stage, sample
 from connectx_toolkit.kaggle import runner
 from connectx_toolkit.kaggle.agent_file import Struct
-from connectx_toolkit.system.posix import HAS_FORK
+from connectx_toolkit.system.posix import HAS_FORK, signal_name
 
 TOPIC = "notebook"
 POSITIONS = 60
@@ -225,8 +225,11 @@ def asked_here(function: Callable, state: Mapping[str, Callable[[], Any]], quest
             _hush()
             with os.fdopen(theirs, "w", buffering=1) as pipe:
                 before = contents(state)
-                for reply in _asked(function, asked):
-                    print(json.dumps(reply), file=pipe)
+                try:
+                    for reply in _asked(function, asked):
+                        print(json.dumps(reply), file=pipe)
+                except BaseException as problem:  # SystemExit, too, which no move may raise
+                    print(json.dumps(f"raises {type(problem).__name__}: {problem}"), file=pipe)
                 after = contents(state)
                 print(json.dumps([label for label in state if before[label] != after[label]]), file=pipe)
         finally:
@@ -237,10 +240,14 @@ def asked_here(function: Callable, state: Mapping[str, Callable[[], Any]], quest
         os.kill(pid, signal.SIGKILL)
     code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     is_whole = bool(lines) and isinstance(lines[-1], list)
-    changed = lines.pop() if is_whole else []
+    changed, why = lines.pop() if is_whole else [], ""
     if not is_whole and code != -signal.SIGKILL:
-        return Answer(lines, f"ends its process in move {len(lines) + 1} of this comparison, with exit code {code}")
-    return Answer(lines, "" if lines else f"gives no answer here within {SECONDS:g} s", changed)
+        why = f"is killed by {signal_name(-code)}" if code < 0 else f"ends its process (exit code {code})"
+    elif lines and isinstance(lines[-1], str):
+        why = lines.pop()
+    elif not lines:
+        why = f"gives no answer here within {SECONDS:g} s"
+    return Answer(lines, why, changed)
 
 
 def contents(state: Mapping[str, Callable[[], Any]]) -> dict[str, str]:

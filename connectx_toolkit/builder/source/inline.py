@@ -17,8 +17,10 @@ from pathlib import Path
 from connectx_toolkit.builder.source import data_files
 from connectx_toolkit.builder.source.module import Module, Project
 from connectx_toolkit.builder.source.refusals import Refusal, Refused, adopt_command
+from connectx_toolkit.kaggle.agent_function import agent_in, first_bindings
 from connectx_toolkit.kaggle.dependencies import REACHED, files_below, is_private, named_files, together
-from connectx_toolkit.kaggle.sources import agent_in, first_bindings, import_name
+from connectx_toolkit.kaggle.sources import import_name
+from connectx_toolkit.system.console import as_option
 from connectx_toolkit.system.files import ROOT
 
 
@@ -99,7 +101,8 @@ def inline(
         raise Refused([inlined.placed(refusal) for refusal in sorted(set(refusals))])
     inlined.notes += _grouped([inlined.placed(note) for module in modules.values() for note in module.notes])
     imported = {name.split(".")[0] for module in modules.values() for name in module.names.values()}
-    inlined.notes += [f"--allow-package {name}: nothing imports it" for name in sorted(extra_packages - imported)]
+    unused = sorted(extra_packages - imported)
+    inlined.notes += [f"{as_option('allow-package', name)}: nothing imports it" for name in unused]
     return inlined
 
 
@@ -151,15 +154,16 @@ def _files(
 def _added(home: Path, extra: Sequence[Path]) -> dict[str, tuple[Path, Refusal]]:
     """What --data names."""
     found: dict[str, tuple[Path, Refusal]] = {}
+    data = as_option("data")
     for path in extra:
         if not path.exists():
-            raise ValueError(f"--data {path}: no such file or folder")
+            raise ValueError(f"{data} {path}: no such file or folder")
         if not path.resolve().is_relative_to(home):
-            raise ValueError(f"--data {path} does not lie beside the agent, in {home} or below it")
+            raise ValueError(f"{data} {path} does not lie beside the agent, in {home} or below it")
         for file in files_below(path.resolve()):
             if is_private(file, by_name=True):
-                raise ValueError(f"--data {path}: {file.name} may hold a credential, and people share submissions")
-            found[file.relative_to(home).as_posix()] = (file, Refusal(path, 1, f"--data {path}"))
+                raise ValueError(f"{data} {path}: {file.name} may hold a credential, and people share submissions")
+            found[file.relative_to(home).as_posix()] = (file, Refusal(path, 1, f"{data} {path}"))
     return found
 
 
@@ -199,7 +203,7 @@ def _grouped(notes: list[Refusal]) -> list[str]:
 
 
 def _entry_name(module: Module, entry: str, refusals: list[Refusal]) -> str:
-    """``entry``, or what ``connectx_toolkit.kaggle.sources.agent_in`` finds; refuses what Kaggle cannot call."""
+    """``entry``, or what ``connectx_toolkit.kaggle.agent_function.agent_in`` finds; refuses what Kaggle cannot call."""
     name = entry or agent_in(module.tree)
     lines = {bound: (line, kind) for bound, line, kind in first_bindings(module.tree)}
     coroutines = {node.name for node in ast.walk(module.tree) if isinstance(node, ast.AsyncFunctionDef)}

@@ -18,14 +18,14 @@ from connectx_toolkit.builder.source.refusals import (
     unknown_package,
 )
 from connectx_toolkit.builder.source.text import Edit, Text, dotted, edited
+from connectx_toolkit.kaggle.agent_function import first_bindings, is_main_test
 from connectx_toolkit.kaggle.dependencies import Mentions, find_module, mentions, module_folders
 from connectx_toolkit.kaggle.remedies import IN_PUBLIC_IMAGE, KNOWN
-from connectx_toolkit.kaggle.sources import first_bindings, is_main_test
 
 NUMBA_DECORATORS = frozenset({"jit", "njit", "vectorize", "guvectorize", "cfunc", "stencil", "jit_module"})
 CONDITIONAL = (ast.Try, ast.If, ast.IfExp)  # code inside these may not run, or may fail without harm
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
-ON_YOUR_WORD = "package {}: taken on your word (--allow-package); if Kaggle lacks it, the load fails there"
+ON_YOUR_WORD = "package {}: taken on your word; if Kaggle lacks it, the load fails there"
 PERHAPS_WITHOUT = "package {}: not known to be on Kaggle, where the agent will probably play without it"
 # May contain open(), which is not called inside a submission; may fork, and catches what comes of it.
 UNCHECKED = frozenset({"connectx/weights.py", "connectx/machine_code.py"})

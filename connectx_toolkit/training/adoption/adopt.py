@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any
 
 from connectx_toolkit.players.process import CREDENTIAL
-from connectx_toolkit.system.console import as_typed, typed
+from connectx_toolkit.system.console import DOOR, as_option, at_python, command
 from connectx_toolkit.system.files import ROOT, check_folder, write_whole
 from connectx_toolkit.system.table import Part, Shown, print_parts
 from connectx_toolkit.training.adoption.agent_text import MARK, RESULT, TASK
@@ -95,9 +95,8 @@ def check_paths(config: Config) -> None:
     is_ours = config.output.exists() and MARK in config.output.read_text(encoding="utf-8", errors="replace")
     for path in (config.output.with_suffix(end) for end in (".py", ".bin", ".pt")):
         if path.exists() and (not is_ours or path.samefile(config.model)):
-            raise FileExistsError(
-                f"{path} is there already, and no part of an adopted agent: choose another name for --output"
-            )
+            cure = f"choose another name for {as_option('output')}"
+            raise FileExistsError(f"{path} is there already, and no part of an adopted agent: {cure}")
 
 
 def work(config: Config, folder: Path) -> dict[str, Any]:
@@ -109,13 +108,15 @@ def work(config: Config, folder: Path) -> dict[str, Any]:
     paths = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")]))
     command = [sys.executable, "-P", "-c", WORKER, str(folder)]  # -P: a json.py in the current folder is not ours
     environment = {name: value for name, value in os.environ.items() if not CREDENTIAL.search(name)}
+    if at_python():  # the process knows no notebook, and its words are for the reader of this one
+        environment.pop(DOOR, None)
     process = subprocess.run(command, env=environment | {"PYTHONPATH": paths}, stdout=subprocess.DEVNULL, check=False)
     if not (folder / RESULT).exists():
         raise ValueError(f"the process that reads {config.model} ended with code {process.returncode}")
     result = json.loads((folder / RESULT).read_text(encoding="utf-8"))
     if "error" in result:
         if result["readings"]:
-            print(as_typed(result["readings"]), file=sys.stderr)
+            print(result["readings"], file=sys.stderr)
         raise ValueError(result["error"])
     return result
 
@@ -149,18 +150,16 @@ class Adopted(Shown):
     def parts(self) -> list[Part]:
         """The lines that say what was made, what it was compared with, and what to do with it."""
         how = f"TorchScript (not in numpy: {self.script})" if self.script else "numpy"
-        hint = "" if self.is_asked else ": --observation if yours is another"
+        hint = "" if self.is_asked else f": {as_option('observation')} if yours is another"
+        play, make = f'get_win_percentages("{self.agent}", "random")', f'build("{self.agent}")'
         return [
             f"{self.agent} and {self.data.name}: {self.title}",
             *([f"not proved: {self.unproved}"] if self.unproved else []),
             f"the same moves as {self.reference} in {self.positions} of {self.positions} positions; computed by {how}",
             *([f"in {self.full} more it chose a full column: there its best legal one is played"] if self.full else []),
             f"it sees {self.observation}{hint}",
-            typed(
-                f"next: python evaluate.py {self.agent} random --rounds 100",
-                f'next: get_win_percentages("{self.agent}", "random")',
-            ),
-            typed(f"      python build_submission.py {self.agent}", f'      build("{self.agent}")'),
+            f"next: {command(f'evaluate {self.agent} random --rounds 100', play)}",
+            f"      {command(f'build {self.agent}', make)}",
         ]
 
 

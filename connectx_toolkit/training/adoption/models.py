@@ -15,9 +15,10 @@ from torch import nn
 
 from connectx_toolkit.builder.notebook.predictors import network_of
 from connectx_toolkit.builder.notebook.torch_model import first_output
+from connectx_toolkit.system.console import as_option
 from connectx_toolkit.training.adoption.source import Source, file_and_name, source_of
 
-ARGUMENTS = "(its arguments are given by --arguments JSON)"
+ARGUMENTS = f"(its arguments are given by {as_option('arguments', 'JSON')})"
 
 
 class Model(NamedTuple):
@@ -119,7 +120,7 @@ def module_of(path: Path, task: dict[str, Any], find: Callable[[str], Any]) -> n
     if not is_torchscript(path):
         return module_with(find(task["module"]), path, task)
     if task["module"]:
-        raise ValueError(f"{path} is TorchScript, which holds its own code: leave out --module")
+        raise ValueError(f"{path} is TorchScript, which holds its own code: leave out {as_option('module')}")
     return torch.jit.load(path, map_location="cpu").eval()
 
 

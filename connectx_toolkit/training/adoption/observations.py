@@ -15,6 +15,7 @@ import numpy as np
 from gymnasium import spaces
 
 from connectx.position import Geometry
+from connectx_toolkit.system.console import as_option
 from connectx_toolkit.training.adoption.agent_text import Sees
 from connectx_toolkit.training.adoption.models import loaded
 from connectx_toolkit.training.adoption.source import code_of, file_and_name, part_of, source_of
@@ -140,7 +141,9 @@ def sees_of(space: spaces.Box | None, task: dict[str, Any], games: ConnectX) -> 
     if named:
         return Sees(named), None
     if space is None:
-        raise ValueError(f"a network of torch needs --observation: one of {', '.join(NAMES)}, or FILE.py:FUNCTION")
+        raise ValueError(
+            f"a network of torch needs {as_option('observation')}: one of {', '.join(NAMES)}, or FILE.py:FUNCTION"
+        )
     if (name := vars(space).get("shows", "")) in NAMES and observation_named(name, geometry).space == space:
         return Sees(name), None
     if task["module"] and (name := name_in_code(file_and_name(task["module"])[0], "", space, games)):
@@ -162,7 +165,7 @@ def _of_file(named: str, space: spaces.Box | None, games: ConnectX) -> tuple[See
     if not found:
         raise ValueError(
             f"the code of {named} does not tell what the model sees: name a function of (obs, config) that makes it, "
-            "--observation FILE.py:FUNCTION"
+            f"{as_option('observation', 'FILE.py:FUNCTION')}"
         )
     return Sees(found), None
 
@@ -181,22 +184,23 @@ def doubt(model: str, space: spaces.Box, games: ConnectX) -> ValueError:
     found = readings_of(space, games.geometry)
     if not found:
         return ValueError(
-            f"the model sees arrays of shape {space.shape}, as no observation of the kit is on this board: --board "
-            "ROWSxCOLUMNSkINAROW names another, --observation FILE.py:NAME a function of (obs, config) that makes them"
+            f"the model sees arrays of shape {space.shape}, as no observation of the kit is on this board: "
+            f"{as_option('board', 'ROWSxCOLUMNSkINAROW')} names another, "
+            f"{as_option('observation', 'FILE.py:NAME')} a function of (obs, config) that makes them"
         )
     lines = list[str]()
     is_odd = (games.plies % 2 == 1) & (games.plies > 2)  # the second player moves
     game = int(np.where(is_odd, games.plies, 99).argmin())
     for number, reading in enumerate(found, 1):
         option = reading.name or "FILE.py:look, with the function below"
-        lines.append(f"reading {number}: {reading.words}: --observation {option}")
+        lines.append(f"reading {number}: {reading.words}: {as_option('observation', option)}")
         lines += _shown_on(reading, games, game)
         if not reading.name:
             shape = f"({', '.join(map(str, space.shape))}{',' * (len(space.shape) == 1)})"
             lines.append(EXAMPLE.format(code=reading.code, shape=shape, dtype=space.dtype))
     return Doubt(
         f"{model} sees arrays of shape {space.shape}, {space.dtype}, {low} to {high}: {len(found)} readings are "
-        "possible, say by --observation which is yours",
+        f"possible, say by {as_option('observation')} which is yours",
         "\n".join(lines),
     )
 
@@ -290,7 +294,7 @@ def arranged(observations: np.ndarray, sees: Sees, space: spaces.Box | None) -> 
     if sees.name and (observations.max() > space.high.max() or observations.min() < space.low.min()):
         raise ValueError(
             f"{sees.name} gives numbers from {observations.min()} to {observations.max()}, the model sees "
-            f"{space.low.min():g} to {space.high.max():g}: it was trained on another --observation"
+            f"{space.low.min():g} to {space.high.max():g}: it was trained on another {as_option('observation')}"
         )
     if shape == space.shape:
         return observations, sees

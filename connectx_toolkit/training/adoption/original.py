@@ -22,6 +22,7 @@ import numpy as np
 
 from connectx_toolkit.builder.notebook.torch_model import first_output
 from connectx_toolkit.kaggle import sandbox as place
+from connectx_toolkit.system.console import as_option
 from connectx_toolkit.system.cores import waiting
 from connectx_toolkit.system.posix import HAS_FORK
 from connectx_toolkit.training.adoption.models import as_input, module_of
@@ -124,7 +125,7 @@ def _child(folders: list[Path], answer: Any, is_trusted: bool) -> None:
         except place.NoPlace as problem:
             files = str(folders[1])
             os.chdir(home)
-            result = {"reason": f"there is no sandbox here ({problem}); --trusted does without"}
+            result = {"reason": f"there is no sandbox here ({problem}); {as_option('trusted')} does without"}
             if not is_trusted:
                 Path(home, RESULT).write_text(json.dumps(result), encoding="utf-8")
                 os._exit(0)

@@ -10,6 +10,7 @@ from sb3_contrib.qrdqn.policies import QRDQNPolicy
 from stable_baselines3.common import torch_layers
 from stable_baselines3.dqn.policies import DQNPolicy
 
+from connectx_toolkit.system.console import as_option
 from connectx_toolkit.training.adoption.sb3_archive import Archive, Find, value_in
 
 
@@ -45,7 +46,8 @@ def policy_of(
         reason = " ".join(str(fault).split())
         raise ValueError(
             f"the parameters in {archive.path} are not those of the policy that it describes ({reason:.200}); options "
-            "that it does not tell are given by --arguments '{\"net_arch\": [64, 64]}'"
+            f"that it does not tell are given by {as_option('arguments')}, such as "
+            '{"net_arch": [64, 64]}'
         ) from None
     policy.set_training_mode(False)
     return policy
@@ -57,26 +59,28 @@ def _extractor(archive: Archive, extractor: Any) -> Any:
         module, _, name = archive.extractor.rpartition(".")
         if module != torch_layers.__name__:
             raise ValueError(
-                f"{archive.path} has a features extractor {name} of your own: --module FILE.py:{name} (or a notebook, "
-                f"lesson.ipynb:{name}) says where it is written"
+                f"{archive.path} has a features extractor {name} of your own: "
+                f"{as_option('module', f'FILE.py:{name}')} (or a notebook, lesson.ipynb:{name}) says where it "
+                "is written"
             )
         return getattr(torch_layers, name)
     is_class = isinstance(extractor, type) and issubclass(extractor, torch_layers.BaseFeaturesExtractor)
     if extractor is not None and not is_class:
         name = getattr(extractor, "__name__", repr(extractor))
         raise ValueError(
-            f"--module names {name}, which is no features extractor: for {archive.path} it should be the subclass "
-            "of stable_baselines3's BaseFeaturesExtractor that the model was trained with"
-            + ("" if archive.extractor else "; this model has the usual one, and needs no --module")
+            f"{as_option('module')} names {name}, which is no features extractor: for {archive.path} it should be "
+            "the subclass of stable_baselines3's BaseFeaturesExtractor that the model was trained with"
+            + ("" if archive.extractor else f"; this model has the usual one, and needs no {as_option('module')}")
         )
     return extractor
 
 
 def _resolved(archive: Archive, kwargs: dict[str, Any], find: Find) -> dict[str, Any]:
     """Options with classes and functions for their texts. Raises ValueError if one has to be shown."""
+    module = as_option("module", "FILE.py:CLASS")
     cures = {
-        "activation_fn": "say which by --activation, such as --activation 'nn.LeakyReLU(0.2)' or FILE.py:NAME",
-        "features_extractor_kwargs": "--module FILE.py:CLASS has to name the file that defines what is in them",
+        "activation_fn": f"say which by {as_option('activation')}, such as 'nn.LeakyReLU(0.2)' or FILE.py:NAME",
+        "features_extractor_kwargs": f"{module} has to name the file that defines what is in them",
     }
     made = dict(kwargs)
     for name, value in kwargs.items():
@@ -85,7 +89,7 @@ def _resolved(archive: Archive, kwargs: dict[str, Any], find: Find) -> dict[str,
                 made[name] = value_in(value, find)
             except LookupError:
                 shown = re.sub(r" at 0x\w+", "", value)
-                cure = cures.get(name, "give them by --arguments JSON")
+                cure = cures.get(name, f"give them by {as_option('arguments', 'JSON')}")
                 raise ValueError(f"{archive.path} has {name} of your own, {shown:.120}: {cure}") from None
     return made
 

@@ -14,7 +14,7 @@ import torch
 from connectx.position import Geometry, geometry_of
 from connectx.weights import pack
 from connectx_toolkit.builder.notebook.torch_model import Unknown, script_of, steps_of
-from connectx_toolkit.system.console import progress
+from connectx_toolkit.system.console import as_option, progress
 from connectx_toolkit.training.adoption.agent_text import RESULT, TASK, Sees, agent_text
 from connectx_toolkit.training.adoption.models import (
     Model,
@@ -112,7 +112,8 @@ def expected_of(
     chosen, scores = moves_of(model, observations, games)
     if np.ptp(scores, axis=0).max() == 0:
         raise ValueError(f"{task['model']} has learnt nothing: its scores are the same in all positions")
-    reference, unproved = f"the network built again from {Path(task['model']).name}", "left out by --no-proof"
+    reference = f"the network built again from {Path(task['model']).name}"
+    unproved = f"left out by {as_option('no-proof')}"
     if not task["no_proof"]:
         try:
             chosen, scores = moves_of_original(task, model.algorithm, games, None if is_own else observations)
@@ -170,7 +171,8 @@ def adopt(folder: Path, task: dict[str, Any]) -> dict[str, Any]:
         raise ValueError(f"{path} is {kind}; adopt takes models of stable-baselines3 (.zip) and of torch (.pt)")
     is_archive = path.suffix not in (".pt", ".pth")
     if not is_archive and not task["module"] and not is_torchscript(path):
-        raise ValueError(f"{path}: a network of torch needs its class, --module FILE.py:CLASS, and --observation")
+        needed = f"{as_option('module', 'FILE.py:CLASS')}, and {as_option('observation')}"
+        raise ValueError(f"{path}: a network of torch needs its class, {needed}")
     model = (sb3_model if is_archive else torch_model)(path, task)
     games = positions(task["positions"], geometry)
     sees, look = sees_of(model.space, task, games)
@@ -213,9 +215,8 @@ def _agent_that_agrees(
         if same == len(games):
             return files, why
         why = f"in numpy {len(games) - same} of {len(games)} moves differ"
-    cure = (
-        "; a value of yours is missing: see --activation, --arguments, --observation" if not expected.unproved else ""
-    )
+    values = ", ".join(map(as_option, ("activation", "arguments", "observation")))
+    cure = "" if expected.unproved else f"; a value of yours is missing: see {values}"
     raise ValueError(
         f"the agent plays otherwise than {expected.reference} in {len(games) - same} of {len(games)} positions{cure}"
     )

@@ -682,7 +682,7 @@ REFUSED: dict[str, tuple[list, str]] = {
     ),
     "two agents": (
         [choosing("c"), choosing("-c").replace("my_agent", "other")],
-        "which of its functions is the agent? my_agent (cell 1), other (cell 2): write lesson.ipynb:my_agent",
+        "which of its functions is the agent? my_agent (cell 1), other (cell 2): write lesson.ipynb:other",
     ),
     "two files": (
         ["%%writefile a.py\n" + choosing("c"), "%%writefile b.py\n" + choosing("-c")],

@@ -1,9 +1,9 @@
 """Trained networks that a running function uses: modules of torch, models of stable-baselines3."""
 
 import json
-import os
 import time
 from collections import Counter
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,7 +11,8 @@ import pytest
 from connectx.position import STANDARD
 from connectx.predictor import Predictor
 from connectx_toolkit.builder.notebook.predictors import parts_of
-from connectx_toolkit.builder.notebook.proof import asked_here, excess_of
+from connectx_toolkit.builder.notebook.proof import Proof, asked_here, excess_of
+from connectx_toolkit.builder.preflight.findings import Report
 from connectx_toolkit.builder.preflight.stage import Runner, sample
 from tests.builder.notebook.live_situations import Situation
 from tests.builder.notebook.test_live import built, moves_of, run, run_calls, written_in
@@ -210,6 +211,26 @@ def test_how_much_two_sides_differ():
     assert excess_of([[same, same]]) < 0 and excess_of([[same, Counter()]]) == excess_of([]) == float("inf")
 
 
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ("os._exit(3)", "exit code 3"),
+        ("os._exit(3) if obs.step else 0", "exit code 3"),
+        ("os.kill(os.getpid(), 15)", "SIGTERM"),
+        ("sys.exit(3)", "SystemExit"),
+    ],
+)
+def test_a_function_that_ends_its_process_is_not_called_slow(body, words):
+    names: dict = {"__name__": "notebook"}
+    exec(f"import os, sys\ndef my_agent(obs, config):\n    {body}\n    return 0\n", names)
+    written = SimpleNamespace(who="my_agent", state={}, agent=None)
+    stage = SimpleNamespace(replies=lambda *asked, **options: {"ended": "ok", "result": {"replies": []}})
+    report = Report("x")
+    Proof(names["my_agent"], written)(stage, {}, report)  # type: ignore[arg-type]
+    (reason,) = report.reasons
+    assert reason.startswith("notebook: my_agent itself ") and words in reason
+
+
 def test_where_there_is_no_fork(monkeypatch):
     """It is asked in this process, in which no name changes."""
     names: dict = {"__name__": "notebook"}
@@ -224,15 +245,11 @@ def test_where_there_is_no_fork(monkeypatch):
     assert len(here.replies) == 5 and names["turns"] == 0 and names["seen"] is seen
 
 
-def test_a_process_that_ended_is_no_slow_one():
-    def ends(obs, config):
-        os._exit(3)
-
+def test_a_function_that_hangs():
     def hangs(obs, config):
         time.sleep(100)
 
     questions = sample(3, geometries=(STANDARD,))
-    assert asked_here(ends, {}, questions).why == "ends its process in move 1 of this comparison, with exit code 3"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("connectx_toolkit.builder.notebook.proof.SECONDS", 0.2)
         assert asked_here(hangs, {}, questions).why == "gives no answer here within 0.2 s"
