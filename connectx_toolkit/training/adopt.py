@@ -318,7 +318,7 @@ def reference_to(definition: Any, folder: Path) -> str:
     """FILE:NAME of a class or a function of a file or of a notebook's cells. Raises ValueError if it is in neither."""
     name = getattr(definition, "__qualname__", "")
     if not name.isidentifier():
-        raise ValueError(f"{name or definition!r:.80} is not defined at the top of a file or a cell")
+        raise ValueError(f"{name or repr(definition):.80} is not defined at the top of a file or a cell")
     module = sys.modules.get(definition.__module__)
     if getattr(module, "__file__", None):
         return f"{inspect.getsourcefile(definition)}:{name}"

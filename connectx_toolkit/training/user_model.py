@@ -65,7 +65,7 @@ class FilePart(NamedTuple):
     def load(self) -> Any:
         """What the statements bind to the name. Raises ValueError if they do not run."""
         shown, module = f"<part of {self.path.name}>", types.ModuleType(f"part_of_{self.path.stem}")
-        module.__file__, sys.modules[module.__name__] = str(self.path), module
+        module.__file__ = str(self.path)
         if str(self.path.parent) not in sys.path:
             sys.path.append(str(self.path.parent))
         try:
@@ -105,6 +105,16 @@ def part_of(reference: str) -> FilePart:
     return FilePart(path.resolve(), name, "\n\n".join(map(page.text_of, kept)) + "\n")
 
 
+class PartOfModule(types.ModuleType):
+    """A user's file as a module, of which nothing is run but what a pickle asks for by its name."""
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return part_of(f"{self.__file__}:{name}").load()
+        except ValueError as fault:
+            raise AttributeError(str(fault)) from None
+
+
 class Model(NamedTuple):
     """A model that is loaded.
 
@@ -139,7 +149,8 @@ def model_of(live: Any, name: str) -> Model:
         ValueError: it sees or does what no agent does here, or it is untrained.
     """
     if not hasattr(live, "observation_space"):
-        network = copy.deepcopy(live).requires_grad_(False).cpu().eval()
+        with warnings.catch_warnings(action="ignore"):  # of gradients, which a copy of TorchScript has not
+            network = copy.deepcopy(live).cpu().eval()
         own = Model(network, 1.0, None, lambda observation, legal: int(own.scores(observation).argmax()))
         return own
     kinds = type(live.observation_space).__name__, type(live.action_space).__name__
@@ -239,8 +250,8 @@ def loaded_archive(path: Path, module: str, arguments: dict[str, Any]) -> tuple[
     load = (getattr(stable_baselines3, algorithm, None) or getattr(sb3_contrib, algorithm)).load
     file, stem = module.rpartition(":")[0], Path(module.rpartition(":")[0]).stem
     if stem and stem not in sys.modules:  # an import of the file itself would train the model again
-        sys.modules[stem] = types.ModuleType(stem)
-        vars(sys.modules[stem])["__getattr__"] = lambda name: part_of(f"{file}:{name}").load()
+        sys.modules[stem] = PartOfModule(stem)
+        sys.modules[stem].__file__ = file
     has_code = b"cloudpickle" in base64.b64decode(told.get(":serialized:", ""))  # which only its own Python can run
     made_by = dict(re.findall(r"(Python|Stable-\S+|PyTorch): (\S+)", info))
     is_foreign = has_code and made_by.get("Python", "").split(".")[:2] != [str(part) for part in sys.version_info[:2]]
@@ -273,13 +284,15 @@ def options_of_policy(told: dict[str, Any], module: str) -> dict[str, Any]:
 
     options: dict[str, Any] = {}
     for name, value in told.items():
+        if name.startswith(":"):  # the pickle itself
+            continue
         if found := TORCH_CLASS.fullmatch(str(value)):
             options[name] = getattr(nn, found[1])
         elif name == "features_extractor_class" and module:
             options[name] = part_of(module).load()
         elif "<" in str(value):
             raise ValueError(f"{name}, {one_line(value):.100}, cannot be read here")
-        elif not name.startswith(":"):
+        else:
             options[name] = value
     return options
 
