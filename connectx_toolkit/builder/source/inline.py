@@ -18,6 +18,7 @@ from typing import NamedTuple
 from connectx_toolkit.builder.source import data_files
 from connectx_toolkit.builder.source.module import Module, Project
 from connectx_toolkit.builder.source.refusals import Refusal, Refused, adopt_command
+from connectx_toolkit.kaggle.agent_file import REACHED
 from connectx_toolkit.kaggle.sources import agent_in, first_bindings, import_name
 from connectx_toolkit.system.files import ROOT
 
