@@ -7,8 +7,7 @@ as a function of a notebook's cell. Results print as tables, are shown in notebo
 import secrets
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
-from os import PathLike, fspath, sep
+from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -48,17 +47,13 @@ def _path(path: str | PathLike | None) -> Path | None:
 
 
 @contextmanager
-def _errors_as_typed(hidden: str = "") -> Iterator[None]:
-    """Lets errors name functions and keywords where the reader types those, not commands and options.
-
-    Args:
-        hidden: a temporary folder, without which files in it are named.
-    """
+def _errors_as_typed() -> Iterator[None]:
+    """Lets errors name functions and keywords where the reader types those, not commands and options."""
     try:
         yield
     except (ValueError, OSError, LookupError) as problem:
         if len(problem.args) == 1 and isinstance(text := problem.args[0], str):
-            problem.args = (as_typed(text.replace(hidden, "")),)
+            problem.args = (as_typed(text),)
         raise
 
 

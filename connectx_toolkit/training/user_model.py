@@ -69,9 +69,7 @@ class FilePart(NamedTuple):
         if str(self.path.parent) not in sys.path:
             sys.path.append(str(self.path.parent))
         try:
-            with contextlib.redirect_stderr(
-                io.StringIO()
-            ):  # gym, which many import, says there that it is unmaintained
+            with contextlib.redirect_stderr(io.StringIO()):  # gym says there that it is unmaintained
                 exec(compile(self.text, shown, "exec"), vars(module))
         except Exception as fault:  # their code may raise anything
             raise ValueError(f"{self.path.name}:{self.name} cannot be loaded: {fault!r:.200}") from None
@@ -92,11 +90,9 @@ def part_of(reference: str) -> FilePart:
     if not path.is_file():
         raise FileNotFoundError(f"{reference}: there is no file {path}")
     try:
-        cells = cells_of(path) if path.suffix == ".ipynb" else None
-        text = (
-            path.read_text("utf-8") if cells is None else "".join(c.code for c in cells if not c.file and not c.fault)
-        )
-        page = Page(statements_of(text), name, lambda module: False)
+        cells = [cell for cell in cells_of(path) if not cell.file] if path.suffix == ".ipynb" else None
+        code = path.read_text("utf-8") if cells is None else "".join(cell.code for cell in cells if not cell.fault)
+        page = Page(statements_of(code), name, lambda module: False)
     except (UnicodeDecodeError, SyntaxError) as fault:
         raise ValueError(f"{path} is no Python source: {fault}") from None
     kept = page.run()
@@ -238,9 +234,7 @@ def loaded_archive(path: Path, module: str, arguments: dict[str, Any]) -> tuple[
             info = archive.read("system_info.txt").decode() if "system_info.txt" in archive.namelist() else ""
         policy, told = fields["policy_class"]["__module__"], fields["policy_kwargs"]
     except Exception as fault:  # whatever a damaged file leads to
-        raise ValueError(
-            f"{path} is no model that stable-baselines3 has saved, or is damaged: {fault!r:.120}"
-        ) from None
+        raise ValueError(f"{path} is no whole model of stable-baselines3: {fault!r:.120}") from None
     algorithm = next((name for field, name in ALGORITHMS.get(policy, {}).items() if field in fields), "")
     if not algorithm:
         raise ValueError(f"{path} holds a policy of {policy}, where that of {', '.join(KNOWN)} was expected")
@@ -264,9 +258,7 @@ def loaded_archive(path: Path, module: str, arguments: dict[str, Any]) -> tuple[
                 own = {"policy_kwargs": options_of_policy(told, module) | arguments} if is_anew else {}
                 return load(path, device="cpu", custom_objects=FOR_TRAINING | own), is_anew
             except Exception as fault:  # whatever unpickling leads to
-                why = one_line(
-                    str(fault).replace("Consider using `custom_objects` argument to replace this object.", "")
-                )
+                why = one_line(re.sub(r"Consider using `custom_objects` .*\n", "", str(fault)))
     versions = ", ".join(f"{name} {version}" for name, version in made_by.items()) or "old versions"
     raise ValueError(
         f"{path} cannot be loaded: {why}. It was saved by {versions}. Save it again with versions as here, or name the "
@@ -284,8 +276,8 @@ def options_of_policy(told: dict[str, Any], module: str) -> dict[str, Any]:
 
     options: dict[str, Any] = {}
     for name, value in told.items():
-        if name.startswith(":"):  # the pickle itself
-            continue
+        if name.startswith(":"):
+            continue  # of the pickle
         if found := TORCH_CLASS.fullmatch(str(value)):
             options[name] = getattr(nn, found[1])
         elif name == "features_extractor_class" and module:
@@ -339,9 +331,7 @@ def arrangement_of(observations: np.ndarray, space: Any, observation: str) -> st
 
     if len(shape) == 3 and is_image_space(space) and (shape[2], *shape[:2]) == space.shape:
         return ".transpose(2, 0, 1)"
-    raise ValueError(
-        f"the model sees arrays of shape {space.shape}, the observation gives {shape}{batch_of_one(shape)}"
-    )
+    raise ValueError(f"the model sees arrays of shape {space.shape}, {observation} gives {shape}{batch_of_one(shape)}")
 
 
 def batch_of_one(shape: tuple[int, ...]) -> str:
@@ -395,10 +385,8 @@ def answers_of(live: Any, name: str, look: Any, task: dict[str, Any]) -> tuple[A
         chosen = np.array([model.predict(each, mask) for each, mask in zip(given, legal, strict=True)])
         scores = np.stack([model.scores(each) for each in given])
     except Exception as fault:  # their code may raise anything
-        shape = given.shape[1:]
-        raise ValueError(
-            f"the model takes no observations of shape {shape}: {one_line(fault)}{batch_of_one(shape)}"
-        ) from None
+        why = f"{given.shape[1:]}: {one_line(fault)}{batch_of_one(given.shape[1:])}"
+        raise ValueError(f"the model takes no observations of shape {why}") from None
     if scores.shape != legal.shape:
         raise ValueError(f"the model gives {scores.shape[1:]} for a position, where {board[1]} scores were expected")
     if not np.isfinite(scores).all():

@@ -307,7 +307,7 @@ def make():
     "a reading that is another": (
         _sb3(space="flat", look="board.ravel()"),
         {"observation": "lines-1"},
-        r"sees arrays of shape \(42,\), the observation gives \(9, 6, 7\)",
+        r"sees arrays of shape \(42,\), lines-1 gives \(9, 6, 7\)",
     ),
     "a network that draws": (
         _torch("return self.o(torch.tanh(self.a(x.flatten(1)))) * torch.rand(len(x), 7)", _TWO)[0],
