@@ -233,7 +233,6 @@ CASES = [
     Case("train adopt net.pt -o no_agent.py", "no_agent.py"),
     Case("train adopt net.pt -o new.bin", "new.bin"),
     Case("train adopt net.pt -o new.py --arguments [[1,2]]", "arguments should be a JSON object"),
-    Case("train adopt net.pt -o new.py --trusted", "--trusted"),
     Case("train adopt net.pt -o new.py --board six", "board"),
     Case("train adopt net.pt -o new.py --positions 0", "positions"),
     Case("train adopt", "model"),
