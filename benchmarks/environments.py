@@ -23,8 +23,8 @@ from stable_baselines3 import PPO
 import connectx_toolkit.training.environments
 from benchmarks.machine import head, record
 from connectx_toolkit.system.files import ROOT
-from connectx_toolkit.training.user_model import part_of
 from connectx_toolkit.training.environments.sb3 import batch_env
+from connectx_toolkit.training.user_model import part_of
 
 LESSON = ROOT / "tests" / "corpus" / "lessons" / "deep_reinforcement_learning.py"
 GAMES = 500

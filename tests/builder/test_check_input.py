@@ -149,7 +149,7 @@ def test_a_python_in_the_temporary_folder_judges_as_any_other(tmp_path):
         ("UnpicklingError: Weights only load failed", "", "", "save net.state_dict()"),
         ("No such file or directory: 'book.txt'", "", "", "open /kaggle_simulations/agent/book.txt, in a .tar.gz"),
         ("No such file or directory: 'book.txt'", "", "book.txt", "open /kaggle_simulations/agent/book.txt"),
-        ("No such file or directory: 'model.zip.zip'", "", "model.zip", "the archive has it, open /kaggle_simulations/agent/model.zip"),
+        ("No such file or directory: 'm.zip.zip'", "", "m.zip", "archive has it, open /kaggle_simulations/agent/m.zip"),
         ("No module named 'engine.moves'", "", "engine/moves.py", "engine lies beside main.py"),
         ("module 'numpy' has no attribute 'bool'", "", "", "numpy 2 on the judge, have no bool"),
         ("SystemExit escapes", "", "", "ends the judge's process"),

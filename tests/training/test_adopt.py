@@ -464,7 +464,11 @@ def test_archives_that_are_refused(tmp_path, nets):
             "course gives .* 0 to 2, .* 0 to 1",
             {"observation": "course"},
         ),
-        (lambda: KINDS["ppo"](path), r"the model sees arrays of shape \(1, 6, 7\), course gives \(1, 4, 5", {"board": "4x5k3"}),
+        (
+            lambda: KINDS["ppo"](path),
+            r"the model sees arrays of shape \(1, 6, 7\), course gives \(1, 4, 5",
+            {"board": "4x5k3"},
+        ),
         (lambda: None, "defines no Missing at its top level", {"observation": f"{nets}:Missing"}),
         (lambda: None, "there is no file", {"observation": "no_such_file:look"}),
         (lambda: None, "expected FILE:NAME", {"observation": "file.py:3"}),

@@ -106,9 +106,9 @@ def test_the_agent_plays_as_the_model_itself(name, positions, tmp_path):
     model, names, config = made(*ADOPTED[name], tmp_path)
     result = adopt.adopt(config)
     assert result.data.suffix == (".pt" if name in SCRIPTED else ".bin")
-    agent, config = function_of_file(tmp_path / "mine.py"), Struct(rows=6, columns=7, inarow=4)
-    moves = [own_move(model, names["look"](obs, config), legal) for obs, legal in positions]
-    same = [agent(obs, config) == move for (obs, legal), move in zip(positions, moves, strict=True) if move in legal]
+    agent, board = function_of_file(tmp_path / "mine.py"), Struct(rows=6, columns=7, inarow=4)
+    moves = [own_move(model, names["look"](obs, board), legal) for obs, legal in positions]
+    same = [agent(obs, board) == move for (obs, legal), move in zip(positions, moves, strict=True) if move in legal]
     assert all(same) and len(same) >= 5 and len(set(moves)) > 1
 
 
