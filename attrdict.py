@@ -16,7 +16,7 @@ _STARTED = _time.perf_counter()
 
 SOURCES = {}
 
-SOURCES['agent_of_notebook.py'] = r'''
+SOURCES["agent_of_notebook.py"] = r'''
 """The agent agent, as it ran in a notebook: written by build(agent)."""
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ class AttrDict(dict):
 cfg = _carried['cfg']
 '''
 
-SOURCES['connectx/__init__.py'] = r'''
+SOURCES["connectx/__init__.py"] = r'''
 """Building blocks of agents: positions, search, solver, networks. A submission contains no project code but this."""
 
 __version__ = "0.3.0"  # in the header of every submission
 '''
 
-SOURCES['connectx/carried.py'] = r'''
+SOURCES["connectx/carried.py"] = r'''
 """Values that an agent brings from a notebook: tables, weights, objects of its own classes. No code is loaded.
 
 An .npz file holds their arrays and, under ``VALUES``, JSON in UTF-8 as bytes: ``roots``, a reference for each name, and
@@ -243,7 +243,7 @@ def with_cells(function: FunctionType, *cells: CellType) -> FunctionType:
     return made
 '''
 
-SOURCES['connectx/weights.py'] = r'''
+SOURCES["connectx/weights.py"] = r'''
 """Data files: reading a file that lies beside the source, and a container of named arrays without pickle.
 
 The container is ``MAGIC``, the sha256 of everything after it (32 bytes), the header's length (4 bytes, little-endian),
@@ -487,11 +487,15 @@ def reduction_error(content: bytes, reduced: bytes) -> tuple[float, float]:
 '''
 
 DATA = {}
-DATA['values.npz'] = ('1820d9aee0314df65280acba6b8b7ebd7eb59f895ebaa08ea44a908d9bed0d6e', False, r'''
+DATA["values.npz"] = (
+    "1820d9aee0314df65280acba6b8b7ebd7eb59f895ebaa08ea44a908d9bed0d6e",
+    False,
+    r"""
 eNoL8GZm0WVgYOAAYkWGn95Kf/5DAReDCENZYk5parFeXkElI4MAwxUGCJgEpef22XIxGUq4XL8W3JK56IMoV/SJMK6k5TciPDiENkWKJin9vJh0N7gi
 cXN4wazjNstmvH+4xX6e+tXVryqzF/HtSfwzefocifc1Ho47u/nXSv71u5nR1W/+1WTp+TDTs528b/77VLO8D3a57FwebsKUfcGJj+X56flKLHMqm7kc
 biwR2VY+V8HTo+jmrYlMt27/0WiO8rL8wxDgzciky4zqH5BrQS7nYkCABkYQifBdgDcrG0iEEQgtgPQ5sCoAsKthSQ==
-''')
+""",
+)
 
 IMPORTER = r'''
 """Imports the modules that a submission contains, and finds its data: embedded, or in files beside it.
@@ -909,7 +913,7 @@ _importer, _guard = type(_time)("submission_importer"), type(_time)("submission_
 exec(compile(IMPORTER[1:], "submission_importer.py", "exec", dont_inherit=True), _importer.__dict__)
 exec(compile(GUARD[1:], "submission_guard.py", "exec", dont_inherit=True), _guard.__dict__)
 _folder = _importer.folder_of(_importer.sys._getframe().f_code.co_filename)
-_submission = _guard.Submission(_importer.Modules(SOURCES, DATA, _folder), ('agent_of_notebook', 'agent'), _STARTED)
+_submission = _guard.Submission(_importer.Modules(SOURCES, DATA, _folder), ("agent_of_notebook", "agent"), _STARTED)
 
 
 def agent(obs, config):

@@ -6,8 +6,7 @@ as a function of a notebook's cell. Results print as tables, are shown in notebo
 
 import secrets
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from os import PathLike, fspath, sep
+from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from connectx_toolkit.games.tournament import Tournament
     from connectx_toolkit.report.exams import Examined
     from connectx_toolkit.report.tables import Analysis
-    from connectx_toolkit.training.adoption.adopt import Adopted
+    from connectx_toolkit.training.adopt import Adopted
 
 __all__ = ["adopt", "analyse", "build", "check", "exam", "get_win_percentages", "match", "tournament"]
 
@@ -384,29 +383,18 @@ def adopt(
     Args:
         model: a model of stable-baselines3, a torch module, or the path of one that was saved.
         output: the agent's file.
-        module: the class of the network, or of the features extractor; or FILE:NAME of it. Of a live model it is found.
+        module: the class of the network, or FILE:NAME of it, where the model is the path of a state_dict; or that of a
+            features extractor, where an archive lacks it. A live model needs none.
         observation: what the model sees: "course", "sides", an encoding, or a function of (obs, config).
         arguments: those of the network's class.
-        options: ``activation``, ``board`` ("6x7k4"), ``positions`` to compare (500), ``no_proof``, and ``trusted``, as
-            ``train.py adopt --help`` explains them.
+        options: ``board`` ("6x7k4") and ``positions`` to compare (500), as ``train.py adopt --help`` explains them.
 
     Raises:
         ValueError: it is no such model, or the agent would play otherwise.
         OSError: the model cannot be read, or the agent not be written.
     """
     import json
-    from tempfile import TemporaryDirectory
 
-    from connectx_toolkit.training.adoption.adopt import Config
-    from connectx_toolkit.training.adoption.adopt import adopt as make
-    from connectx_toolkit.training.adoption.live_model import saved
+    from connectx_toolkit.training.adopt import adopt_any
 
-    with TemporaryDirectory() as folder:
-        hidden = f"{folder}{sep}"  # the files of a live model are named without it
-        try:
-            found = saved(model, module, observation, Path(folder))
-            made = make(Config(output=Path(output), arguments=json.dumps(arguments or {}), **(options | found)))
-        except (ValueError, OSError) as problem:
-            problem.args = tuple(arg.replace(hidden, "") if isinstance(arg, str) else arg for arg in problem.args)
-            raise
-        return replace(made, observation=made.observation.replace(hidden, ""))
+    return adopt_any(model, Path(output), module, observation, arguments=json.dumps(arguments or {}), **options)

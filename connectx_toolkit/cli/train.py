@@ -27,7 +27,7 @@ from connectx_toolkit.training.options import add_options, config_from
 GROUPS = {  # of methods: {how each is called: (its module in connectx_toolkit, what it does)}
     "your own agent, your own model, and your own games": {
         "tune": ("tuning.tune", "find better numbers for your agent, and prove that they are better"),
-        "adopt": ("training.adoption.adopt", "make an agent of your model from stable-baselines3 or torch"),
+        "adopt": ("training.adopt", "make an agent of your model from stable-baselines3 or torch"),
         "book --second --games": ("training.makers.book", "learn an opening book for perfect from your games"),
         "replies --games": ("training.makers.replies", "learn an opponent model for perfect from your games"),
     },

@@ -67,6 +67,8 @@ class Situation(NamedTuple):
 
 
 def _no_file(path: str, situation: Situation) -> str:
+    if path.endswith(".zip.zip"):  # stable-baselines3 adds one to a path that is not there
+        path = path.removesuffix(".zip")
     name = os.path.basename(path)
     inside = next((file for file in sorted(situation.files) if os.path.basename(file) == name), None)
     if path.startswith(f"{AGENT}/") and inside:

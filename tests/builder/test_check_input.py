@@ -148,6 +148,7 @@ FAULTS = [  # (code of main.py that raises, files beside it, what the cure says)
     ("open('book.txt')", "", "packs it with --data FILE"),
     ("open('book.txt')", "", "open /kaggle_simulations/agent/book.txt, in a .tar.gz"),
     ("open('book.txt')", "book.txt", "open /kaggle_simulations/agent/book.txt"),
+    ("open('m.zip.zip')", "m.zip", "the archive has it, open /kaggle_simulations/agent/m.zip"),
     ("import subprocess; subprocess.run(['no-such-engine'])", "", "nobody says which programs the judge has"),
     ("raise ModuleNotFoundError(name='catboost')", "", "Kaggle's public image has it: pip install it"),
     ("import no_such_helpers", "", "no_such_helpers is not among the packages that Kaggle is known to have"),

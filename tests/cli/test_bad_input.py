@@ -232,7 +232,7 @@ CASES = [
     Case("train adopt notes.txt -o folder/new.py", "notes.txt"),
     Case("train adopt net.pt -o no_agent.py", "no_agent.py"),
     Case("train adopt net.pt -o new.bin", "new.bin"),
-    Case("train adopt net.pt -o new.py --arguments [1]", "arguments"),
+    Case("train adopt net.pt -o new.py --arguments [[1,2]]", "arguments should be a JSON object"),
     Case("train adopt net.pt -o new.py --board six", "board"),
     Case("train adopt net.pt -o new.py --positions 0", "positions"),
     Case("train adopt", "model"),

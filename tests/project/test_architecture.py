@@ -44,7 +44,8 @@ ROOMS: dict[str, list[set[str]]] = {  # the same within a package
     "board": [{"server", "widget"}, {"session"}, {"thinking"}],
     "builder": [{"submission"}, {"build"}, {"notebook"}, {"preflight", "source"}, {"embedded"}],
     "training": [
-        {"adoption", "learners"},
+        {"adopt", "learners"},
+        {"user_model"},
         {"environments", "makers"},
         {"opponents", "supervised"},
         {"positions", "runs", "vector_games"},

@@ -111,4 +111,4 @@ def is_builtin(value: Any) -> bool:
 def own_file(module: ModuleType | None) -> bool:
     """Whether a module is of a file of the user's, neither Python's nor installed."""
     file = getattr(module, "__file__", None)
-    return bool(file) and not is_installed(os.path.realpath(file))
+    return file is not None and not is_installed(os.path.realpath(file))

@@ -5,11 +5,13 @@ Only what cannot work is refused. What may fail is noted; the checks of the buil
 
 import ast
 import difflib
+import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
 from connectx_toolkit.kaggle.remedies import KNOWN, standing
+from connectx_toolkit.kaggle.sandbox import AGENT
 from connectx_toolkit.system.console import as_option, command
 
 _NETWORK = "the judge has no network: the agent has to play without it"
@@ -132,7 +134,8 @@ def _judged_call(call: ast.Call, name: str) -> Verdict | None:
 
 def adopt_command(model: str, agent: Path) -> str:
     """The command that makes an agent of the model that an agent loads by its path: an archive, or a file of torch."""
-    name, is_torch = f"{agent.stem.replace('-', '_')}_adopted.py", model.endswith(TORCH_FILES)
+    name, is_torch = re.sub(r"\W", "_", agent.stem) + "_adopted.py", model.endswith(TORCH_FILES)
+    model = model.removeprefix(f"{AGENT}/")  # a path that is on the judge alone
     network = " --module FILE.py:CLASS --observation FILE.py:FUNCTION" if is_torch else ""
     keywords = ", module=CLASS, observation=FUNCTION" if is_torch else ""
     return command(f"train adopt {model} -o {name}{network}", f'adopt("{model}", "{name}"{keywords})')
