@@ -31,7 +31,7 @@ from connectx_toolkit.builder.notebook.predictors import is_algorithm
 from connectx_toolkit.builder.preflight.stage import Question, question, random_moves
 from connectx_toolkit.players.process import CREDENTIAL, AgentProcess
 from connectx_toolkit.players.spec import resolve
-from connectx_toolkit.system.console import progress, typed
+from connectx_toolkit.system.console import command, progress
 from connectx_toolkit.system.files import ROOT, check_folder, write_whole
 from connectx_toolkit.system.table import Part, Shown, print_parts
 from connectx_toolkit.training.options import Options, option
