@@ -8,9 +8,13 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
+from connectx_toolkit.builder.notebook.carrying import NAMED, Uncarried, Values, qualified_name
 from connectx_toolkit.builder.notebook.cells import page_named
+from connectx_toolkit.builder.notebook.live import from_function
+from connectx_toolkit.builder.source.refusals import Refused
 from connectx_toolkit.kaggle.archive import BadArchive, contents
 from connectx_toolkit.kaggle.dependencies import (
     REACHED,
@@ -24,7 +28,6 @@ from connectx_toolkit.kaggle.dependencies import (
     on_path,
     together,
 )
-from connectx_toolkit.players.contents import Unknown, digest_of
 from connectx_toolkit.players.spec import AgentSpec, callable_of, parse_agent_name, resolve, written_page
 from connectx_toolkit.system.files import AGENTS, ROOT, version_of
 
@@ -125,8 +128,8 @@ def fingerprint(spec: AgentSpec) -> str:
 
     It covers, for a file, a notebook or an agent of ours, all files of ``files_of``; for an archive, the files in it;
     for a sparring partner, its base agent and the module that weakens it; for an agent of Kaggle's, the version of the
-    package; for a callable, its code and all values that this reaches. A callable of which some cannot be seen has
-    another hash each time, and a line on standard error says so.
+    package; for a callable, the file that a build would write of it, with all values that it reaches. A callable that
+    no file can hold has another hash each time, and a line on standard error says so.
 
     Raises:
         ValueError: Kaggle could not unpack the archive.
@@ -220,22 +223,24 @@ def _add_contents(digest, named: Iterable[tuple[str, bytes]]) -> None:
 
 
 def _callable_digest(spec: AgentSpec) -> str:
-    try:
-        return digest_of(callable_of(spec), _own_sources)
-    except Unknown as problem:
-        words = f"{spec.label} uses {problem}: it cannot be told from other versions, and its games are not used again"
-        print(words, file=sys.stderr)
-        return secrets.token_hex()
-
-
-def _own_sources(module: str | None) -> Iterator[Path] | None:
-    """The files of a module of the user's own, none of the notebook; None of Python's modules and installed ones."""
-    loaded = sys.modules.get(module or "__main__")
-    if loaded is None or module in (None, "__main__"):
-        return iter(())
-    file = getattr(loaded, "__file__", None)
-    return None if file is None or is_installed(file) else _files_of_module(file)
-
-
-def _files_of_module(file: str) -> Iterator[Path]:
-    yield from files_of(Path(file))  # when it is asked for, since that takes reading them
+    """Of the file that a build would write of a function, with its values and modules, and of those modules' values."""
+    digest = sha256()
+    with TemporaryDirectory() as folder:
+        try:
+            written = from_function(callable_of(spec), Path(folder))
+            if written.left_out:
+                raise ValueError(written.left_out[0])
+            _add_files(digest, written.agent, written.root)
+            loaded = {getattr(module, "__file__", None): module for module in list(sys.modules.values())}
+            values = Values(qualified_name, lambda held: "", lambda text: None)
+            for file in files_of(written.agent, written.root):
+                module = None if file.is_relative_to(ROOT / REACHED) else loaded.get(str(file))
+                for name, held in vars(module).items() if module else ():
+                    if not isinstance(held, NAMED) and not name.startswith("__"):
+                        values.add(f"{file} {name}", held, name)
+            digest.update(values.digest().encode())
+        except (Refused, Uncarried, ValueError) as why:
+            text = f"{spec.label} cannot be told from other versions, and its games are not used again: {why}"
+            print(" ".join(text.split()), file=sys.stderr)
+            return secrets.token_hex()
+    return digest.hexdigest()

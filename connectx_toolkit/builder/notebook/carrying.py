@@ -54,6 +54,11 @@ def type_name(value: Any) -> str:
     return f"{type(value).__module__}.{type(value).__qualname__}"
 
 
+def qualified_name(value: Any) -> str:
+    """What tells a function, a class or a module from others, where it need not be found again."""
+    return f"{getattr(value, '__module__', '')} {getattr(value, '__qualname__', getattr(value, '__name__', ''))}"
+
+
 class Values:
     """The values of an agent's file, as they are added.
 
@@ -129,7 +134,7 @@ class Values:
         if value is None or kind in (bool, int, float, str):
             return value
         if kind in (tuple, frozenset):
-            return ["t" if kind is tuple else "z", *(self._ref(each, path) for each in value)]
+            return ["t" if kind is tuple else "z", *(self._ref(each, path) for each in _in_order(value))]
         if kind is bytes:
             return ["b", base64.b64encode(value).decode()]
         if kind is complex:
@@ -150,9 +155,9 @@ class Values:
     def _node(self, value: Any, path: str) -> list[Any]:
         kind = type(value)
         if kind in (list, set):
-            if kind is set and _filled(value) != list(value):
+            if kind is set and _in_order(value) is value and _filled(value) != list(value):
                 self._note(f"{path} is a set whose order differs in the file: sort it where the order matters")
-            return [kind.__name__, *(self._ref(each, f"{path}[{n}]") for n, each in enumerate(value))]
+            return [kind.__name__, *(self._ref(each, f"{path}[{n}]") for n, each in enumerate(_in_order(value)))]
         if kind is dict:
             return ["dict", *self._pairs(value.items(), path)]
         if kind is bytearray:
@@ -308,6 +313,12 @@ class Values:
                 refs += [name, self._ref(held, f"{path}.{name}")]
         self._attribute = outside
         return refs
+
+
+def _in_order(value: Any) -> Any:
+    """The elements of a list or a set; those of a set of texts are sorted, since each process has another order."""
+    is_any = isinstance(value, set | frozenset) and any(isinstance(each, str) for each in value)
+    return sorted(value, key=repr) if is_any else value
 
 
 def _filled(value: set[Any]) -> list[Any]:

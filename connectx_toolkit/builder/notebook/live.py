@@ -126,5 +126,16 @@ def _write(writer: Writer, entry: str, last: list[Part], folder: Path) -> Writte
     text, places = composed(head, [*writer.parts.values(), *writer.settings, *last])
     agent = folder / AGENT
     agent.write_text(text, encoding="utf-8")
-    notes = [*writer.notes, *writer.carried.left_out()]
-    return Written(agent, entry, Path.cwd(), places, notes, who, tuple(on_path()), state=writer.state)
+    left_out = (*writer.left_out, *writer.carried.left_out())
+    return Written(
+        agent,
+        entry,
+        Path.cwd(),
+        places,
+        [*writer.notes, *left_out],
+        who,
+        tuple(on_path()),
+        None,
+        left_out,
+        writer.state,
+    )

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from connectx.position import STANDARD
-from connectx_toolkit.builder.notebook.carrying import Values
+from connectx_toolkit.builder.notebook.carrying import Values, qualified_name
 from connectx_toolkit.builder.notebook.live import namespace_of
 from connectx_toolkit.builder.notebook.written import Written
 from connectx_toolkit.builder.preflight.findings import Report
@@ -254,7 +254,7 @@ def contents(state: Mapping[str, Callable[[], Any]]) -> dict[str, str]:
     """A digest of each value; "" of one that no file can hold."""
     found = dict[str, str]()
     for label, of in state.items():
-        values = Values(lambda held: getattr(held, "__qualname__", ""), lambda held: "", lambda text: None)
+        values = Values(qualified_name, lambda held: "", lambda text: None)
         with contextlib.suppress(Exception):  # their code may raise anything
             values.add(label, of(), label)
             found[label] = values.digest()

@@ -55,12 +55,15 @@ class Cell:
     def place(self, line: int) -> str:
         return f"{self.name}, line {line + self.shift}"
 
-    def codes(self) -> Iterator[CodeType]:
-        """Its code objects, as compiled again: as a whole and, as IPython does, each statement by itself."""
+    @cached_property
+    def traits(self) -> set[tuple[Any, ...]]:
+        """Of its code objects, as compiled again: as a whole and, as IPython does, each statement by itself."""
         flags = getattr(getattr(shell(), "compile", None), "flags", 0) | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+        found = set[tuple[Any, ...]]()
         for tree in (self.tree, *(ast.Module([node], []) for node in self.tree.body if self.number)):
             with contextlib.suppress(SyntaxError, ValueError):
-                yield from _within(compile(tree, "<cell>", "exec", flags, dont_inherit=True))
+                found |= set(map(_traits, _within(compile(tree, "<cell>", "exec", flags, dont_inherit=True))))
+        return found
 
 
 class Definition(NamedTuple):
@@ -127,7 +130,7 @@ def definition_of(code: CodeType, cells: list[Cell]) -> Definition | None:
         own = [Cell("".join(lines), code.co_filename)]
     for cell in own or [cell for cell in reversed(cells) if not cell.file]:
         nodes = [node for node in ast.walk(cell.tree) if isinstance(node, FUNCTIONS) and _begins(node, code)]
-        if nodes and any(_traits(code) == _traits(other) for other in cell.codes()):
+        if nodes and _traits(code) in cell.traits:
             return Definition(cell, next((node for node in nodes if _is_at(node, code)), nodes[0]))
     return None
 
@@ -143,7 +146,7 @@ def _within(code: CodeType) -> Iterator[CodeType]:
             yield from _within(each)
 
 
-def _traits(code: CodeType, line: int = 0) -> tuple[Any, ...]:
+def _traits(code: CodeType) -> tuple[Any, ...]:
     """What two compilations of the same text share."""
     constants = tuple(_traits(each) if isinstance(each, CodeType) else repr(each) for each in code.co_consts)
     return code.co_name, code.co_firstlineno, code.co_code, code.co_names, code.co_varnames, constants

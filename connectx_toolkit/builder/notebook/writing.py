@@ -62,6 +62,7 @@ class Writer:
         who: the agent's name for people.
         parts: by the name that each binds, in the order of the file.
         settings: what is set when all names are bound.
+        left_out: what no file can hold.
         state: what may change as the agent plays: label -> a function that gives it.
     """
 
@@ -71,6 +72,7 @@ class Writer:
     parts: dict[str, Part] = field(default_factory=dict)
     settings: list[Part] = field(default_factory=list)
     notes: dict[str, None] = field(default_factory=dict)
+    left_out: dict[str, None] = field(default_factory=dict)
     state: dict[str, Callable[[], Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -125,7 +127,7 @@ class Writer:
         except Refused as fault:
             if not is_perhaps:
                 raise
-            self.notes.setdefault(f"{name} left out: {fault}")
+            self.left_out.setdefault(f"{name} left out: {fault}")
 
     def need_now(self, names: Iterable[str], place: str) -> None:
         """Binds names that are read as the file is loaded, and first all that is read when they are called."""
@@ -348,7 +350,7 @@ class Writer:
                     text = self.expression(held, f"{name}.{attribute}")
                     self.settings.append(Part(f"{name}.{attribute} = {text}"))
                 except Refused as fault:
-                    self.notes.setdefault(f"{name}.{attribute} left out: {fault}")
+                    self.left_out.setdefault(f"{name}.{attribute} left out: {fault}")
 
     def _define_decorated(self, name: str, value: Any, inner: FunctionType, place: str) -> None:
         """What a package's decorator has made of a function, made again by it."""

@@ -25,7 +25,7 @@ class Written(NamedTuple):
     who: what people call the agent, if that is not its entry.
     folders: more folders with modules.
     page: of a page, a script that runs its cells as they are, and leaves the agent in AGENT.
-    left_out: places of what else the page would run.
+    left_out: what is not in the file: of a page the places of what else would run, of a function what no file can hold.
     state: of a running function what may change as it plays: label -> a function that gives it.
     """
 
