@@ -5,4 +5,4 @@ import sys
 from connectx_toolkit.cli.main import run
 
 if __name__ == "__main__":
-    sys.exit(run("build_submission"))
+    sys.exit(run("build"))

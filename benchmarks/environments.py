@@ -23,8 +23,8 @@ from stable_baselines3 import PPO
 import connectx_toolkit.training.environments
 from benchmarks.machine import head, record
 from connectx_toolkit.system.files import ROOT
-from connectx_toolkit.training.adoption.source import source_of
 from connectx_toolkit.training.environments.sb3 import batch_env
+from connectx_toolkit.training.user_model import part_of
 
 LESSON = ROOT / "tests" / "corpus" / "lessons" / "deep_reinforcement_learning.py"
 GAMES = 500
@@ -90,7 +90,7 @@ def alone(env: Any, steps: int) -> float:
 
 def learning(env: Any, steps: int, policy: str, settings: dict[str, Any]) -> float:
     """Steps a second of PPO, updates included."""
-    kwargs = {"features_extractor_class": source_of(f"{LESSON}:CustomCNN").load()} if policy == "CnnPolicy" else {}
+    kwargs = {"features_extractor_class": part_of(f"{LESSON}:CustomCNN").load()} if policy == "CnnPolicy" else {}
     model = PPO(policy, env, policy_kwargs=kwargs, seed=1, device="cpu", **settings)
     model.learn(1)  # what is done once is done
     done, started = model.num_timesteps, time.process_time()

@@ -25,7 +25,7 @@ from typing import Any
 from unittest import mock
 
 from benchmarks.machine import head, record
-from connectx import machine_code
+from connectx import jit, machine_code
 from connectx.clock import Budget
 from connectx.position import STANDARD, Position
 from connectx.search import Searcher
@@ -117,8 +117,8 @@ def submitted() -> dict[str, bytes]:
 def kernels_of(kind: str, parts: dict[str, bytes]) -> Iterator[None]:
     """Solvers and searchers that are made in the block have kernels of one of ``KINDS``."""
     patched: dict[str, Any] = {"_codes": {}, "embedded": lambda: parts if kind == KINDS[0] else {}}
-    patched |= {} if kind == KINDS[1] else {"_kept": lambda wanted: None}
-    with mock.patch.multiple(machine_code, **patched):
+    kept = jit.kept if kind == KINDS[1] else None
+    with mock.patch.multiple(machine_code, **patched), mock.patch.object(jit, "kept", kept):
         yield
 
 

@@ -25,6 +25,8 @@ import builtins
 import io
 import json
 from collections.abc import Mapping
+from operator import attrgetter
+from types import CellType, FunctionType
 from typing import Any
 
 import numpy as np
@@ -71,8 +73,9 @@ class Carried:
                 self._make(number)
             return self._made[number]
         if kind == "n":
-            (name,) = parts
-            return self._names[name] if name in self._names else getattr(builtins, name)
+            first, _, rest = parts[0].partition(".")
+            found = self._names[first] if first in self._names else getattr(builtins, first)
+            return attrgetter(rest)(found) if rest else found
         if kind == "d":
             return {key: self._value(value) for key, value in zip(parts[::2], parts[1::2], strict=True)}
         if kind in ("t", "z"):
@@ -147,7 +150,7 @@ class Carried:
         if ref is None:
             return
         state = self._value(ref)
-        if hasattr(made, "__setstate__"):
+        if hasattr(type(made), "__setstate__"):
             self._fill()
             made.__setstate__(state)
             return
@@ -163,3 +166,32 @@ def _add(made: Any, entry: tuple[Any, ...]) -> None:
         made.add(*entry)
     else:
         made[entry[0]] = entry[1]
+
+
+def generator(kind: str, state: Any) -> Any:
+    """A random generator in a state.
+
+    Args:
+        kind: "torch", or of numpy, such as "Generator PCG64" or "RandomState MT19937".
+        state: as its ``get_state`` gives it, of a Generator as its ``bit_generator.state``.
+    """
+    if kind == "torch":
+        import torch
+
+        made = torch.Generator()
+        made.set_state(torch.from_numpy(state))
+        return made
+    name, bits = kind.split()
+    made = getattr(np.random, name)(getattr(np.random, bits)())
+    if name == "Generator":
+        made.bit_generator.state = state
+    else:
+        made.set_state(state)
+    return made
+
+
+def with_cells(function: FunctionType, *cells: CellType) -> FunctionType:
+    """The function with these variables around it, in the order of its ``__code__.co_freevars``."""
+    made = FunctionType(function.__code__, function.__globals__, function.__name__, function.__defaults__, cells)
+    made.__kwdefaults__, made.__qualname__ = function.__kwdefaults__, function.__qualname__
+    return made

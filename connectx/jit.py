@@ -18,10 +18,14 @@ use.
 
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache, cached_property, update_wrapper
 from typing import Any
 
+# What the toolkit sets, where it is loaded: gives the machine code that this computer keeps of a ``Wanted`` kernel.
+kept: Callable[[Any], bytes | None] | None = None
+_noting: list[list[Any]] = []  # what the blocks of ``noting`` have noted, the innermost last
 _waiting: list[Callable] = []  # marked as jitable, not yet registered with numba
 _loading = threading.RLock()  # a board and a cell of a notebook may be the first at once
 
@@ -83,8 +87,22 @@ class Kernel:
         """
         from connectx.machine_code import Call, Wanted, code_for  # with numpy
 
-        code = code_for(Wanted(self.py_func, examples, probe, is_wide))
-        return self.dispatcher if code is None else Call(self, code, examples)
+        wanted = Wanted(self.py_func, examples, probe, is_wide)
+        if _noting:
+            _noting[-1].append(wanted)
+            return None
+        code = code_for(wanted, kept)
+        return self.dispatcher if code is None else Call(code, examples)
+
+
+@contextmanager
+def noting() -> Iterator[list[Any]]:
+    """In the block, kernels that are prepared are noted as ``Wanted``, and run as plain Python."""
+    _noting.append([])
+    try:
+        yield _noting[-1]
+    finally:
+        _noting.pop()
 
 
 @cache

@@ -1,10 +1,9 @@
-"""Machine code of kernels, which runs without numba: embedded in a submission, or kept on this computer.
+"""Machine code of the kernels of search and solver, which runs without numba: embedded in a submission, or kept here.
 
-A kernel's code is one piece that runs at any address, and calls nothing outside but functions of C's library. It has
-one entry, which takes a buffer of 64-bit words: the result, then the arguments. It is made by
-``connectx_toolkit.system.machine_code``.
+A kernel's code is one piece that runs at any address and calls nothing outside. It has one entry, which takes a buffer
+of 64-bit words: the result, then the arguments. ``connectx_toolkit.system.machine_code`` makes it.
 
-Embedded code is tried before it is used, in a process of its own that may crash or hang; whatever is wrong with it,
+Embedded code is tried before it is used, in a process of its own that may crash or hang. Whatever is wrong with it,
 numba compiles the kernel as if it were not there.
 """
 
@@ -14,19 +13,16 @@ import inspect
 import json
 import linecache
 import mmap
-import operator
 import os
 import re
 import select
 import signal
-import struct
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from enum import Enum
 from functools import cache
-from pathlib import Path
-from types import CodeType, FunctionType, ModuleType
+from struct import Struct
+from types import CodeType, FunctionType
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -37,14 +33,10 @@ EMBEDDED = "machine_code.bin"  # a submission's data beside this module
 # What the code for a processor needs, the best first; as numpy names it, which asks the processor itself.
 TARGETS = {"x86-64-v4": ("AVX512_SKX",), "x86-64-v3": ("AVX2", "FMA3"), "x86-64-v2": ("SSE42", "POPCNT")}
 NOT_USABLE = "connectx: machine code is not usable, numba compiles instead: {!r:.200}"
-OTHERS = {*sys.stdlib_module_names, "numba", "numpy"}  # modules of which only constants are told
-CONSTANTS = int | float | complex | str | bytes | tuple | np.generic | np.dtype | Enum
-ALIKE = {int: "int", np.int64: "int", float: "float", np.float64: "float", bool: "bool", np.bool_: "bool"}
 FLAGS = 0x1 | 0x2 | 0x100 | 0x400  # of an array: contiguous in C's or Fortran's order, aligned, writeable
 LEAST, MOST = -(1 << 63), (1 << 63) - 1
 # Where an array has the addresses of its data, shape and strides (CPython and numpy, since their first versions).
 DATA, SHAPE, STRIDES = 16, 32, 40
-DONE, RETURNED_NONE = 0, -2  # a kernel's status; any other is an exception
 PROBE_SECONDS, PROBE_WAIT = 2, 8.0  # of a processor, by the clock: for trying embedded code, which takes some 10 ms
 
 
@@ -55,11 +47,14 @@ class Wanted(NamedTuple):
     examples: tuple  # arguments of the types that it will be called with
     probe: Callable[[Callable], Sequence[int]]  # calls what it is given; the numbers tell whether that works
     is_wide: bool  # whether it gains from vectors of 512 bits
-    options: str = ""  # of numba
 
     @property
     def key(self) -> str:
-        """What tells it from any other code: the text of all that is compiled, its constants, the arguments' types."""
+        """A hash of the text of all functions that are compiled, of their constants, and of the arguments' types.
+
+        Raises:
+            ValueError: a text is not known, or the kernel uses what is neither a number nor a function.
+        """
         return self._key(_text)
 
     @property
@@ -71,7 +66,7 @@ class Wanted(NamedTuple):
         return self._key(_bytecode)
 
     def _key(self, form: Callable[[CodeType], str]) -> str:
-        parts = [self.options, *_compiled_from(self.function, form, set()), repr([*map(kind_of, self.examples)])]
+        parts = [*_compiled_from(self.function, form, set()), repr([*map(kind_of, self.examples)])]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
 
 
@@ -90,42 +85,20 @@ def _bytecode(code: CodeType) -> str:
 
 
 def _compiled_from(function: Callable, form: Callable[[CodeType], str], seen: set[Callable]) -> Iterator[str]:
-    """A function in one of two forms, its globals and its closure: values, and functions in the same way."""
+    """A function in one of two forms, its globals and its closure: numbers, and functions in the same way."""
     seen.add(function)
-    code, values = function.__code__, function.__globals__
+    code = function.__code__
     yield form(code)
-    names = sorted({name for each in _nested(code) for name in each.co_names})  # of globals and attributes
-    closure = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
-
-    def told(name: str, value: Any, inside: tuple = ()) -> Iterator[str]:
-        if isinstance(value, ModuleType):
-            for each in names if value not in inside else ():
-                inner = vars(value).get(each)
-                if _is_own(value) or isinstance(inner, CONSTANTS):
-                    yield from told(f"{name}.{each}", inner, (*inside, value))
-        elif isinstance(function := getattr(value, "py_func", value), FunctionType):  # of a kernel
-            yield from _compiled_from(function, form, seen) if function not in seen else ()
-        elif isinstance(value, tuple):
-            yield f"{name} {type(value).__name__} {len(value)}"
-            for place, each in enumerate(value):
-                yield from told(f"{name}[{place}]", each)
-        elif isinstance(value, np.ndarray | np.generic):
-            yield f"{name} {kind_of(value)} {value.shape} {hashlib.sha256(value.tobytes()).hexdigest()}"
-        elif isinstance(value, type):
-            members = [(each.name, each.value) for each in value] if issubclass(value, Enum) else ""
-            yield f"{name} {value.__name__} {getattr(value, '_fields', '')} {members}"
-        elif isinstance(value, CONSTANTS) or type(value).__module__.startswith("numba.core.types."):
+    names = sorted({name for each in _nested(code) for name in each.co_names})  # of globals, builtins and attributes
+    values = {name: function.__globals__.get(name) for name in names}
+    closure = zip(code.co_freevars, function.__closure__ or (), strict=True)
+    for name, value in (values | {name: cell.cell_contents for name, cell in closure}).items():
+        if isinstance(inner := getattr(value, "py_func", value), FunctionType):  # of a kernel
+            yield from _compiled_from(inner, form, seen) if inner not in seen else ()
+        elif all(isinstance(leaf, int) for leaf in leaves([value])):
             yield f"{name} {value!r}"
-
-    for name in names:
-        yield from told(name, values.get(name))
-    for name, cell in closure.items():
-        yield from told(name, cell.cell_contents)
-
-
-def _is_own(module: ModuleType) -> bool:
-    """Whether an agent brings the module, rather than Python or a package that numba knows."""
-    return module.__name__.partition(".")[0] not in OTHERS and not module.__name__.endswith(".stand_in")
+        elif value is not None and value is not np:
+            raise ValueError(f"{code.co_name} uses {name}, neither a number nor a function, but {type(value).__name__}")
 
 
 def _nested(code: CodeType) -> Iterator[CodeType]:
@@ -138,7 +111,7 @@ def _nested(code: CodeType) -> Iterator[CodeType]:
 def kind_of(value: Any) -> Any:
     """The type of a kernel's argument, as far as code depends on it: the same in each process, and quick to find.
 
-    None for an integer that numba refuses.
+    None for an integer that does not fit 64 bits.
     """
     kind = type(value)
     if kind is np.ndarray:
@@ -147,7 +120,7 @@ def kind_of(value: Any) -> Any:
         return "int" if LEAST <= value <= MOST else None
     if isinstance(value, tuple):
         return (kind.__name__, getattr(kind, "_fields", ()), *map(kind_of, value))
-    return ALIKE.get(kind, kind.__name__)
+    return kind.__name__
 
 
 def leaves(values: Iterable) -> list:
@@ -155,101 +128,65 @@ def leaves(values: Iterable) -> list:
     return [leaf for value in values for leaf in (leaves(value) if isinstance(value, tuple) else [value])]
 
 
-def word_of(leaf: Any) -> tuple[str, Callable[[Any], int] | None]:
-    """How a value gets into a 64-bit word: its format as in ``struct``, and what makes it a number if it is none.
-
-    An array is passed as its address in Python: its data, shape and strides are read there.
-
-    Raises:
-        TypeError: it is neither a number, an array nor None.
-    """
-    if type(leaf) is np.ndarray:
-        return "Q", id
-    if isinstance(leaf, float | np.float32):
-        return ("d" if isinstance(leaf, float) else "f4x"), None
-    if leaf is None or isinstance(leaf, np.bool_):
-        return "q", bool
-    operator.index(leaf)
-    return ("Q" if isinstance(leaf, np.uint64) else "q"), None
-
-
 class Code(NamedTuple):
     """Machine code where it can run."""
 
     entry: int  # address
     memory: Any  # holds it
-    result: str  # types of what it returns, as in ``struct``: "q", "" for None, "(qd)" for a tuple
-
-
-def result_words(result: str) -> int:
-    """How many words of the buffer the result takes."""
-    return max(1, -(-struct.calcsize("@" + result.strip("()")) // 8))
 
 
 class Call:
     """A kernel as a function, by its machine code. For one thread at a time: the arguments lie in one buffer.
 
+    It passes an array as its address in Python, where the code reads data, shape and strides.
+
     Args:
-        kernel: is called instead where the code has met an exception, and raises it.
-        is_alone: whether other Python threads wait meanwhile (GIL).
+        examples: integers, arrays, None, and tuples of them.
 
     Raises:
         TypeError: by a call, an argument is not of the type of its example.
+        RuntimeError: by a call, the code ended by an exception, which none of our kernels should.
     """
 
-    def __init__(self, kernel: Callable, code: Code, examples: Sequence, is_alone: bool = False):
-        self._kernel, self._memory, self._kinds = kernel, code.memory, tuple(map(kind_of, examples))
-        call = ctypes.PYFUNCTYPE if is_alone else ctypes.CFUNCTYPE
-        self._run = call(ctypes.c_int32, ctypes.c_void_p)(code.entry)
-        self._has_tuples = any(isinstance(each, tuple) for each in examples)
-        words = [word_of(leaf) for leaf in leaves(examples)]
-        self._converted = [(place, convert) for place, (_, convert) in enumerate(words) if convert is not None]
-        self._pack = struct.Struct("=" + "".join(form for form, _ in words)).pack_into
-        self._start = 8 * result_words(code.result)
-        self._words = (ctypes.c_int64 * (self._start // 8 + len(words)))()
+    def __init__(self, code: Code, examples: Sequence):
+        self._memory, self._kinds = code.memory, tuple(map(kind_of, examples))
+        self._run = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)(code.entry)
+        words = leaves(examples)
+        converts = ((place, {np.ndarray: id, type(None): bool}.get(type(leaf))) for place, leaf in enumerate(words))
+        self._converted = [(place, convert) for place, convert in converts if convert is not None]
+        self._pack = Struct(f"={len(words)}q").pack_into
+        self._words = (ctypes.c_int64 * (1 + len(words)))()
         self._pointer = ctypes.addressof(self._words)
-        results = struct.Struct("@" + code.result.strip("()")).unpack_from
-        self._results, self._is_tuple = results if code.result else lambda words: (None,), "(" in code.result
 
-    def __call__(self, *args: Any) -> Any:
+    def __call__(self, *args: Any) -> bool:
         kinds = tuple(map(kind_of, args))
         if kinds != self._kinds:
             raise TypeError(f"the arguments of a kernel should be {self._kinds}, not {kinds}")
-        return self.unchecked(args)
-
-    def unchecked(self, args: tuple) -> Any:
-        """The result for arguments of the examples' kinds."""
-        words = leaves(args) if self._has_tuples else list(args)
+        words = leaves(args)
         for place, convert in self._converted:
             words[place] = convert(words[place])
-        self._pack(self._words, self._start, *words)
-        status = self._run(self._pointer)
-        if status != DONE:
-            return None if status == RETURNED_NONE else self._kernel(*args)
-        results = self._results(self._words)
-        return results if self._is_tuple else results[0]
+        self._pack(self._words, 8, *words)
+        if status := self._run(self._pointer):
+            raise RuntimeError(f"the machine code of a kernel ended by an exception, with status {status}")
+        return self._words[0] & 1 == 1
 
 
 def in_memory(content: bytes) -> Code:
-    """Code where it can run; in ``content`` it follows a line of JSON: its entry, its result, addresses that it wants.
+    """Code where it can run; in ``content`` it follows a line with the offset of its entry.
 
     It becomes a file in memory, which may be mapped as executable where other memory must not become it.
 
     Raises:
-        OSError, AttributeError: the system offers no such files or no such functions, or forbids it.
+        OSError, AttributeError: the system offers no such files, or forbids it.
     """
-    line, _, text = content.partition(b"\n")
-    about, code = json.loads(line), bytearray(text)
-    for name, place in about["outside"].items():
-        address = ctypes.cast(getattr(ctypes.CDLL("libm.so.6"), name), ctypes.c_void_p).value
-        struct.pack_into("<Q", code, place, address)
+    line, _, code = content.partition(b"\n")
     handle = os.memfd_create("connectx")
     try:
         os.write(handle, code)
         memory = mmap.mmap(handle, len(code), flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ | mmap.PROT_EXEC)
     finally:
         os.close(handle)
-    return Code(np.frombuffer(memory, np.uint8).ctypes.data + about["entry"], memory, about["result"])
+    return Code(np.frombuffer(memory, np.uint8).ctypes.data + int(line), memory)
 
 
 def processor() -> str | None:
@@ -277,13 +214,19 @@ def unpacked(content: bytes) -> dict[str, bytes]:
 _codes: dict[str, Code | None] = {}  # by key, of this process
 
 
-def code_for(wanted: Wanted) -> Code | None:
-    """The machine code of a kernel that can be used here, if there is any."""
+def code_for(wanted: Wanted, kept: Callable[[Wanted], bytes | None] | None) -> Code | None:
+    """The machine code of a kernel that can be used here, if there is any.
+
+    Args:
+        kept: gives what this computer keeps, where the toolkit is loaded.
+    """
     key = ""
     try:
         key = wanted.key
         if key not in _codes:
-            _codes[key] = (_embedded(wanted, key) or _kept(wanted)) if processor() else None
+            _codes[key] = _embedded(wanted, key) if processor() else None
+            if _codes[key] is None and processor() and kept is not None and (content := kept(wanted)) is not None:
+                _codes[key] = in_memory(content)
     except Exception as fault:  # whatever it is, the kernel can still be compiled
         print(NOT_USABLE.format(fault), file=sys.stderr)
         _codes[key] = None
@@ -309,10 +252,8 @@ def _embedded(wanted: Wanted, key: str) -> Code | None:
     content = next((parts[name] for name in names if name in parts), None)
     if content is None:
         return None
-    code, expected = in_memory(content), json.loads(parts[f"{key}.probe"])  # null: no small example was met
-    if expected is not None and not _probe(
-        lambda: list(wanted.probe(Call(wanted.function, code, wanted.examples))) == expected
-    ):
+    code, expected = in_memory(content), json.loads(parts[f"{key}.probe"])
+    if not _probe(lambda: list(wanted.probe(Call(code, wanted.examples))) == expected):
         raise RuntimeError("it gives other results here")
     return code
 
@@ -348,19 +289,3 @@ def _answer(works: Callable[[], bool], writing: int) -> NoReturn:
         os.write(writing, b"1" if works() else b"0")
     finally:
         os._exit(0)
-
-
-def _kept(wanted: Wanted) -> Code | None:
-    """The code that this computer keeps, made now if need be.
-
-    None where the toolkit is not loaded, or beside another ``connectx`` than this one: an agent may bring its own.
-    """
-    toolkit = sys.modules.get("toolkit-of-connectx")  # its own name is not there while an agent's file loads
-    if (
-        __package__ != "connectx"
-        or toolkit is None
-        or Path(toolkit.__file__ or "").parents[1] != Path(__file__).parents[1]
-    ):
-        return None
-    content = toolkit.machine_code_of(wanted)
-    return None if content is None else in_memory(content)

@@ -5,6 +5,7 @@ check, adopt, Board``.
 """
 
 import sys
+from contextlib import suppress
 from types import ModuleType
 from typing import Any
 
@@ -47,7 +48,7 @@ def hide() -> None:
     hidden.update((name, sys.modules.pop(name)) for name in names)
 
 
-def machine_code_of(wanted: Any) -> bytes | None:
+def _kept(wanted: Any) -> bytes | None:
     """What this computer keeps of a kernel. ``connectx`` asks for it, also while an agent's file loads."""
     sys.modules.update(hidden)
     try:
@@ -59,4 +60,7 @@ def machine_code_of(wanted: Any) -> bytes | None:
             hide()
 
 
-sys.modules["toolkit-of-connectx"] = sys.modules[__name__]  # where ``connectx`` finds it, and no import does
+with suppress(Exception):  # an agent may bring another ``connectx``, which may raise whatever it likes
+    from connectx import jit
+
+    jit.kept = _kept

@@ -5,17 +5,16 @@ as a function of a notebook's cell. Results print as tables, are shown in notebo
 """
 
 import secrets
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from os import PathLike, fspath, sep
+from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from connectx.position import STANDARD
 from connectx_toolkit.kaggle.rules import OVERAGE, Rules
 from connectx_toolkit.players.spec import AgentSpec, resolve, told_apart
-from connectx_toolkit.system.console import as_typed, tell
+from connectx_toolkit.system.console import as_option, tell
 from connectx_toolkit.system.cores import check_concurrency
 from connectx_toolkit.system.files import GAMES, check_folder
 
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from connectx_toolkit.games.tournament import Tournament
     from connectx_toolkit.report.exams import Examined
     from connectx_toolkit.report.tables import Analysis
-    from connectx_toolkit.training.adoption.adopt import Adopted
+    from connectx_toolkit.training.adopt import Adopted
 
 __all__ = ["adopt", "analyse", "build", "check", "exam", "get_win_percentages", "match", "tournament"]
 
@@ -40,26 +39,11 @@ def _label(anchor: Agent, specs: Sequence[AgentSpec]) -> str:
     for spec in specs:
         if anchor in (spec, spec.label) or spec.target == target:
             return spec.label
-    raise ValueError(f"--anchor {anchor!r} is not one of the agents")
+    raise ValueError(f"{as_option('anchor')} {anchor!r} is not one of the agents")
 
 
 def _path(path: str | PathLike | None) -> Path | None:
     return None if path is None else Path(path)
-
-
-@contextmanager
-def _errors_as_typed(hidden: str = "") -> Iterator[None]:
-    """Lets errors name functions and keywords where the reader types those, not commands and options.
-
-    Args:
-        hidden: a temporary folder, without which files in it are named.
-    """
-    try:
-        yield
-    except (ValueError, OSError, LookupError) as problem:
-        if len(problem.args) == 1 and isinstance(text := problem.args[0], str):
-            problem.args = (as_typed(text.replace(hidden, "")),)
-        raise
 
 
 def get_win_percentages(
@@ -143,7 +127,7 @@ def match(
     leftmost v middle: 4 games
     ...
     >>> played = match("leftmost", "middle", pairs=2)
-    reused 4 of 4 games from runs/games.sqlite; --seed N plays new ones
+    reused 4 of 4 games from runs/games.sqlite; another seed plays new ones
     >>> played.wins, played.evidence.pairs
     ((1, 3), 2)
 
@@ -167,13 +151,12 @@ def match(
     from connectx_toolkit.players.process import Setup
     from connectx_toolkit.statistics.intervals import sprt_of
 
-    with _errors_as_typed():
-        test, (first, second) = sprt_of(sprt), told_apart((resolve(agent1), resolve(agent2)))
-        pairs = (SPRT_PAIRS if test else PAIRS) if pairs is None else pairs
-        setup = Setup(Rules(config or {}, overage), isolate=isolate)
-        plan = Plan(setup, pairs, Path(games), seed, _path(openings), workers, scheduler, test)
-        (played,) = play_matches([(first, second)], plan)
-        return played
+    test, (first, second) = sprt_of(sprt), told_apart((resolve(agent1), resolve(agent2)))
+    pairs = (SPRT_PAIRS if test else PAIRS) if pairs is None else pairs
+    setup = Setup(Rules(config or {}, overage), isolate=isolate)
+    plan = Plan(setup, pairs, Path(games), seed, _path(openings), workers, scheduler, test)
+    (played,) = play_matches([(first, second)], plan)
+    return played
 
 
 def tournament(
@@ -216,16 +199,15 @@ def tournament(
     from connectx_toolkit.players.process import Setup
     from connectx_toolkit.report.ladder import write_ladder
 
-    with _errors_as_typed():
-        specs = participants(agents)
-        name = specs[-1].label if anchor is None else _label(anchor, specs)
-        check_folder(stem := _path(ladder))
-        setup = Setup(Rules(config or {}, overage), isolate=isolate)
-        plan = Plan(setup, pairs, Path(games), seed, _path(openings), workers, scheduler)
-        played = play_tournament(play_matches(pairings(specs, gauntlet), plan), name)
-        if stem is not None and not played.is_interrupted:
-            write_ladder(stem, played.standings(), name)
-        return played
+    specs = participants(agents)
+    name = specs[-1].label if anchor is None else _label(anchor, specs)
+    check_folder(stem := _path(ladder))
+    setup = Setup(Rules(config or {}, overage), isolate=isolate)
+    plan = Plan(setup, pairs, Path(games), seed, _path(openings), workers, scheduler)
+    played = play_tournament(play_matches(pairings(specs, gauntlet), plan), name)
+    if stem is not None and not played.is_interrupted:
+        write_ladder(stem, played.standings(), name)
+    return played
 
 
 def exam(
@@ -281,23 +263,22 @@ def exam(
     from connectx_toolkit.players.process import Setup
     from connectx_toolkit.report.exams import examined
 
-    with _errors_as_typed():
-        specs, setup = participants(agents, 1), Setup(Rules(config or {}, overage))
-        if setup.rules.geometry != STANDARD:
-            raise ValueError("an exam is of 7x6: --config cannot change the board")
-        for name, value in (("count", count), ("times", times)):
-            if value is not None and (type(value) is not int or value < 1):
-                raise ValueError(f"{name} should be an integer of at least 1, not {value!r}")
-        check_concurrency(workers)
-        source, page, file = _path(positions), _path(html), _path(write_mistakes)
-        check_mistakes(file, STANDARD)
-        check_folder(page)
-        count = count or (EXAM_POSITIONS if source is None else None)
-        labels, left_out = exam_positions(count, seed, source, from_one, me, seat, result)
-        found = examined(specs, labels, setup, times, workers, left_out)
-        notes = [found.write_page(page)] if page else []
-        notes += [found.write_mistakes(file)] if file else []
-        return replace(found, notes=notes)
+    specs, setup = participants(agents, 1), Setup(Rules(config or {}, overage))
+    if setup.rules.geometry != STANDARD:
+        raise ValueError("an exam is of 7x6: its configuration cannot change the board")
+    for name, value in (("count", count), ("times", times)):
+        if value is not None and (type(value) is not int or value < 1):
+            raise ValueError(f"{name} should be an integer of at least 1, not {value!r}")
+    check_concurrency(workers)
+    source, page, file = _path(positions), _path(html), _path(write_mistakes)
+    check_mistakes(file, STANDARD)
+    check_folder(page)
+    count = count or (EXAM_POSITIONS if source is None else None)
+    labels, left_out = exam_positions(count, seed, source, from_one, me, seat, result)
+    found = examined(specs, labels, setup, times, workers, left_out)
+    notes = [found.write_page(page)] if page else []
+    notes += [found.write_mistakes(file)] if file else []
+    return replace(found, notes=notes)
 
 
 def analyse(
@@ -322,13 +303,12 @@ def analyse(
     from connectx_toolkit.games.game import Game
     from connectx_toolkit.report.tables import Analysis, analysed, games_of
 
-    with _errors_as_typed():
-        if isinstance(games, str | PathLike):
-            games = games_of(fspath(games))
-        chosen: list[Any] = [games] if isinstance(games, Game) else list(games)
-        if chosen and all(isinstance(column, int) for column in chosen):
-            chosen = games_of(",".join(map(str, chosen)))
-        return Analysis(list(analysed(chosen, from_ply, seconds)))
+    if isinstance(games, str | PathLike):
+        games = games_of(fspath(games))
+    chosen: list[Any] = [games] if isinstance(games, Game) else list(games)
+    if chosen and all(isinstance(column, int) for column in chosen):
+        chosen = games_of(",".join(map(str, chosen)))
+    return Analysis(list(analysed(chosen, from_ply, seconds)))
 
 
 def build(
@@ -366,11 +346,10 @@ def build(
     """
     from connectx_toolkit.builder.submission import built, options_of, packages_of
 
-    with _errors_as_typed():
-        files = [Path(each) for each in ([data] if isinstance(data, str | PathLike) else data)]
-        allowed = packages_of([allow_package] if isinstance(allow_package, str) else allow_package)
-        given = options_of(**options)
-        return built(agent, Path(output), given, tell, data=files, book=_path(book), allowed=allowed)
+    files = [Path(each) for each in ([data] if isinstance(data, str | PathLike) else data)]
+    allowed = packages_of([allow_package] if isinstance(allow_package, str) else allow_package)
+    given = options_of(**options)
+    return built(agent, Path(output), given, tell, data=files, book=_path(book), allowed=allowed)
 
 
 def check(file: str | PathLike, *, allow_package: str | Sequence[str] = (), **options: Any) -> "Report":
@@ -392,9 +371,8 @@ def check(file: str | PathLike, *, allow_package: str | Sequence[str] = (), **op
     """
     from connectx_toolkit.builder.submission import checked, options_of, packages_of
 
-    with _errors_as_typed():
-        allowed = packages_of([allow_package] if isinstance(allow_package, str) else allow_package)
-        return checked(Path(file), options_of(**options), allowed, tell)
+    allowed = packages_of([allow_package] if isinstance(allow_package, str) else allow_package)
+    return checked(Path(file), options_of(**options), allowed, tell)
 
 
 def adopt(
@@ -416,24 +394,18 @@ def adopt(
     Args:
         model: a model of stable-baselines3, a torch module, or the path of one that was saved.
         output: the agent's file.
-        module: the class of the network, or of the features extractor; or FILE:NAME of it. Of a live model it is found.
+        module: the class of the network, or FILE:NAME of it, where the model is the path of a state_dict; or that of a
+            features extractor, where an archive lacks it. A live model needs none.
         observation: what the model sees: "course", "sides", an encoding, or a function of (obs, config).
         arguments: those of the network's class.
-        options: ``activation``, ``board`` ("6x7k4"), ``positions`` to compare (500), ``no_proof``, and ``trusted``, as
-            ``train.py adopt --help`` explains them.
+        options: ``board`` ("6x7k4") and ``positions`` to compare (500), as ``train.py adopt --help`` explains them.
 
     Raises:
         ValueError: it is no such model, or the agent would play otherwise.
         OSError: the model cannot be read, or the agent not be written.
     """
     import json
-    from tempfile import TemporaryDirectory
 
-    from connectx_toolkit.training.adoption.adopt import Config
-    from connectx_toolkit.training.adoption.adopt import adopt as make
-    from connectx_toolkit.training.adoption.live_model import saved
+    from connectx_toolkit.training.adopt import adopt_any
 
-    with TemporaryDirectory() as folder, _errors_as_typed(f"{folder}{sep}"):
-        found = saved(model, module, observation, Path(folder))
-        made = make(Config(output=Path(output), arguments=json.dumps(arguments or {}), **(options | found)))
-        return replace(made, observation=made.observation.replace(f"{folder}{sep}", ""))
+    return adopt_any(model, Path(output), module, observation, arguments=json.dumps(arguments or {}), **options)

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from connectx_toolkit.cli import build, main, train
-from connectx_toolkit.system.console import as_typed
 
 DOCS = Path(__file__).resolve().parent
 ROOT = DOCS.parent
@@ -85,7 +84,7 @@ def section(title: str, parser: argparse.ArgumentParser, told: set[str]) -> str:
 
 def passages(text: str | None, told: set[str]) -> Iterator[str]:
     """The paragraphs of a help text that were not told before; indented lines and commands become code."""
-    for passage in re.split(r"\n\s*\n", as_typed(text or "").strip("\n")):
+    for passage in re.split(r"\n\s*\n", (text or "").strip("\n")):
         if passage.strip() and passage not in told:
             told.add(passage)
             yield from _text_and_code(passage.splitlines())
@@ -129,7 +128,7 @@ def option_words(action: argparse.Action, formatter: argparse.HelpFormatter) -> 
 
 def cell(text: str) -> str:
     """A text as the cell of a table."""
-    words = " ".join(as_typed(text).replace(f"{ROOT}/", "").split())  # a default may be a path of this machine
+    words = " ".join(text.replace(f"{ROOT}/", "").split())  # a default may be a path of this machine
     return html.escape(words, quote=False).replace("|", "\\|")
 
 

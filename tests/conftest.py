@@ -16,8 +16,11 @@ import pytest
 from connectx.position import Geometry, Position, geometry_of
 from connectx_toolkit.builder.preflight.stage import Runner
 from connectx_toolkit.cli.main import run
+from connectx_toolkit.system.console import DOOR
 from connectx_toolkit.system.cores import usable_cores
 from connectx_toolkit.system.files import ROOT
+
+os.environ[DOOR] = "pytest"  # messages are those of commands, unless a test takes it away
 
 # rows, columns, inarow: the standard board, small, tall, wide, single-row, square, and beyond 64 bits.
 SHAPES = [
@@ -99,7 +102,7 @@ SLOW = {  # what make quick leaves out: browsers, training, builds, processes of
     "agents": "*",
     "arena": "course exam match referee remote threads",
     "board": "*",
-    "builder": "build_submission check_input embed idioms machine_code own_functions preflight",
+    "builder": "build_submission check_input embed idioms machine_code own_kernels preflight",
     "cli": "bad_input evaluate games_commands",
     "connectx": "choice game_memory nets position search",
     "games": "analysis replays scout scout_advice store store_turns tournament",

@@ -87,7 +87,7 @@ def play_matches(pairs: Sequence[tuple[AgentSpec, AgentSpec]], plan: Plan) -> It
             games = {index: game for index, game in database.match_games(number).items() if index < total}
             entries.append(_Entry(pair, number, games))
         if known := sum(len(entry.known) for entry in entries):
-            reused = f"reused {known} of {len(entries) * total} games from {plan.file}; --seed N plays new ones"
+            reused = f"reused {known} of {len(entries) * total} games from {plan.file}; another seed plays new ones"
             played = sum((database.conditions(entry.number, total) for entry in entries), Counter[Conditions]())
             print_parts([reused, *other_conditions_line(played, here)])
         print_parts(left_out_lines(database.left_out))

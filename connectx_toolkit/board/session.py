@@ -205,7 +205,7 @@ class Session:
     def _explore(self, message: Message) -> None:
         position, games = position_in(message["position"]), self._opening.games
         if games is None:
-            raise ValueError("this board was started without a file of games (--games)")
+            raise ValueError("this board was started without a file of games")
         with GameDatabase(games, create=False) as database:
             played = database.at(position)
         moves = [{**one._asdict(), "players": one.players[:MOST_NAMED]} for one in played]

@@ -11,7 +11,7 @@ import io
 import tarfile
 import zlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import sqrt
 from pathlib import Path
 from statistics import median
@@ -21,7 +21,7 @@ from connectx import __version__
 from connectx.machine_code import EMBEDDED
 from connectx.machine_code import packed as packed_parts
 from connectx.position import STANDARD
-from connectx.weights import reduce, reduction_error
+from connectx.weights import reduce, reduction_error, restored
 from connectx_toolkit.builder.notebook.written import placed
 from connectx_toolkit.builder.preflight.check import check
 from connectx_toolkit.builder.preflight.findings import Report
@@ -29,9 +29,9 @@ from connectx_toolkit.builder.preflight.stage import NODE_BUDGET, Question, Runn
 from connectx_toolkit.builder.source.data_files import listed
 from connectx_toolkit.builder.source.inline import Inlined, Refused
 from connectx_toolkit.builder.source.refusals import TORCH_FILES, adopt_command
-from connectx_toolkit.kaggle.remedies import remedy
 from connectx_toolkit.kaggle.rules import Limits
 from connectx_toolkit.kaggle.sources import import_name
+from connectx_toolkit.system.console import as_option
 from connectx_toolkit.system.files import ROOT, replacing, version_of
 from connectx_toolkit.system.machine_code import NARROW, WIDE
 
@@ -134,13 +134,13 @@ POSITIONS, ENOUGH = 500, 100
 USUAL_SECONDS = 10.0  # that usual moves on the positions may take, once ENOUGH are asked
 COMPARE_SECONDS = 40.0  # after this time no further position is asked
 WITHOUT_POSITIONS = 50  # on which the file is asked without its machine code
-MOVES = 8  # that the agent makes meanwhile, to see how it calls its own functions
 COMPILE_SECONDS = 300.0  # that the kernels may take; numba needs some 5
 MACHINE_CODE = f"connectx/{EMBEDDED}"
 ABOUT_CODE = f""": machine code of the modules' kernels for x86-64, by numba {version_of("numba")}
 #     and LLVM, from the sources in this file; used if it passes a test when the file is loaded, else numba compiles.
 #     Built with --no-machine-code, the file has none."""
 PUBLISHED = Limits()
+LISTED = 20  # files that an error names
 TAKES = "about a minute, more for what loads or moves slowly or while other programs run"
 SIGMAS = 3.0  # at most one in 500 faithful builds of an agent that plays at random is refused
 CLOCKED = 0.05  # seconds a move: from there on the clock may decide how far an agent searches
@@ -171,20 +171,18 @@ class Options:
     machine_code: bool = True
 
 
-def render(inlined: Inlined, dtype: str | None, code: bytes = b"") -> tuple[str, list[str]]:
-    """The submission's text, and with a ``dtype`` a line about each data file. A file that would grow stays as it is.
+def reduced_data(inlined: Inlined, dtype: str | None) -> tuple[dict[str, bytes], list[str]]:
+    """Embedded path -> what ``connectx.weights.reduce`` makes of it, and with a ``dtype`` a line about each data file.
 
-    Args:
-        code: machine code of kernels, if there is any.
+    A file that would grow stays as it is, and so does one without floating-point arrays.
 
     Raises:
         OSError: a data file cannot be read.
         ValueError: a data file has values that ``dtype`` cannot represent.
     """
-    contents = {path: file.read_bytes() for path, file in inlined.data.items()}
-    contents |= {MACHINE_CODE: code} if code else {}
-    reduced, lines, notes = {}, [], {MACHINE_CODE: ABOUT_CODE}
-    for path, content in sorted(contents.items()) if dtype else []:
+    reduced, lines = dict[str, bytes](), list[str]()
+    for path, file in sorted(inlined.data.items()) if dtype else ():
+        content = file.read_bytes()
         smaller = reduce(content, dtype or "")
         if smaller is None:
             lines.append(f"{path}: no floating-point arrays that could be reduced, embedded as it is")
@@ -195,9 +193,21 @@ def render(inlined: Inlined, dtype: str | None, code: bytes = b"") -> tuple[str,
             lines.append(f"{path}: as {dtype} it would take {size}: embedded as it is")
             continue
         largest, relative = reduction_error(content, smaller)
-        reduced[path], notes[path] = smaller, f" as {dtype}"
+        reduced[path] = smaller
         size = f"{before:,} to {after:,} bytes of the submission"
         lines.append(f"{path} as {dtype}: {size}, largest error {largest:.3g}, {relative:.2%} of the weights' size")
+    return reduced, lines
+
+
+def render(inlined: Inlined, dtype: str | None, code: bytes = b"") -> tuple[str, list[str]]:
+    """The submission's text, and the lines of ``reduced_data``, which also says what is raised.
+
+    Args:
+        code: machine code of kernels, if there is any.
+    """
+    contents = {path: file.read_bytes() for path, file in inlined.data.items()} | ({MACHINE_CODE: code} if code else {})
+    reduced, lines = reduced_data(inlined, dtype)
+    notes = dict.fromkeys(reduced, f" as {dtype}") | {MACHINE_CODE: ABOUT_CODE}
     return submission_text(inlined, contents, reduced, notes), lines
 
 
@@ -205,20 +215,22 @@ def submission_bytes(inlined: Inlined, output: Path, options: Options, code: byt
     """The bytes of the submission, an archive if ``output`` ends in .tar.gz, and lines about its data.
 
     Raises:
-        Refused: the agent opens files by path, and ``output`` is a single .py.
-        OSError, ValueError: see ``render``; or the files are larger than the judge's limit.
+        Refused: the agent names files beside it, and ``output`` is a single .py.
+        OSError, ValueError: see ``reduced_data``; or the files are larger than the judge's limit.
     """
     sizes = {path: file.stat().st_size for path, (file, _) in inlined.files.items()}
-    packed = f"{sum(sizes.values()):,} bytes in {len(sizes)} files beside the agent: {listed(sizes)}"
+    packed = f"{sum(sizes.values()):,} bytes in {len(sizes)} files beside the agent: "
     if sum(sizes.values()) > options.limits.size:
-        raise ValueError(f"the judge allows {options.limits.size:,} bytes: move away what it does not open; {packed}")
+        why = f"the judge allows {options.limits.size:,} bytes: move away what it does not open"
+        raise ValueError(f"{why}; {packed}{listed(sizes, LISTED)}")
+    packed += listed(sizes)
     text, lines = render(inlined, options.dtype, code)
     if len(text) > options.limits.size and inlined.data and not output.name.endswith(".tar.gz"):
         cure = 'as text, data takes a third more: open it as Path(__file__).parent / "name", and build a .tar.gz'
         raise ValueError(f"{len(text):,} bytes, and the judge allows {options.limits.size:,}; {cure}")
     if output.name.endswith(".tar.gz"):
         if sizes:
-            as_is = f"; --dtype {options.dtype} changes only embedded data" if options.dtype else ""
+            as_is = f"; {as_option('dtype', options.dtype)} changes only embedded data" if options.dtype else ""
             lines.append(f"the archive holds main.py and {packed}{as_is}")
         return archive(text.encode(), {path: file.read_bytes() for path, (file, _) in inlined.files.items()}), lines
     if inlined.files:
@@ -245,7 +257,7 @@ def build(
         prove: called first, with what the stage needs to load the source; it may reject that.
 
     Raises:
-        builder.source.refusals.Refused: the agent opens files by path, which a .py cannot hold; with file and line.
+        builder.source.refusals.Refused: the agent names files beside it, which a .py cannot hold; with file and line.
         NotAccepted: it was refused; with the report.
         OSError, ValueError: a file cannot be read, or data cannot be reduced.
     """
@@ -256,11 +268,8 @@ def build(
             prove(place, loading(place, inlined), proved)
         if not proved.accepted:
             raise NotAccepted(proved)
-    code, has_own, notes = machine_code(inlined, runner, options, tell)
-    inlined = replace(inlined, sources=inlined.sources | inlined.with_code) if has_own else inlined
+    code, notes = machine_code(inlined, runner, options, tell)
     content, lines = submission_bytes(inlined, output, options, code)
-    if not any(line.partition(":")[0].endswith(f" as {options.dtype}") for line in lines):
-        options = replace(options, dtype=None)  # no file is rounded, which would excuse other moves
     parts = f"{len(content):,} bytes, {len(inlined.sources)} modules, {len(inlined.files)} files beside them"
     tell(f"checking {parts}: {TAKES}")
 
@@ -269,8 +278,6 @@ def build(
             most = f"{options.positions} positions, for at most {2 * COMPARE_SECONDS:g} s on an idle machine"
             tell(f"comparing with the source on up to {most}")
             compare_with_source(stage, file, inlined, options, report)
-        elif cure := next(filter(None, (remedy(reason, "", stage.situation) for reason in report.reasons)), ""):
-            report.add("cure", "note", cure)
 
     with replacing(output) as partial:
         partial.write_bytes(content)
@@ -293,7 +300,7 @@ def build(
 def _source_job(inlined: Inlined) -> dict[str, Any]:
     top, _ = import_name(inlined.agent_path)
     folder = inlined.agent_path.resolve().parent
-    paths = list(dict.fromkeys(map(str, (folder, top, inlined.root or folder, ROOT))))
+    paths = list(dict.fromkeys(map(str, (folder, top, inlined.root or folder, *inlined.folders, ROOT))))
     files = {name: str(file) for name, (file, _) in inlined.files.items()}
     return {
         "function": inlined.entry[1],
@@ -312,30 +319,25 @@ def loading(stage: Stage, inlined: Inlined) -> dict[str, Any]:
 
 def machine_code(
     inlined: Inlined, runner: Runner, options: Options, tell: Callable[[str], None]
-) -> tuple[bytes, bool, list[str]]:
-    """Machine code of the kernels that the agent prepares and of its own functions under ``njit``, b"" if there is
-    none; whether it has some of the latter; and why there is none where it should.
+) -> tuple[bytes, list[str]]:
+    """Machine code of the kernels that the agent prepares, b"" if there is none; and why there is none where it should.
 
     Two processes compile: for any processor, which also finds out what the kernels' tests find, and for the widest.
     """
-    parts, has_own, notes = dict[str, bytes](), False, list[str]()
-    has_kernels = any(".prepared(" in source for source in inlined.sources.values())
-    if not (has_kernels or inlined.numba) or not options.machine_code:
-        return b"", has_own, notes
+    parts = dict[str, bytes]()
+    if not options.machine_code or not any(".prepared(" in source for source in inlined.sources.values()):
+        return b"", []
     tell("compiling its kernels for the processors that Kaggle may have")
     job = _source_job(inlined) | {"job": "kernels", "form": "source", "file": str(inlined.agent_path.resolve())}
-    job |= {"limit": COMPILE_SECONDS, "moves": [q[1:3] for q in sample(MOVES, geometries=(STANDARD,))]}
-    for cpu in (NARROW, WIDE) if has_kernels else (NARROW,):
+    for cpu in (NARROW, WIDE):
         with stage(options.limits, runner, "main.py") as place:
-            modules = [str(path) for path in inlined.numba] if cpu == NARROW else []
-            answer = place.run(job | {"cpu": cpu, "modules": modules}, "compiling")
+            answer = place.run(job | {"cpu": cpu, "limit": COMPILE_SECONDS}, "compiling")
         result = answer["result"] or {}
         if answer["ended"] != "ok" or "raised" in result:
             why = result.get("text", answer["ended"])
-            return b"", False, [f"there is none ({why}): numba compiles the kernels at every load"]
+            return b"", [f"there is none ({why}): numba compiles the kernels at every load"]
         parts |= {name: base64.b64decode(text) for name, text in result["parts"].items()}
-        has_own, notes = has_own or result["has_own"], notes + result["notes"]
-    return packed_parts(dict(sorted(parts.items()))) if parts else b"", has_own, notes
+    return packed_parts(dict(sorted(parts.items()))) if parts else b"", []
 
 
 def report_machine_code(text: bytes, runner: Runner, options: Options, report: Report) -> None:
@@ -366,7 +368,8 @@ def compare_with_source(stage: Stage, file: Path, inlined: Inlined, options: Opt
     """The built file and its source must choose the same moves: same positions, same seed for each, same node budget.
 
     Positions in which the source chooses no legal column are replaced by others on 7x6, because the built file's guard
-    answers there. If moves differ, the source is asked a second time (see ``_judge_difference``).
+    answers there. If moves differ and data was rounded, the source is asked again with its data rounded likewise. If
+    they differ still, it is asked once more (see ``_judge_difference``).
     """
     source = loading(stage, inlined)
     asked, is_cut = _ask_source(stage, source, inlined, options, report)
@@ -377,17 +380,45 @@ def compare_with_source(stage: Stage, file: Path, inlined: Inlined, options: Opt
     if _failed(built, "the built file", report):
         return
     columns = [reply["column"] for reply in built["result"]["replies"]]
-    differ = [i for i, (_, reply) in enumerate(asked) if columns[i] != reply["column"]]
+    differ = _different(asked, columns)
     report.figures |= {"compared_positions": len(asked), "different_moves": len(differ)}
     cut = f", fewer than {options.positions} because its moves take long" if is_cut else ""
-    if not differ:
-        report.add("same moves", "pass", f"the built file and its source agree on {len(asked)} positions{cut}")
-    elif options.dtype:
-        share = f"{len(differ)} of {len(asked)} moves ({len(differ) / len(asked):.1%}) change with {options.dtype}{cut}"
-        report.add("same moves", "note", share)
+    who, agent = "its source", inlined.agent_path.resolve()
+    if differ and (reduced := reduced_data(inlined, options.dtype)[0]):
+        share = f"{len(differ)} of {len(asked)} moves ({len(differ) / len(asked):.1%}) change with {options.dtype}"
+        report.add("data", "note", share)
+        who = f"its source with weights as {options.dtype}"
+        source |= {"instead": _rounded(inlined, reduced, stage.root / "rounded")}
+        answer = stage.replies(agent, "source", questions, **source)
+        if _failed(answer, who, report):
+            return
+        replied = zip(questions, columns, answer["result"]["replies"], strict=False)
+        kept = [(question, column, reply) for question, column, reply in replied if reply["column"] in question.legal]
+        questions, columns = [question for question, _, _ in kept], [column for _, column, _ in kept]
+        asked = [(question, reply) for question, _, reply in kept]
+        differ = _different(asked, columns)
+    if not asked:
+        report.add("same moves", "reject", f"{who} answers no position")
+    elif not differ:
+        report.add("same moves", "pass", f"the built file and {who} agree on {len(asked)} positions{cut}")
     else:
-        again = stage.replies(inlined.agent_path.resolve(), "source", questions, **source)
-        _judge_difference(asked, differ, again, report)
+        again = stage.replies(agent, "source", questions, **source)
+        _judge_difference(asked, differ, again, who, report)
+
+
+def _different(asked: list[tuple[Question, dict[str, Any]]], columns: list[int | None]) -> list[int]:
+    return [i for i, (_, reply) in enumerate(asked) if columns[i] != reply["column"]]
+
+
+def _rounded(inlined: Inlined, reduced: Mapping[str, bytes], folder: Path) -> dict[str, str]:
+    """Data file of the source -> a file in a new folder with what the built file reads in its place."""
+    folder.mkdir()
+    instead = {}
+    for number, (path, content) in enumerate(reduced.items()):
+        place = folder / f"{number}{inlined.data[path].suffix}"
+        place.write_bytes(restored(content))
+        instead[str(inlined.data[path].resolve())] = str(place)
+    return instead
 
 
 def _ask_source(
@@ -439,12 +470,12 @@ def _note_repairs(kinds: dict[str, str], report: Report) -> None:
     """Notes types of replies that count only because the guard converts them to ints."""
     for kind in sorted(kinds.keys() - {"int"}):
         text = f"the agent returns {kinds[kind]}, of type {kind}. Kaggle accepts only a plain int, so the source itself"
-        text += " would lose every game, also in evaluate.py; the guard of the built file converts it"
+        text += " would lose every game, also here; the guard of the built file converts it"
         report.add("guard", "note", f"{text}. Better return int(column)")
 
 
 def _judge_difference(
-    asked: list[tuple[Question, dict[str, Any]]], differ: list[int], again: dict[str, Any], report: Report
+    asked: list[tuple[Question, dict[str, Any]]], differ: list[int], again: dict[str, Any], who: str, report: Report
 ) -> None:
     """Decides whether moves differ because of the build, or because the source does not repeat its own moves.
 
@@ -452,23 +483,25 @@ def _judge_difference(
     Among the positions where exactly one of the two differs, the build has about half; an excess of more than
     ``SIGMAS`` standard deviations means that the build is to blame. A source that is quick and repeats all its moves
     has no noise: one difference is enough.
+
+    Args:
+        who: what the report calls the source.
     """
     replies = again["result"]["replies"] if again["result"] and "replies" in again["result"] else []
-    fickle = {i for i, ((_, a), b) in enumerate(zip(asked, replies, strict=False)) if a["column"] != b["column"]}
+    fickle = set(_different(asked[: len(replies)], [reply["column"] for reply in replies]))
     alone = [i for i in differ if i not in fickle and i < len(replies)]
     excused = len(fickle.difference(differ))
     is_clocked = median(reply["seconds"] for _, reply in asked) >= CLOCKED
+    text = f"the built file differs from {who} on {len(differ)} of {len(asked)} positions"
     if (fickle or is_clocked) and len(alone) - excused <= SIGMAS * sqrt(len(alone) + excused):
-        text = f"the built file differs from its source on {len(differ)} of {len(asked)} positions, and the source from"
         text += (
-            f" itself on {len(fickle)} of {len(replies)}, with the same seeds: its clock or its own random generator"
+            f", and the source from itself on {len(fickle)} of {len(replies)}, with the same seeds: its clock or its"
         )
-        report.add("same moves", "note", f"{text} decides, so this shows no fault of the build")
+        report.add("same moves", "note", f"{text} own random generator decides, so this shows no fault of the build")
     else:
         where = asked[(alone or differ)[0]][0]
-        text = f"the built file differs from its source on {len(differ)} of {len(asked)} positions"
-        besides = f", on {len(alone)} of them where the source agrees with itself" if fickle else ""
-        report.add("same moves", "reject", f"{text}{besides}, first on {where.name} ({_place(where)})")
+        text += f", on {len(alone)} of them where the source agrees with itself" if fickle else ""
+        report.add("same moves", "reject", f"{text}, first on {where.name} ({_place(where)})")
 
 
 def _failed(answer: dict[str, Any], who: str, report: Report) -> bool:

@@ -29,7 +29,7 @@ from connectx_toolkit.builder.source.refusals import unknown_package
 from connectx_toolkit.kaggle.remedies import KNOWN
 from connectx_toolkit.kaggle.rules import Limits
 from connectx_toolkit.kaggle.upload import Unsuitable, refuse_other_texts
-from connectx_toolkit.system.console import unquoted
+from connectx_toolkit.system.console import as_option, shell, unquoted
 from connectx_toolkit.system.files import AGENTS, IS_CHECKOUT, ROOT, WEIGHTS, check_folder, our_agents, read_as
 
 SUBMISSIONS = ROOT / "submissions" if IS_CHECKOUT else Path("submissions")
@@ -50,11 +50,11 @@ def options_of(
     """The options of a build or a check, with limits in MiB. Raises ValueError if one is impossible."""
     for name, value in (("positions", positions), ("size-limit", size_limit), ("memory-limit", memory_limit)):
         if not 0 < value * 2**20 < math.inf:  # MiB in bytes
-            raise ValueError(f"--{name} should be positive, not {value}")
+            raise ValueError(f"{as_option(name)} should be positive, not {value}")
     if positions > MOST_POSITIONS:
-        raise ValueError(f"--positions should be at most {MOST_POSITIONS:,}, not {positions:,}")
+        raise ValueError(f"{as_option('positions')} should be at most {MOST_POSITIONS:,}, not {positions:,}")
     if slowdown is not None and not 1 <= slowdown < math.inf:
-        raise ValueError(f"--slowdown should be at least 1, not {slowdown:g}")
+        raise ValueError(f"{as_option('slowdown')} should be at least 1, not {slowdown:g}")
     limits = Limits(size=int(size_limit * 2**20), memory=int(memory_limit * 2**20))
     return Options(dtype, positions, slowdown, full, limits, machine_code)
 
@@ -63,7 +63,7 @@ def packages_of(names: Sequence[str]) -> frozenset[str]:
     """Packages to accept on the user's word. Raises ValueError if one is no name."""
     for name in names:
         if not name.isidentifier():
-            raise ValueError(f"--allow-package takes a name as import statements have it, not {name!r}")
+            raise ValueError(f"{as_option('allow-package')} takes a name as import statements have it, not {name!r}")
     return frozenset(names)
 
 
@@ -160,7 +160,10 @@ def inlined_of(
         written = from_function(agent, folder)
         return written.entry, written.inlined(allowed, data), Proof(agent, written)
     if page:
-        return page[1] or page[0].stem, from_page(*page, folder).inlined(allowed, data), None
+        from connectx_toolkit.builder.notebook.proof import PageProof
+
+        written = from_page(*page, folder)
+        return page[1] or page[0].stem, written.inlined(allowed, data), PageProof(written)
     path = find_agent(fspath(agent))
     return path.stem, inline(with_book(path, book, folder), allowed, data), None
 
@@ -190,7 +193,7 @@ def _files_beside(path: Path) -> list[str]:
     return [str(each) for ending in ("[!_]*.py", "*.ipynb") for each in path.parent.glob(ending)]
 
 
-OF_PERFECT = "--book changes the second seat's book of the agent perfect, not of {}"
+OF_PERFECT = "a book changes the second seat's book of the agent perfect, not of {}"
 
 
 def with_book(agent: Path, book: Path | None, folder: Path) -> Path:
@@ -204,8 +207,8 @@ def with_book(agent: Path, book: Path | None, folder: Path) -> Path:
     if agent.resolve() != (AGENTS / "perfect.py").resolve():
         raise ValueError(OF_PERFECT.format(agent.stem))
     if not book.exists():
-        made = "python train.py book --second --games FILE writes it if your games teach something"
-        raise ValueError(f"{book}: no such file. {made}; without --book, perfect plays with its own book")
+        made = f"{shell('train book --second --games FILE')} writes it if your games teach something"
+        raise ValueError(f"{book}: no such file. {made}; without it, perfect plays with its own book")
     found = read_as(SparseBook.from_bytes, book)
     if found.geometry != STANDARD:
         raise ValueError(f"{book}: a book for {found.geometry.rows}x{found.geometry.columns}, expected one for 7x6")
@@ -228,10 +231,10 @@ def output_of(output: Path | None, kind: str, name: str, inlined: Inlined) -> Pa
     if output.resolve() in inlined.paths:
         is_agent = output.resolve() == inlined.agent_path.resolve()
         what = "the agent itself" if is_agent else "a module that the agent imports"
-        raise ValueError(f"{output} is {what}: choose another file with --output")
+        raise ValueError(f"{output} is {what}: choose another file with {as_option('output')}")
     if output.exists() and not is_submission(output):
         found = f"{output} exists and was not built by this script (it does not begin with {HEADER!r})"
-        raise ValueError(f"{found}: choose another file with --output, or move it away first")
+        raise ValueError(f"{found}: choose another file with {as_option('output')}, or move it away first")
     return output
 
 

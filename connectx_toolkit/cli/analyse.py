@@ -19,7 +19,7 @@ from connectx_toolkit.cli.options import (
     integer_from,
 )
 from connectx_toolkit.kaggle.rules import Rules
-from connectx_toolkit.system.console import plural
+from connectx_toolkit.system.console import plural, shell
 from connectx_toolkit.system.files import check_folder, write_whole
 from connectx_toolkit.system.foreign import left_out_lines
 
@@ -33,15 +33,15 @@ def add_analyse(parser: argparse.ArgumentParser) -> None:
     parser.description = """\
 Shows which moves gave a result away. For one game, it lists every move with its exact score. For your own games, it
 prints a row for each game and a summary of where points were lost, and writes a page if you ask for one."""
-    parser.epilog = """\
+    parser.epilog = f"""\
 examples
-  python evaluate.py analyse 362133214545441233165554311450066
+  {shell("evaluate")} analyse 362133214545441233165554311450066
                                                      one game, as columns counted from 0
-  python evaluate.py analyse episode-12345.json      one game, a replay downloaded from Kaggle
-  python evaluate.py analyse runs/games.sqlite       the latest games of a file of games, a line each
-  python evaluate.py analyse runs/games.sqlite --me my_agent.py --html runs/my_agent.html
+  {shell("evaluate")} analyse episode-12345.json      one game, a replay downloaded from Kaggle
+  {shell("evaluate")} analyse runs/games.sqlite       the latest games of a file of games, a line each
+  {shell("evaluate")} analyse runs/games.sqlite --me my_agent.py --html runs/my_agent.html
                                                      your agent's games there: rows, summary, page
-  python evaluate.py analyse my_replays --html runs/replays.html
+  {shell("evaluate")} analyse my_replays --html runs/replays.html
                                                      your games on Kaggle: all replays in a folder
 """
     help_text = "a game as its columns; or any number of replays, folders, archives, patterns and files of games"

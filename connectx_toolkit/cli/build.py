@@ -39,7 +39,7 @@ from connectx_toolkit.builder.submission import (
 )
 from connectx_toolkit.cli.main import DONE, FAILED, NOT_JUDGED, REFUSED
 from connectx_toolkit.cli.main import run as run_script
-from connectx_toolkit.system.console import Parser, complain, tell
+from connectx_toolkit.system.console import Parser, as_help, command, complain, prog, tell
 from connectx_toolkit.system.table import console_for_tables, print_parts
 
 if TYPE_CHECKING:
@@ -49,22 +49,25 @@ CODES = {"ACCEPT": DONE, "REJECT": FAILED, "NOT JUDGED": NOT_JUDGED}
 
 
 def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
-    parser = Parser(prog="build_submission.py", description=__doc__)
+    parser = Parser(prog=prog("build"), description=as_help(__doc__ or ""))
     add = parser.add_argument
     agent = "agent to build: a name from agents/, a file, or a notebook (lesson.ipynb, or lesson.ipynb:FUNCTION)"
     add("agent", nargs="?", help=agent)
-    where = "file to write (default: submissions/AGENT.py, or .tar.gz if the agent opens files)"
+    where = "file to write (default: submissions/AGENT.py, or .tar.gz if the agent names files beside it)"
     add("-o", "--output", type=Path, metavar="FILE", help=f"{where}; replaces only files that this script has built")
     finished = "check a finished .py or .tar.gz, or the file that a notebook writes, and build nothing"
     add("--check", type=Path, metavar="FILE", help=finished)
     add("--format", choices=("py", "tar.gz"), help="kind of file to write (default: by the ending of -o)")
-    data = "file or folder to add to the archive, if the builder does not find it by itself; may be repeated"
+    data = "file or folder to add to the archive; may be repeated. Files beside the agent that a string in its source "
+    data += "names are added anyway, but for credentials and databases"
     add("--data", action="append", default=[], type=Path, metavar="FILE", help=data)
-    book = "second seat's book to build into perfect, as train.py book --second --games FILE makes it (default: ours)"
+    maker = f"{prog('train book')} --second --games FILE"
+    book = f"second seat's book to build into perfect, as {maker} makes it (default: ours)"
     add("--book", type=Path, metavar="FILE", help=book)
-    precision = "precision of the float arrays in embedded data files (default: as they are)"
+    precision = "precision of the float arrays in embedded data files (default: as they are); the built file is then "
+    precision += "compared with the source on the same rounded arrays"
     add("--dtype", choices=("float16", "int8"), help=precision)
-    code = "leave machine code of the agent's kernels out: numba then compiles them at every load"
+    code = "leave out the machine code of the toolkit's search and solver: numba then compiles them at every load"
     add("--no-machine-code", dest="machine_code", action="store_false", help=code)
     package = "accept the import of a package that Kaggle is not known to have; may be repeated"
     add("--allow-package", action="append", default=[], metavar="NAME", help=package)
@@ -152,7 +155,7 @@ def offer(kaggle: "Kaggle", path: Path, message: str, left: int) -> None:
     tell(f"uploading {path}")
     submitted = submit(kaggle, path, message)
     tell(f"submitted as {submitted.number}: {submitted.words}")
-    tell(f"its games, when it has played some: python evaluate.py episodes {submitted.number}")
+    tell(f"its games, when it has played some: {command(f'evaluate episodes {submitted.number}')}")
 
 
 def agrees(question: str) -> bool:
@@ -178,15 +181,15 @@ def build_or_check(given: argparse.Namespace, options: Options) -> tuple[int, Pa
         show(refused.report, given.json)
         return CODES[refused.report.verdict], None
     except Refused as refused:
-        complain("build_submission.py", *map(str, refused.refusals))
+        complain(prog("build"), *map(str, refused.refusals))
         return REFUSED, None
     show(report, given.json)
     return DONE, report.written
 
 
 def command_of(arguments: list[str]) -> tuple[str, Callable[[], int]]:
-    """The command's name in messages, and what runs it. Exits with code 2 if the arguments are wrong."""
-    return "build_submission.py", partial(run, parse_arguments(arguments))
+    """What follows ``connectx``, and what runs it. Exits with code 2 if the arguments are wrong."""
+    return "build", partial(run, parse_arguments(arguments))
 
 
-main = partial(run_script, "build_submission")
+main = partial(run_script, "build")

@@ -13,6 +13,7 @@ from typing import Any, Literal, get_args, get_origin
 
 from connectx_toolkit import api
 from connectx_toolkit.cli.options import AGENTS, Command, any_seed, from_one, number, parse_config
+from connectx_toolkit.system.console import as_help
 
 OPTIONS = {"n_rounds": "rounds", "workers": "concurrency", "overage": "bank"}  # by the keyword
 KINDS: dict[Any, tuple[Callable[[str], Any], str]] = {
@@ -25,7 +26,7 @@ def told(function: Callable) -> dict[str, str]:
     """What the docstring says of each argument."""
     text = (inspect.getdoc(function) or "").partition("Args:\n")[2].partition("\n\nRaises:")[0]
     found = re.findall(r"^    (\w[\w, ]*): (.*(?:\n {8}.*)*)", text, re.M)
-    return {name: " ".join(words.split()).replace("``", "") for names, words in found for name in names.split(", ")}
+    return {name: " ".join(as_help(words).split()).replace("``", "") for names, words in found for name in names.split(", ")}
 
 
 def add_options(parser: argparse.ArgumentParser, function: Callable) -> None:
@@ -52,8 +53,8 @@ def command(function: Callable, summary: str, examples: str) -> Command:
     """The command that calls a function, prints what it gives, and ends as one that was stopped if it was."""
 
     def options_of(parser: argparse.ArgumentParser) -> None:
-        parser.description = (inspect.getdoc(function) or "").partition("\n\n")[0].replace("``", "")
-        parser.epilog = f"{AGENTS}\nexamples\n{examples}"
+        parser.description = as_help((inspect.getdoc(function) or "").partition("\n\n")[0].replace("``", ""))
+        parser.epilog = as_help(f"{AGENTS}\nexamples\n{examples}")
         parser.set_defaults(run=run)
         add_options(parser, function)
         if function is api.exam:

@@ -32,6 +32,7 @@ from connectx_toolkit.cli.options import (
     seconds,
 )
 from connectx_toolkit.kaggle.rules import Rules
+from connectx_toolkit.system.console import shell
 from connectx_toolkit.system.files import check_folder, write_whole
 from connectx_toolkit.system.foreign import NothingLeft, left_out_lines, shown
 
@@ -47,10 +48,10 @@ def add_episodes(parser: argparse.ArgumentParser) -> None:
     parser.description = """\
 Fetches the games of one of your submissions from Kaggle, with your agent's logs, and analyses them. Each file is
 fetched once. The games and today's leaderboard are added to the file that explore and scout read."""
-    parser.epilog = """\
+    parser.epilog = f"""\
 examples
-  python evaluate.py episodes                        your submissions, with their numbers
-  python evaluate.py episodes 45678901 --html runs/episodes.html
+  {shell("evaluate")} episodes                        your submissions, with their numbers
+  {shell("evaluate")} episodes 45678901 --html runs/episodes.html
 
 It uses the credentials of Kaggle's own command line, for example ~/.kaggle/access_token or KAGGLE_API_TOKEN.
 """
@@ -159,12 +160,12 @@ def add_explore(parser: argparse.ArgumentParser) -> None:
     parser.description = """\
 Shows what was played in a position: how often, by whom and how it ended, beside the exact score of each move.
 Mirror images of the position count as the same."""
-    parser.epilog = """\
+    parser.epilog = f"""\
 examples
-  python evaluate.py explore --add my_replays            the first moves of all games, after adding those of a folder
-  python evaluate.py explore 33 --seat first             the games in which you moved first and 3, 3 was played
-  python evaluate.py explore 332 --opponent "Some Team" --since 2026-11
-  python evaluate.py explore --remove old_replays 70000012
+  {shell("evaluate")} explore --add my_replays            the first moves of all games, after adding those of a folder
+  {shell("evaluate")} explore 33 --seat first             the games in which you moved first and 3, 3 was played
+  {shell("evaluate")} explore 332 --opponent "Some Team" --since 2026-11
+  {shell("evaluate")} explore --remove old_replays 70000012
 """
     parser.add_argument(
         "moves",
@@ -288,10 +289,10 @@ def add_scout(parser: argparse.ArgumentParser) -> None:
     parser.description = """\
 Shows what your games tell of an opponent: whether it repeats itself, its answers as a tree, where it gives results
 away, its time and faults, and the line that beats it. Without a name: all opponents, by the points they cost you."""
-    parser.epilog = """\
+    parser.epilog = f"""\
 examples
-  python evaluate.py scout --add my_replays
-  python evaluate.py scout "Some Team" --html runs/scout.html
+  {shell("evaluate")} scout --add my_replays
+  {shell("evaluate")} scout "Some Team" --html runs/scout.html
 """
     parser.add_argument(
         "opponent",

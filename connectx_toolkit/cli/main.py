@@ -15,10 +15,21 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import BrokenExecutor
 from functools import partial
 from importlib import import_module
+from pathlib import Path
 from types import ModuleType
 
 from connectx_toolkit.cli.options import Command
-from connectx_toolkit.system.console import COMMANDS, Parser, ProcessFailed, complain, in_a_line, missing_package
+from connectx_toolkit.system.console import (
+    DOOR,
+    SCRIPTS,
+    Parser,
+    ProcessFailed,
+    complain,
+    in_a_line,
+    missing_package,
+    prog,
+    shell,
+)
 from connectx_toolkit.system.files import our_agents
 from connectx_toolkit.system.foreign import NothingLeft
 
@@ -33,11 +44,11 @@ EXIT_CODES = {  # of all commands; docs/reference/exit-codes.md has the same tab
 }
 BAD_INPUT = (ValueError, OSError, sqlite3.Error, MemoryError)
 NO_RESULT = (ProcessFailed, BrokenExecutor, NothingLeft)
-GOES_ON = {  # what a stopped command says, by its name or that of its script
-    "evaluate.py match": "games that the file holds are not played again",
-    "evaluate.py tournament": "games that the file holds are not played again",
-    "evaluate.py exam": "positions that are solved and answers are kept; the same command goes on",
-    "train.py": "the same command resumes tune, book, replies, labels, openings and distill",
+GOES_ON = {  # what a stopped command says, by what follows connectx, or its first word
+    "evaluate match": "games that the file holds are not played again",
+    "evaluate tournament": "games that the file holds are not played again",
+    "evaluate exam": "positions that are solved and answers are kept; the same command goes on",
+    "train": "the same command resumes tune, book, replies, labels, openings and distill",
 }
 OURS = ("connectx", "connectx_toolkit", "agents")
 USAGE = """\
@@ -50,27 +61,29 @@ usage: connectx COMMAND ...   (connectx COMMAND --help explains each)
 """
 
 
-def run(script: str, arguments: Sequence[str] | None = None) -> int:
+def run(word: str, arguments: Sequence[str] | None = None) -> int:
     """Runs a command and returns its exit code, one of ``EXIT_CODES``.
 
     Args:
-        script: a key of ``COMMANDS``.
+        word: "evaluate", "build" or "train".
         arguments: by default those of this process.
 
     Raises:
         SystemExit: the arguments were refused by the parser, or asked for help.
     """
-    name = f"{script}.py"
+    words, name = word, prog(word)
+    os.environ[DOOR] = Path(sys.argv[0]).stem
     for stream in (sys.stdout, sys.stderr):
         if getattr(stream, "errors", "") == "strict":  # a Windows code page lacks many letters of names
             stream.reconfigure(errors="replace")  # type: ignore[union-attr]
     try:
-        command_of = evaluate if script == "evaluate" else _module_of(script).command_of
-        name, work = command_of(list(sys.argv[1:] if arguments is None else arguments))
+        command_of = evaluate if word == "evaluate" else _module_of(word).command_of
+        words, work = command_of(list(sys.argv[1:] if arguments is None else arguments))
+        name = prog(words)
         return work() or DONE
     except KeyboardInterrupt as stop:
-        words = str(stop) or GOES_ON.get(name) or GOES_ON.get(f"{script}.py", "")
-        complain(name, f"stopped{words and '; '}{words}")
+        more = str(stop) or GOES_ON.get(words) or GOES_ON.get(word, "")
+        complain(name, f"stopped{more and '; '}{more}")
         return STOPPED
     except NO_RESULT as problem:
         complain(name, in_a_line(problem))
@@ -87,9 +100,9 @@ def run(script: str, arguments: Sequence[str] | None = None) -> int:
         return _our_fault(name, problem)
 
 
-def _module_of(script: str) -> ModuleType:
+def _module_of(word: str) -> ModuleType:
     """The module of build_submission.py or train.py; its ``command_of`` is to that script what ``evaluate`` is here."""
-    return import_module(f"connectx_toolkit.cli.{COMMANDS[script]}")
+    return import_module(f"connectx_toolkit.cli.{word}")
 
 
 def _our_fault(name: str, problem: Exception) -> int:
@@ -110,9 +123,10 @@ def _our_fault(name: str, problem: Exception) -> int:
 def main() -> int:
     """The command ``connectx``."""
     command, *arguments = sys.argv[1:] or [""]
-    scripts = {word: script for script, word in COMMANDS.items()} | {"board": "evaluate"}
-    if command in scripts:
-        return run(scripts[command], [command, *arguments] if command == "board" else arguments)
+    if command == "board":
+        return run("evaluate", [command, *arguments])
+    if command in SCRIPTS:
+        return run(command, arguments)
     if command in ("", "-h", "--help"):
         print(USAGE, end="")
         return DONE if command else REFUSED
@@ -131,19 +145,19 @@ def evaluate_commands() -> dict[str, Command]:
 
 
 def evaluate(arguments: list[str]) -> tuple[str, Callable[[], int | None]]:
-    """The command's name in messages, and what runs it. Exits with code 2 if the arguments are wrong."""
+    """What follows ``connectx``, and what runs it. Exits with code 2 if the arguments are wrong."""
     commands = evaluate_commands()
     name = arguments.pop(0) if arguments and arguments[0] in commands else ""
-    parser = Parser(prog=f"evaluate.py {name}".rstrip())
+    parser = Parser(prog=prog(f"evaluate {name}".rstrip()))
     commands[name].add_options(parser)
     if not name:
         named = {name: command.summary for name, command in commands.items() if name}
-        lines = (f"  python evaluate.py {name:<12} {summary}\n" for name, summary in named.items())
+        lines = (f"  {shell('evaluate')} {name:<12} {summary}\n" for name, summary in named.items())
         parser.epilog = f"{parser.epilog}\nother commands, each with --help\n{''.join(lines)}"
         if meant := misspelt_command(arguments, named):
             parser.error(meant)
     options = parser.parse_args(arguments)
-    return parser.prog, partial(options.run, options)
+    return f"evaluate {name}".rstrip(), partial(options.run, options)
 
 
 def misspelt_command(arguments: Sequence[str], names: Iterable[str]) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from connectx_toolkit.kaggle.rules import DEFAULTS, OVERAGE
+from connectx_toolkit.system.console import shell
 from connectx_toolkit.system.files import GAMES
 
 
@@ -20,9 +21,9 @@ class Command(NamedTuple):
     summary: str = ""  # for --help
 
 
-AGENTS = """\
+AGENTS = f"""\
 An agent is one of
-  minimax, perfect, ...   an agent of the toolkit (python evaluate.py list)
+  minimax, perfect, ...   an agent of the toolkit ({shell("evaluate list")})
   random, negamax         an agent of Kaggle's
   my_agent.py             a file; it is loaded as on Kaggle, before every game
   minimax@4               minimax that searches 4 plies, whatever the clock says

@@ -24,6 +24,7 @@ from connectx_toolkit.cli.options import (
 )
 from connectx_toolkit.kaggle.rules import Rules
 from connectx_toolkit.players.spec import entry_of, kilobytes
+from connectx_toolkit.system.console import shell
 from connectx_toolkit.system.files import check_folder, our_agents, write_whole
 from connectx_toolkit.system.foreign import NothingLeft, left_out_lines
 
@@ -35,9 +36,9 @@ def add_list(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Lists the agents of the toolkit: what each does, its measured strength, its weights and its size."
     )
-    parser.epilog = """\
+    parser.epilog = f"""\
 example
-  python evaluate.py list
+  {shell("evaluate")} list
 
 The strengths come from agents/ladder.json, which a tournament writes with --ladder agents/ladder.
 """
@@ -74,10 +75,10 @@ if TYPE_CHECKING:
 def add_report(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=report)
     parser.description = "Shows a ladder and a table of all results, from stored games. Nothing is played."
-    parser.epilog = """\
+    parser.epilog = f"""\
 examples
-  python evaluate.py report
-  python evaluate.py report --html runs/report.html --judge     charts, and games to replay with exact scores
+  {shell("evaluate")} report
+  {shell("evaluate")} report --html runs/report.html --judge     charts, and games to replay with exact scores
 """
     parser.add_argument(
         "--anchor",
@@ -166,11 +167,11 @@ def add_board(parser: argparse.ArgumentParser) -> None:
     parser.description = "Opens a board in the browser: play, watch two agents, or analyse a game with exact scores."
     parser.epilog = f"""{AGENTS}
 examples
-  python evaluate.py board minimax@2
-  python evaluate.py board perfect value_search                  two agents play each other
-  python evaluate.py board --game 362133214545441233165554311450066
-  python evaluate.py board --game episode-12345.json             a replay downloaded from Kaggle
-  python evaluate.py board --practise runs/mistakes.txt          positions that exam or analyse --write-mistakes wrote
+  {shell("evaluate board")} minimax@2
+  {shell("evaluate board")} perfect value_search                  two agents play each other
+  {shell("evaluate board")} --game 362133214545441233165554311450066
+  {shell("evaluate board")} --game episode-12345.json             a replay downloaded from Kaggle
+  {shell("evaluate board")} --practise runs/mistakes.txt          positions that exam or analyse --write-mistakes wrote
 
 Only you can open the page, on this machine (127.0.0.1). You can change agents, board and game on it.
 """

@@ -21,13 +21,13 @@ from importlib import import_module
 from types import ModuleType
 
 from connectx_toolkit.cli.main import run
-from connectx_toolkit.system.console import Parser
+from connectx_toolkit.system.console import Parser, as_help, prog
 from connectx_toolkit.training.options import add_options, config_from
 
 GROUPS = {  # of methods: {how each is called: (its module in connectx_toolkit, what it does)}
     "your own agent, your own model, and your own games": {
         "tune": ("tuning.tune", "find better numbers for your agent, and prove that they are better"),
-        "adopt": ("training.adoption.adopt", "make an agent of your model from stable-baselines3 or torch"),
+        "adopt": ("training.adopt", "make an agent of your model from stable-baselines3 or torch"),
         "book --second --games": ("training.makers.book", "learn an opening book for perfect from your games"),
         "replies --games": ("training.makers.replies", "learn an opponent model for perfect from your games"),
     },
@@ -77,7 +77,7 @@ def module_of(method: str) -> ModuleType:
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:
-    parser = Parser(prog="train.py", description=(__doc__ or "").format(methods=listed()))
+    parser = Parser(prog=prog("train"), description=as_help(__doc__ or "").format(methods=listed()))
     methods = parser.add_subparsers(
         dest="method", required=True, metavar="METHOD", help="one of these", parser_class=Parser
     )
@@ -85,14 +85,14 @@ def parse(arguments: list[str]) -> argparse.Namespace:
         method = methods.add_parser(name)
         if name == next(iter(arguments), None):
             module = module_of(name)
-            method.description = module.__doc__
+            method.description = as_help(module.__doc__ or "")
             add_options(method, module.Config)
     return parser.parse_args(arguments)
 
 
 def command_of(arguments: list[str]) -> tuple[str, Callable[[], None]]:
-    """The command's name in messages, and what runs it. Exits with code 2 if the arguments are wrong."""
-    return "train.py", partial(_train, parse(arguments))
+    """What follows ``connectx``, and what runs it. Exits with code 2 if the arguments are wrong."""
+    return "train", partial(_train, parse(arguments))
 
 
 def _train(given: argparse.Namespace) -> None:

@@ -19,7 +19,7 @@ from connectx_toolkit.games.recipes import ALL, STANDARD_COUNT, STANDARD_EXAM, T
 from connectx_toolkit.games.replay import own_games
 from connectx_toolkit.games.review import SEATS
 from connectx_toolkit.kaggle.rules import sizes_of
-from connectx_toolkit.system.console import plural
+from connectx_toolkit.system.console import as_option, plural
 from connectx_toolkit.system.files import in_words
 from connectx_toolkit.system.foreign import from_json
 
@@ -50,23 +50,32 @@ def exam_positions(
     """
     if source is None:
         if me or seat or result or from_one:
-            raise ValueError("--me, --seat, --result and --from-one are for --positions FILE")
+            raise ValueError(f"{_these('me', 'seat', 'result', 'from-one')} are for {as_option('positions', 'FILE')}")
         count = count or STANDARD_COUNT
         if seed is None and count > STANDARD_COUNT:
-            raise ValueError(f"the standard exam has {STANDARD_COUNT} positions, not {count}: --seed N draws more")
+            raise ValueError(
+                f"the standard exam has {STANDARD_COUNT} positions, not {count}: {as_option('seed', 'N')} draws more"
+            )
         return (standard_exam(count) if seed is None else fresh_exam(count, seed)), []
     if seed is not None:
-        raise ValueError("--seed draws fresh positions, --positions FILE has its own: leave one of them out")
+        raise ValueError(
+            f"{as_option('seed')} draws fresh positions, {as_option('positions')} has its own: leave one of them out"
+        )
     if source.is_dir() or source.suffix in OF_GAMES or is_database(source):
         labels, left_out = _positions_in_games(source, me, seat, result)
     elif me or seat or result:
-        raise ValueError(f"{source} holds no games: --me, --seat and --result choose among games")
+        raise ValueError(f"{source} holds no games: {_these('me', 'seat', 'result')} choose among games")
     elif source.suffix == SUFFIX:
         labels, left_out = read_file(source)[0], []
     else:
         found, left_out = positions_in(source, from_one)
         labels = solved(source.name, found)
     return first_of(labels, count or len(labels)), left_out
+
+
+def _these(*names: str) -> str:
+    *first, last = map(as_option, names)
+    return f"{', '.join(first)} and {last}"
 
 
 def _positions_in_games(source: Path, me: str | None, seat: str | None, result: str | None) -> tuple[Labels, list[str]]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from connectx.position import STANDARD, Geometry, Position, has_line, parse_columns, write_columns
 from connectx_toolkit.kaggle.rules import DEFAULTS, OVERAGE, STATUS_OF, Fault
-from connectx_toolkit.system.console import as_typed, at_python
+from connectx_toolkit.system.console import as_option, command
 from connectx_toolkit.system.foreign import shown
 
 SEATS = ("moving first", "moving second")
@@ -179,16 +179,15 @@ class Game:
     @property
     def command(self) -> str:
         """The command line that analyses the game; where Python is typed, the call that does so on 7x6."""
-        if at_python() and self.geometry == STANDARD:
-            return f'analyse("{write_columns(self.moves)}"{f", from_ply={self.opening}" if self.opening else ""})'
-        command = as_typed(f"python evaluate.py analyse {write_columns(self.moves)}")
+        call = f'analyse("{write_columns(self.moves)}"{f", from_ply={self.opening}" if self.opening else ""})'
+        words = f"evaluate analyse {write_columns(self.moves)}"
         if self.opening:
-            command += f" --opening {self.opening}"
+            words += f" --opening {self.opening}"
         if self.geometry != STANDARD:
-            command += " --config rows={},columns={},inarow={}".format(*self.geometry[:3])
+            words += " --config rows={},columns={},inarow={}".format(*self.geometry[:3])
         if self.names != UNKNOWN_NAMES:
-            command += f" --names {shlex.join(self.names)}"
-        return command
+            words += f" --names {shlex.join(self.names)}"
+        return command(words, call if self.geometry == STANDARD else "")
 
     @property
     def is_self_play(self) -> bool:
@@ -229,8 +228,9 @@ def parse_moves(text: str, geometry: Geometry, from_one: bool = False) -> tuple[
     try:
         check_playable(moves, geometry, from_one)
     except ValueError as problem:
-        hint = "" if from_one or not _fit_from_one(columns, geometry) else "; counted from 1, they fit: --from-one"
-        raise ValueError(f"{problem}{hint}") from None
+        if from_one or not _fit_from_one(columns, geometry):
+            raise
+        raise ValueError(f"{problem}; counted from 1, they fit: {as_option('from-one')}") from None
     return moves
 
 

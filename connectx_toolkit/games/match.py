@@ -31,7 +31,7 @@ from connectx_toolkit.statistics.intervals import (
     pairs_needed,
 )
 from connectx_toolkit.statistics.ratings import difference
-from connectx_toolkit.system.console import as_typed, plural
+from connectx_toolkit.system.console import command, plural
 from connectx_toolkit.system.files import version_of
 from connectx_toolkit.system.table import Column, Part, Shown, Table, three_digits
 
@@ -375,8 +375,7 @@ def _few_words(evidence: Evidence, games: int) -> str:
     if evidence.distinct == evidence.pairs:
         return f"Too early to tell: {games} games are few, unless one agent wins nearly all"
     different = f"{evidence.distinct} different {plural('pair', evidence.distinct)} of games among {evidence.pairs}"
-    hint = as_typed("python evaluate.py match begins from many openings")
-    return f"No verdict: {different}; the others are copies. {hint}"
+    return f"No verdict: {different}; the others are copies. {command('evaluate match')} begins from many openings"
 
 
 def pair_words(evidence: Evidence) -> str:

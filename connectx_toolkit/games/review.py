@@ -12,7 +12,7 @@ from typing import Any
 from connectx.position import Geometry, Position, plies_to_end, write_columns
 from connectx_toolkit.games.analysis import JudgedMove, mistakes
 from connectx_toolkit.games.game import UNKNOWN_NAMES, Game
-from connectx_toolkit.system.console import plural
+from connectx_toolkit.system.console import as_option, plural
 from connectx_toolkit.system.table import Table
 
 RESULTS = {1.0: "won", 0.5: "drawn", 0.0: "lost", None: "unfinished"}
@@ -113,12 +113,12 @@ def team_of(games: Sequence[Game], wanted: str | None = None) -> str:
     return name_in(counts, wanted) if wanted is not None else name_in_all(counts, len(games))
 
 
-def name_in(counts: Mapping[str, int], wanted: str, option: str = "--me") -> str:
+def name_in(counts: Mapping[str, int], wanted: str, asked: str = "") -> str:
     """The player that was asked for. An agent's file may be called without its folder, and without folder and suffix.
 
     Args:
         counts: games by name.
-        option: what it was asked with.
+        asked: what it was asked with; by default the option ``me``.
 
     Raises:
         ValueError: no player, or more than one, is called so; in words that say how to choose.
@@ -129,7 +129,7 @@ def name_in(counts: Mapping[str, int], wanted: str, option: str = "--me") -> str
     close = called or difflib.get_close_matches(wanted, counts, 1)
     meant = f"did you mean {' or '.join(map(shlex.quote, close))}? " if close else ""
     found = f"fits {len(called)} names" if called else "is in none of the games"
-    raise ValueError(f"{option} {wanted!r} {found}: {meant}Names and games: {_most(counts)}")
+    raise ValueError(f"{asked or as_option('me')} {wanted!r} {found}: {meant}Names and games: {_most(counts)}")
 
 
 def name_in_all(counts: Mapping[str, int], games: int) -> str:
@@ -138,10 +138,11 @@ def name_in_all(counts: Mapping[str, int], games: int) -> str:
     if len(everywhere) == 1:
         return everywhere[0]
     if set(everywhere) == set(UNKNOWN_NAMES):
-        raise ValueError("the games do not name their players: pass --me first or --me second, whichever seat is yours")
+        seats = f"{as_option('me', 'first')} or {as_option('me', 'second')}"
+        raise ValueError(f"the games do not name their players: pass {seats}, whichever seat is yours")
     what = "more than one name is" if everywhere else "no name is"
     which = f"all {games} games" if games > 1 else "the game"
-    raise ValueError(f"{what} in {which}: pass --me NAME. Names and games: {_most(counts)}")
+    raise ValueError(f"{what} in {which}: pass {as_option('me', 'NAME')}. Names and games: {_most(counts)}")
 
 
 def _most(counts: Mapping[str, int]) -> str:

@@ -33,6 +33,7 @@ from kagglesdk.kaggle_creds import KaggleCredentials
 from kagglesdk.kaggle_env import get_access_token_from_env, get_endpoint, get_env
 from requests.adapters import HTTPAdapter
 
+from connectx_toolkit.system.console import shell
 from connectx_toolkit.system.files import write_whole
 from connectx_toolkit.system.foreign import from_json, integer, noting, number, shown
 
@@ -196,7 +197,7 @@ def check_own(kaggle: Kaggle, number: int) -> None:
     except KaggleProblem as problem:
         if problem.status not in NOT_OURS:
             raise
-        words = f"submission {number} is not one of yours ({problem}): `python evaluate.py episodes` lists them"
+        words = f"submission {number} is not one of yours ({problem}): `{shell('evaluate episodes')}` lists them"
         raise KaggleProblem(words, problem.status) from None
 
 
@@ -290,7 +291,7 @@ def _request(number: int, seat: int | None) -> tuple[str, Any]:
 
 SERVER_ERROR = 500  # from here on the status does not tell what was done
 LOOK = (
-    "Look at your submissions before you try again (Kaggle takes two a day): `python evaluate.py episodes`, or "
+    f"Look at your submissions before you try again (Kaggle takes two a day): `{shell('evaluate episodes')}`, or "
     "kaggle.com/competitions/connectx/submissions"
 )
 

@@ -16,11 +16,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import connectx_toolkit
-from connectx_toolkit.kaggle.remedies import BUILD
-from connectx_toolkit.kaggle.sources import Needs, agent_in, import_name, meant_name, module_of, needs_building
+from connectx_toolkit.kaggle.agent_function import agent_in, meant_agent
+from connectx_toolkit.kaggle.dependencies import REACHED
+from connectx_toolkit.kaggle.remedies import build_it
+from connectx_toolkit.kaggle.sources import Needs, import_name, module_of, needs_building
 from connectx_toolkit.system.files import IS_CHECKOUT, ROOT
 
-REACHED = "connectx"  # the package of the toolkit that an agent's file can import
 NO_FUNCTION = "it defines no function, but should end in def agent(obs, config)"
 
 
@@ -33,7 +34,10 @@ def _toolkit_names() -> frozenset[str]:
 
 
 class _AgentFinder:
-    """Finds an agent's top-level modules; an entry for ``sys.meta_path``, before Python's own."""
+    """Finds an agent's top-level modules; an entry for ``sys.meta_path``, before Python's own.
+
+    The rule is that of ``connectx_toolkit.kaggle.dependencies.module_folders``.
+    """
 
     def __init__(self, folder: str):
         self.folder = folder
@@ -126,7 +130,7 @@ class Loaded(NamedTuple):
 
     agent: Callable
     warning: str
-    is_meant: bool = True  # False: the file defines ``agent``, and Kaggle takes another callable
+    is_meant: bool = True  # False: another function was meant, and Kaggle takes this callable
 
 
 def load_agent(path: str, stays: bool = False, needs: Needs | None = None) -> Loaded:
@@ -175,7 +179,7 @@ def last_callable(path: str, stays: bool = False) -> Loaded:
         stays: see ``secluded``.
 
     Returns:
-        That callable, with a warning if the file defines ``agent`` and it is not that one.
+        That callable, with a warning if another function was meant.
 
     Raises:
         OSError: the file cannot be read.
@@ -206,16 +210,19 @@ def last_callable(path: str, stays: bool = False) -> Loaded:
     callables = {name: value for name, value in names.items() if callable(value)}
     if not callables:
         raise ValueError(NO_FUNCTION)
-    name, meant = list(callables)[-1], meant_name(list(callables))
-    is_meant = callables[meant] is callables[name]
-    return Loaded(callables[name], "" if is_meant else _warning(path, name, callables[name]), is_meant)
+    name, meant = list(callables)[-1], ""
+    if any("agent" in other.lower() for other in callables if other != name):  # else the text is not worth a look
+        meant = getattr(meant_agent(ast.parse(text), name, fails=False), "name", "")
+    if not meant or callables.get(meant) is callables[name]:
+        return Loaded(callables[name], "")
+    return Loaded(callables[name], _warning(path, name, callables[name], meant), False)
 
 
-def _warning(path: str, name: str, taken: Callable) -> str:
+def _warning(path: str, name: str, taken: Callable, meant: str) -> str:
     code = getattr(taken, "__code__", None)
     line = f" (line {code.co_firstlineno})" if code is not None and code.co_filename == path else ""
-    advice = f"move agent to the end of the file, or {BUILD}"
-    return f"{os.path.basename(path)}: Kaggle will call {name}{line}, not agent: {advice}"
+    advice = f"move {meant} to the end of the file, or {build_it()}"
+    return f"{os.path.basename(path)}: Kaggle will call {name}{line}, not {meant}: {advice}"
 
 
 class Struct(dict):

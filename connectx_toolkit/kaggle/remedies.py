@@ -5,14 +5,15 @@ What is known: the packages of submissions that played there, those that kaggle_
 notebook image (github.com/Kaggle/docker-python), which is probably similar.
 """
 
+import errno
 import os
 import re
 from collections.abc import Callable
 from typing import NamedTuple
 
+from connectx_toolkit.kaggle.raised import Raised
 from connectx_toolkit.kaggle.sandbox import AGENT
-from connectx_toolkit.system.console import cell_of
-from connectx_toolkit.system.files import ROOT
+from connectx_toolkit.system.console import as_option, named
 
 SEEN_THERE = frozenset({"kaggle_environments", "numba", "numpy", "scipy", "torch"})  # in submissions that played
 _REQUIRED = """
@@ -38,15 +39,6 @@ def standing(package: str) -> str:
     if package in IN_PUBLIC_IMAGE:
         return "Kaggle's public image has it"
     return "it is not among the packages that Kaggle is known to have"
-
-
-BUILD = "let build_submission.py build it"
-FRAME = re.compile(r'^ *File "(.+)", line (\d+), in ', re.MULTILINE)  # of a traceback
-NOT_THE_AGENTS = (
-    *(os.path.join(ROOT, folder, "") for folder in ("connectx", "connectx_toolkit")),
-    os.path.join(os.path.dirname(os.__file__), ""),  # installed packages lie below it
-    "<frozen",
-)
 
 
 class Situation(NamedTuple):
@@ -75,6 +67,8 @@ class Situation(NamedTuple):
 
 
 def _no_file(path: str, situation: Situation) -> str:
+    if path.endswith(".zip.zip"):  # stable-baselines3 adds one to a path that is not there
+        path = path.removesuffix(".zip")
     name = os.path.basename(path)
     inside = next((file for file in sorted(situation.files) if os.path.basename(file) == name), None)
     if path.startswith(f"{AGENT}/") and inside:
@@ -90,7 +84,9 @@ def _no_file(path: str, situation: Situation) -> str:
         where = f"{path} is a path of this machine, and the judge has only what is submitted"
     if inside:
         return f"{where}: the archive has it, open {AGENT}/{inside}"
-    return f"{where}: open {AGENT}/{name}{situation.packing}; build_submission.py packs it with --data FILE"
+    return (
+        f"{where}: open {AGENT}/{name}{situation.packing}; {named('build')} packs it with {as_option('data', 'FILE')}"
+    )
 
 
 def _no_module(name: str, situation: Situation) -> str:
@@ -104,119 +100,160 @@ def _no_module(name: str, situation: Situation) -> str:
         return f"it is not installed here, and {standing(top)}: pip install it"
     return (
         f"{top} is not among the packages that Kaggle is known to have, nor in what is submitted: pack it"
-        f"{situation.packing} (build_submission.py puts helper modules into one file), or catch ImportError and play "
+        f"{situation.packing} ({named('build')} puts helper modules into one file), or catch ImportError and play "
         "without it"
     )
 
 
-def _taken_name(name: str, situation: Situation) -> str:
-    if not situation.holds(name):
+def build_it() -> str:
+    return f"let {named('build')} build it"
+
+
+def _taken_name(fault: Raised, situation: Situation) -> str:
+    """Of the one environment that leaves its folder on the path."""
+    places = [fault.filename, *(file for file, _, _ in fault.frames)]
+    for found in filter(None, (re.search(r"kaggle_environments/envs/lux_ai_s3/(\w+)", place) for place in places)):
+        if situation.holds(found[1]):
+            return f"Kaggle's own environments put another {found[1]} on the path, before yours: rename your {found[1]}"
+    return ""
+
+
+def _no_name(fault: Raised, situation: Situation) -> str:
+    if fault.name == "__file__":
+        return _no_file_name(fault, situation)
+    if fault.name == "get_ipython":
+        return "it is a notebook's command, not Python: leave it out"
+    if not fault.name or fault.kinds[0] != "NameError":  # a local variable is not one of another cell
         return ""
-    return f"Kaggle's own environments put another {name} on the path, before yours: rename your {name}"
+    page = named("build NAME.ipynb", 'build("NAME.ipynb")')
+    cells = f"other cells of a notebook are not submitted, but {page} brings them along"
+    return f"import or define {fault.name} in {situation.name}: {cells}"
 
 
-def _no_name(name: str, situation: Situation) -> str:
-    cells = "other cells of a notebook are not submitted, but build_submission.py NAME.ipynb brings them along"
-    return f"import or define {name} in {situation.name}: {cells}"
+def _no_file_name(fault: Raised, situation: Situation) -> str:
+    return f'Kaggle\'s loader runs the text by exec and sets no __file__: use "{AGENT}", or {build_it()}'
 
 
-def _old_numpy(name: str, situation: Situation) -> str:
-    return f"numpy {situation.numpy} here, and numpy 2 on the judge, have no {name}: use what replaced it"
+def _no_package(fault: Raised, situation: Situation) -> str:
+    return f"main.py belongs to no package: import x, not .x, or {build_it()}"
 
 
-_NETWORK = "the judge has no network: submit what it needs"
+def _missing(fault: Raised, situation: Situation) -> str:
+    if any(file.endswith("subprocess.py") for file, _, _ in fault.frames):
+        return "nobody says which programs the judge has: go on without it"
+    return _no_file(fault.filename, situation) if fault.filename else ""
+
+
+def _old_numpy(fault: Raised, situation: Situation) -> str:
+    name = re.match(r"module 'numpy[\w.]*' has no attribute '(\w+)'|'numpy\.\w+' object has no attribute '(\w+)'|"
+                    r"`np\.(\w+)` was ", fault.message)  # fmt: skip
+    if not name:
+        return ""
+    gone = name[name.lastindex or 0]
+    return f"numpy {situation.numpy} here, and numpy 2 on the judge, have no {gone}: use what replaced it"
+
+
+def _read_only(fault: Raised, situation: Situation) -> str:
+    is_place = fault.errno == errno.EROFS or ("PermissionError" in fault.kinds and fault.filename)
+    return "that folder is read-only: write to the working directory or tempfile" if is_place else ""
+
+
+def _network(fault: Raised, situation: Situation) -> str:
+    is_network = fault.kinds[0] != "BrokenPipeError" and (
+        fault.errno == errno.ENETUNREACH or {"gaierror", "ConnectionError", "URLError", "ConnectError"} & {*fault.kinds}
+    )
+    return "the judge has no network: submit what it needs" if is_network else ""
+
+
+def _variable(fault: Raised, situation: Situation) -> str:
+    is_variable = fault.comes_from("<frozen os>", "/os.py") and fault.comes_from("__getitem__")
+    return "the judge's environment variables are not known: os.environ.get" if is_variable else ""
+
+
+def _nothing(fault: Raised, situation: Situation) -> str:
+    if not fault.comes_from("get_last_callable"):
+        return ""
+    return (
+        "it defines no function: Kaggle calls the last callable that the file binds, and what stands under "
+        'if __name__ == "__main__" never runs'
+    )
+
+
+def _arguments(fault: Raised, situation: Situation) -> str:
+    if not fault.comes_from("call", "callable_agent"):  # else a call in the agent's own code is wrong
+        return ""
+    return (
+        "Kaggle passes (obs, config), cut to as many as the function names before any *args or wrapper: "
+        "def agent(obs, config)"
+    )
+
+
+def _cache(fault: Raised, situation: Situation) -> str:
+    is_numbas = fault.message.startswith("cannot cache function") or fault.comes_from("/numba/")
+    return "numba's cache=True cannot work in a text that is run by exec: leave it out" if is_numbas else ""
+
+
 _STREAM = "Kaggle replaces sys.stdout and sys.stderr by text buffers without it"
 _PICKLE = (
     "what main.py defines belongs to no module that pickle could find (Kaggle runs it by exec): pickle plain lists, "
     "dicts and arrays, or define the classes in a module beside main.py"
 )
-_CELL = "it is a notebook's command, not Python: leave it out"
-_SELF = f'Kaggle\'s loader runs the text by exec and sets no __file__: use "{AGENT}", or {BUILD}'
-_PACKAGE = f"main.py belongs to no package: import x, not .x, or {BUILD}"
-
 _TENSORS = (
     "torch.load reads only tensors, not whole modules: save net.state_dict(), build the network in the agent, then "
     "net.load_state_dict(torch.load(...))"
 )
 _NO_GPU = 'the judge has no GPU: use device "cpu", and torch.load(..., map_location="cpu")'
 _STYLE = "matplotlib has renamed its styles (seaborn-dark is seaborn-v0_8-dark), and nobody sees a plot: leave it out"
-_CACHE = "numba's cache=True cannot work in a text that is run by exec: leave it out"
-_NOTHING = (
-    "it defines no function: Kaggle calls the last callable that the file binds, and what stands under "
-    'if __name__ == "__main__" never runs'
-)
-_ARGUMENTS = (
-    "Kaggle passes (obs, config), cut to as many as the function names before any *args or wrapper: "
-    "def agent(obs, config)"
+_CUDA = (
+    "CUDA (?:error|out of memory|driver|unknown error|is not available)|No CUDA GPUs|Found no NVIDIA driver|"
+    "Attempting to deserialize object on (?:a )?CUDA|Torch not compiled with CUDA|Unexpected error from cuda"
 )
 
-# The first pattern that is found in the fault's text or traceback decides; a function gets the pattern's first group,
-# and returns "" if the rule does not apply.
-RULES: tuple[tuple[str, str | Callable[[str, Situation], str]], ...] = (
-    (
-        r"kaggle_environments/envs/lux_ai_s3/(\w+)",
-        _taken_name,
-    ),  # the one environment that leaves its folder on the path
-    (r"name '__file__' is not defined|KeyError\('__file__'", _SELF),
-    (r"name 'get_ipython' is not defined", _CELL),
-    (r"NameError\W.*name '(\w+)' is not defined", _no_name),
-    (r"No module named '([\w.]+)'", _no_module),
-    (r"'__name__' not in globals|attempted relative import", _PACKAGE),
-    (r"(?s)subprocess\.py.*No such file or directory", "nobody says which programs the judge has: go on without it"),
-    (r"is not a valid package style", _STYLE),
-    (r"No such file or directory: \\?['\"]([^'\"\\]+)", _no_file),
-    (r"Read-only file system|PermissionError", "that folder is read-only: write to the working directory or tempfile"),
-    (r"gaierror|Network is unreachable|name resolution|ConnectionError|URLError", _NETWORK),
-    (r"(?:numpy|np\.).* has no attribute '(\w+)'", _old_numpy),
-    (r"`np\.(\w+)` was (?:removed|a deprecated)", _old_numpy),
-    (r"os\.environ|<frozen os>.*in __getitem__", "the judge's environment variables are not known: os.environ.get"),
-    (r"Weights only load failed", _TENSORS),
-    (r"CUDA|NVIDIA", _NO_GPU),
-    (r"PicklingError|Can't (?:pickle|get attribute)", _PICKLE),
-    (r"NoneType' object has no attribute 'startswith'|cannot cache function", _CACHE),
-    (r"if callable\(v\)\]\[-1\]", _NOTHING),
-    (r"in call\n(?:    .*\n)*TypeError: .*(?:positional|keyword-only) argument", _ARGUMENTS),
-    (r"StringIO' object has no attribute|UnsupportedOperation", _STREAM),
-    (r"SystemExit|KeyboardInterrupt", "it ends the judge's process: return a column"),
-    (r"only works in main thread", "Kaggle may call the agent in another thread"),
+# (name of a type, what its message begins with, the cure or a function that gives it, "" if it does not apply): the
+# first rule that fits decides. A type stands for those that are made of it, too.
+RULES: tuple[tuple[str, str, str | Callable[[Raised, Situation], str]], ...] = (
+    ("Exception", "", _taken_name),
+    ("NameError", "", _no_name),
+    ("KeyError", "'__file__'", _no_file_name),
+    ("KeyError", "\"?'__name__' not in globals", _no_package),
+    ("KeyError", "", _variable),
+    ("ModuleNotFoundError", "", lambda fault, situation: _no_module(fault.name, situation) if fault.name else ""),
+    ("ImportError", "attempted relative import", _no_package),
+    ("OSError", ".* is not a valid package style", _STYLE),
+    ("FileNotFoundError", "", _missing),
+    ("OSError", "", _read_only),
+    ("Exception", "", _network),
+    ("AttributeError", "", _old_numpy),
+    ("AttributeError", "Can't (?:pickle|get)", _PICKLE),
+    ("AttributeError", "'_io.StringIO' object has no attribute", _STREAM),
+    ("AttributeError", "'NoneType' object has no attribute 'startswith'", _cache),
+    ("UnsupportedOperation", "", _STREAM),
+    ("UnpicklingError", "Weights only load failed", _TENSORS),
+    ("PicklingError", "", _PICKLE),
+    ("RuntimeError", _CUDA, _NO_GPU),
+    ("AssertionError", _CUDA, _NO_GPU),
+    ("CudaSupportError", "", _NO_GPU),
+    ("RuntimeError", "cannot cache function", _cache),
+    ("IndexError", "", _nothing),
+    ("TypeError", ".*(?:positional|keyword-only) argument", _arguments),
+    ("SystemExit", "", "it ends the judge's process: return a column"),
+    ("KeyboardInterrupt", "", "it ends the judge's process: return a column"),
+    ("ValueError", "signal only works in main thread", "Kaggle may call the agent in another thread"),
 )
 
 
-def remedy(text: str, trace: str, situation: Situation) -> str:
-    """The rule and the cure for a fault; "" if none is known."""
-    for pattern, answer in RULES:
-        for words in (text, trace):
-            found = re.search(pattern, words)
-            cure = "" if found is None else answer if isinstance(answer, str) else answer(found[1], situation)
-            if cure:
-                return cure
-    return ""
+def remedy(fault: Raised, situation: Situation) -> str:
+    """The rule of Kaggle's behind a fault, and the cure; "" if none is known."""
+    fitting = (cure for kind, begins, cure in RULES if kind in fault.kinds and re.match(begins, fault.message))
+    cures = (cure if isinstance(cure, str) else cure(fault, situation) for cure in fitting)
+    return next(filter(None, cures), "")
 
 
-def explained(text: str, trace: str, situation: Situation) -> str:
+def explained(text: str, fault: Raised, situation: Situation) -> str:
     """The fault's text with its place in the agent's code and its remedy."""
-    place, cure = place_in(trace), remedy(text, trace, situation)
+    place, cure = fault.place, remedy(fault, situation)
     place = f" ({place.replace('main.py', situation.name)})" if place else ""
     return f"{text}{place}{'; ' if cure else ''}{cure}"
-
-
-def place_in(trace: str) -> str:
-    """ "mine.py, line 7", "In[3], line 7": a traceback's last frame that is neither ours nor a package's; or ""."""
-    frames = [(file, line) for file, line in FRAME.findall(trace) if _is_agents_own(file)]
-    if not frames:
-        return ""
-    file, line = frames[-1]
-    return f"{cell_of(file) or os.path.basename(file)}, line {line}"
-
-
-def _is_agents_own(file: str) -> bool:
-    return not file.startswith(NOT_THE_AGENTS) and not re.search(r"(site|dist)-packages", file)
-
-
-def exception_line(trace: str) -> str:
-    """The first line of the last exception in a traceback, whose message may go on for many lines; "" if none."""
-    found = re.findall(r"^  File .*\n(?:  .*\n)*(\S.*)$", trace, re.MULTILINE)
-    return found[-1] if found else ""
 
 
 def wrong_type(kind: str) -> str:

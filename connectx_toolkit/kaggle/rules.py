@@ -92,7 +92,7 @@ class Rules:
         limits = {name: self.config[name] for name in ("actTimeout", "agentTimeout", "timeout", "runTimeout")}
         for name, limit in (*limits.items(), ("overage", self.overage)):
             if isinstance(limit, bool) or not isinstance(limit, int | float) or not 0 <= limit <= MOST_SECONDS:
-                raise ValueError(f"{name} should be a number of seconds, at most {MOST_SECONDS:g}, not {limit!r}")
+                raise ValueError(f"{name} should be a number of seconds from 0 to {MOST_SECONDS:g}, not {limit!r}")
         if self.config["timeout"] % 1:  # Kaggle's schema requires an integer here
             raise ValueError(f"timeout should be a whole number of seconds, not {self.config['timeout']!r}")
 

@@ -17,19 +17,18 @@ import sys
 import tempfile
 import threading
 import time
-import traceback
 from importlib.machinery import PathFinder
 
 from connectx_toolkit.kaggle import sandbox as place
 from connectx_toolkit.kaggle import seats
 from connectx_toolkit.kaggle.jobs import ForkedJob, SpawnedJob, command, lacks, resident, supervise
+from connectx_toolkit.kaggle.raised import raised
 from connectx_toolkit.kaggle.sandbox import Watch
 from connectx_toolkit.kaggle.sources import module_of, redirect
 from connectx_toolkit.system.cores import usable_cores, waiting
 from connectx_toolkit.system.files import ROOT
 from connectx_toolkit.system.posix import HAS_FORK, c_function, link
 
-TRACE = 4000  # characters kept of a traceback
 PRCTL = c_function("prctl")  # only on Linux
 NOWHERE = "/nonexistent"
 
@@ -95,7 +94,11 @@ def load_source(job):
     """The author's own agent, imported with its folders on the path, as a function of (obs, config)."""
     if job["files"]:
         provide(job["files"])
+    if instead := job.get("instead"):
+        redirect(lambda path: instead.get(os.path.realpath(path), path))
     sys.path[:0] = job["paths"]
+    import connectx_toolkit  # noqa: F401 (its ``connectx`` has the machine code that this computer keeps)
+
     function = getattr(module_of(job["file"]), job["function"])
     count = positional(function)
 
@@ -153,17 +156,17 @@ def ask(agent, question, raw_path, structify):
     out, err = io.StringIO(), io.StringIO()
     started, worked, waited = time.perf_counter(), time.process_time(), waiting("self")
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        trace = ""
+        fault = None
         try:
             kind, column, text = described(call(agent, [obs, config]))
-        except Exception as fault:
-            kind, column, text = "exception", None, repr(fault)[:300]
-            trace = traceback.format_exc()[-TRACE:]
+        except Exception as problem:
+            kind, column, text = "exception", None, repr(problem)[:300]
+            fault = raised(problem)
     return {
         "type": kind,
         "column": column,
         "text": text,
-        "trace": trace,
+        "fault": fault,
         "seconds": time.perf_counter() - started,
         "processor": time.process_time() - worked,
         "waited": waited(),
@@ -186,7 +189,7 @@ def job_replies(job, progress, part):
 
     watch = settle(job)
     progress("load")
-    seats.seed(0)
+    seats.seed(job.get("load_seed", 0))
     started, waited = time.perf_counter(), waiting("self")
     err = io.StringIO()
     try:
@@ -245,35 +248,23 @@ def job_spin(job, progress, part):
 
 
 def job_kernels(job, progress, part):
-    """Machine code for submissions, as base64 by name: of the kernels that the author's own agent prepares, and of its
-    own functions under numba's ``njit`` in the files ``modules``; and notes on those that need numba.
-
-    ``moves``: further ones that it makes for the latter, as (obs, config).
-    """
+    """Machine code for submissions, as base64 by name, of our kernels that the author's own agent prepares."""
     from kaggle_environments.utils import structify
 
     settle(job)
     sys.path[:0] = job["paths"]
     from connectx_toolkit.system.machine_code import for_submission
-    from connectx_toolkit.system.recording import Recorder
 
     def agent():
         function = load_source(job)
 
         def play(obs, config):
             function(structify(obs), structify(config))
-            for move in job["moves"] if job["modules"] else ():
-                with contextlib.suppress(Exception):  # tried with the built file, later
-                    function(*map(structify, move))
 
         return play
 
-    recorder = Recorder(job["modules"])
-    if job["modules"]:
-        recorder.begin()
-    parts = for_submission(agent, job["cpu"]) | dict(recorder.parts())
-    texts = {name: base64.b64encode(content).decode() for name, content in parts.items()}
-    return {"parts": texts, "has_own": recorder.has_code, "notes": recorder.notes()}
+    parts = for_submission(agent, job["cpu"])
+    return {"parts": {name: base64.b64encode(content).decode() for name, content in parts.items()}}
 
 
 JOBS = {"kernels": job_kernels, "replies": job_replies, "game": job_game, "spin": job_spin}
@@ -321,9 +312,8 @@ def child(job, answer, output):
 
     try:
         result = JOBS[job["job"]](job, lambda stage: tell("", stage), lambda part: tell("+", json.dumps(part)))
-    except BaseException as fault:  # SystemExit and KeyboardInterrupt are results, too
-        text, trace = str(fault)[:500], traceback.format_exc()[-TRACE:]
-        result = {"raised": type(fault).__name__, "text": text, "trace": trace}
+    except BaseException as problem:  # SystemExit and KeyboardInterrupt are results, too
+        result = {"raised": type(problem).__name__, "text": str(problem)[:500], "fault": raised(problem)}
     tell("=", json.dumps(result))
     os._exit(0)
 

@@ -19,6 +19,7 @@ from collections.abc import Callable, Mapping
 from queue import Empty, SimpleQueue
 from typing import Any, TextIO
 
+from connectx_toolkit.kaggle.raised import raised
 from connectx_toolkit.kaggle.sandbox import NoPlace
 from connectx_toolkit.system.cores import seed_everything, waiting
 from connectx_toolkit.system.posix import signal_name
@@ -44,19 +45,21 @@ def environment_of(config: Mapping[str, Any], overage: float) -> Any:
 def reply_of(agent: Any, observation: Any) -> dict[str, Any]:
     """One move of a Kaggle ``Agent``, in a form that JSON can hold.
 
-    Keys: "action", "late", or "fault" with a text; and "stderr".
+    Keys: "action", "late", or "fault" with a text and "raised", a ``Raised``; and "stderr".
     """
     from kaggle_environments.errors import DeadlineExceeded
 
     try:
         action, log = agent.act(observation)
     except BaseException as fault:  # SystemExit and KeyboardInterrupt, which Kaggle's Agent does not catch
-        return {"fault": f"{type(fault).__name__} escapes: {str(fault)[:300]}", "stderr": ""}
+        text = f"{type(fault).__name__} escapes: {str(fault)[:300]}"
+        return {"fault": text, "raised": raised(fault), "stderr": ""}
     reply = {"stderr": log.get("stderr", "")[-STDERR_KEPT:]}
     if isinstance(action, DeadlineExceeded):
         return reply | {"late": True}
     if isinstance(action, BaseException):
-        return reply | {"fault": repr(action)[:300]}
+        told = raised(action)
+        return reply | {"fault": told.line, "raised": told}
     try:
         json.dumps(action)
     except (TypeError, ValueError, RecursionError):
@@ -274,7 +277,9 @@ def play(
         "durations": [[entry.get("duration", 0.0) for entry in log] for log in logs],
         "waited": [seat.waited for seat in seats],
         "board": steps[-1][0].observation.board,
-        "last": [{key: value for key, value in seat.last.items() if key in ("action", "fault")} for seat in seats],
+        "last": [
+            {key: value for key, value in seat.last.items() if key in ("action", "fault", "raised")} for seat in seats
+        ],
         "stderr": [seat.stderr for seat in seats],
         "seen": [found for seat in seats for found in seat.seen],
     }

@@ -3,8 +3,6 @@
 ``build_submission.py`` takes sources with ``__file__``, relative imports, imports inside functions and data beside
 them; Kaggle's loader has none of that for a single file. So such a source is played as it will be when it is built,
 and it is said that it has to be.
-
-Of a source that is not run, it tells in which order names are bound: Kaggle takes the last callable as the agent.
 """
 
 import ast
@@ -14,82 +12,19 @@ import io
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from hashlib import sha256
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from connectx_toolkit.kaggle.remedies import BUILD, Situation, remedy
+from connectx_toolkit.kaggle.agent_function import FUNCTIONS, is_main_test
+from connectx_toolkit.kaggle.dependencies import find_module, mentions, named_files
+from connectx_toolkit.kaggle.raised import Raised
+from connectx_toolkit.kaggle.remedies import Situation, build_it, remedy
 from connectx_toolkit.kaggle.sandbox import AGENT
+from connectx_toolkit.system.console import named
 from connectx_toolkit.system.files import AGENTS
-
-FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
-HOLDERS = ast.ExceptHandler | ast.match_case  # parts of a statement that hold others
-Binding = tuple[str, ast.stmt, str]  # name, statement, kind
-
-
-def first_bindings(tree: ast.Module) -> list[tuple[str, int, str]]:
-    """(name, line, kind) of top-level names in the order of their first binding, which Kaggle's loader goes by.
-
-    The kind is "function", "class", "import" or "value". Both branches of an ``if`` count, except those that a
-    submission never runs: ``if __name__ == "__main__"``.
-    """
-    found: dict[str, tuple[int, str]] = {}
-    for name, node, kind in _bindings(tree.body):
-        if kind == "deleted":
-            found.pop(name, None)
-        else:
-            found.setdefault(name, (node.lineno, kind))
-    return [(name, line, kind) for name, (line, kind) in found.items()]
-
-
-def _bindings(statements: Iterable[ast.stmt]) -> Iterator[Binding]:
-    for node in statements:
-        if isinstance(node, FUNCTIONS):
-            yield node.name, node, "function"
-        elif isinstance(node, ast.ClassDef):
-            yield node.name, node, "class"
-        elif isinstance(node, ast.Import | ast.ImportFrom):
-            yield from ((alias.asname or alias.name.split(".")[0], node, "import") for alias in node.names)
-        elif isinstance(node, ast.If) and is_main_test(node):
-            yield from _bindings(node.orelse)
-        else:
-            yield from _bindings_inside(node)
-
-
-def is_main_test(node: ast.AST) -> bool:
-    """Whether it is ``if __name__ == "__main__"``, below which nothing runs on Kaggle."""
-    tests = ("__name__ == '__main__'", "'__main__' == __name__")
-    return isinstance(node, ast.If) and ast.unparse(node.test) in tests
-
-
-def _bindings_inside(node: ast.stmt) -> Iterator[Binding]:
-    """Those of a statement that is no definition: of its expressions first, then of its blocks in their order."""
-    blocks = [part for part in ast.iter_child_nodes(node) if isinstance(part, ast.stmt | HOLDERS)]
-    for part in ast.iter_child_nodes(node):
-        for name in [] if part in blocks else ast.walk(part):
-            if isinstance(name, ast.Name) and not isinstance(name.ctx, ast.Load):
-                yield name.id, node, "value" if isinstance(name.ctx, ast.Store) else "deleted"
-    for block in blocks:
-        yield from _bindings(block.body if isinstance(block, HOLDERS) else [block])
-
-
-def meant_name(names: Sequence[str]) -> str:
-    """Which of a file's functions its author means, of their names in the order of their first binding.
-
-    It is ``agent`` if there is one, otherwise the last, which is the one that Kaggle takes in any case.
-    """
-    return "agent" if "agent" in names else names[-1]
-
-
-def agent_in(tree: ast.Module) -> str:
-    """The name of the function that is the agent: ``agent`` if the source binds it, else its last; "" without any."""
-    names = [name for name, _, kind in first_bindings(tree) if kind == "function" or name == "agent"]
-    return meant_name(names) if names else ""
-
-
-LONGEST = 200  # characters of a string that may name a file
 
 
 def import_name(agent_path: Path) -> tuple[Path, str]:
@@ -154,11 +89,14 @@ def needs_building(file: str) -> Needs:
         return Needs()  # whoever loads it says what is wrong
     found = Needs()
     folder = Path(file).absolute().parent
-    for node, is_late in sorted(_needed(tree), key=lambda each: each[0].lineno):
-        if fault := _fault(node, is_late, folder, text):
-            what, words, files = fault
-            cure = remedy(words, "", Situation(frozenset({"main.py", *files}), "", os.path.basename(file)))
-            cure += "" if "build_submission.py" in cure else f", or {BUILD}"
+    needed = sorted(_needed(tree), key=lambda each: each[0].lineno)
+    files_named = named_files(folder, mentions(node for node, _ in needed)) if "kaggle_simulations" not in text else {}
+    beside = {string: path.relative_to(folder).as_posix() for path, string in reversed(files_named.items())}
+    for node, is_late in needed:
+        if found_here := _fault(node, is_late, folder, text, beside):
+            what, fault, files = found_here
+            cure = remedy(fault, Situation(frozenset({"main.py", *files}), "", os.path.basename(file)))
+            cure += "" if named("build") in cure else f", or {build_it()}"
             is_module = not isinstance(node, ast.Constant)
             line = f"{os.path.basename(file)}, line {node.lineno}: {what}; {cure}. Here it is played as if built"
             if is_module or not found.words:
@@ -168,31 +106,31 @@ def needs_building(file: str) -> Needs:
     return found
 
 
-def _fault(node: ast.stmt | ast.expr, is_late: bool, folder: Path, text: str) -> tuple[str, str, list[str]] | None:
+def _fault(
+    node: ast.stmt | ast.expr, is_late: bool, folder: Path, text: str, beside: Mapping[str, str]
+) -> tuple[str, Raised, list[str]] | None:
     """(what it does, the fault on Kaggle, files of the archive that it would take) of a node; None if it is harmless.
 
     Args:
         is_late: whether it runs after the load.
+        beside: string -> the data file beside the source that it names.
     """
     if isinstance(node, ast.Name) and node.id == "__file__" and isinstance(node.ctx, ast.Load):
-        return "names __file__", "NameError: name '__file__' is not defined", []
+        return "names __file__", Raised(("NameError", "Exception"), name="__file__"), []
     if isinstance(node, ast.ImportFrom) and node.level:
-        return "imports from its own package", "attempted relative import", []
+        fault = Raised(("ImportError", "Exception"), "attempted relative import")
+        return "imports from its own package", fault, []
     if isinstance(node, ast.Import | ast.ImportFrom) and is_late and "sys.path" not in text:
         names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or ""]
-        own = [name for name in names if _lies_in(folder, name.partition(".")[0]) and not _is_loaded(name, text)]
+        own = [name for name in names if find_module([folder], name.partition(".")[0]) and not _is_loaded(name, text)]
         files = [f"{name.partition('.')[0]}.py" for name in own]
-        return (f"imports {own[0]} after the load", f"No module named '{own[0]}'", files) if own else None
-    if isinstance(node, ast.Constant) and isinstance(node.value, str) and "kaggle_simulations" not in text:
-        name = node.value
-        is_name = 0 < len(name) <= LONGEST and name.isprintable() and not os.path.isabs(name)
-        if is_name and not name.endswith(".py") and (folder / name).is_file():
-            return f"names {name}, which lies beside it", f"No such file or directory: '{name}'", []
+        fault = Raised(("ModuleNotFoundError", "ImportError", "Exception"), name=own[0] if own else "")
+        return (f"imports {own[0]} after the load", fault, files) if own else None
+    if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in beside:
+        name = beside[node.value]
+        fault = Raised(("FileNotFoundError", "OSError", "Exception"), filename=name)
+        return f"names {name}, which lies beside it", fault, []
     return None
-
-
-def _lies_in(folder: Path, module: str) -> bool:
-    return (folder / f"{module}.py").is_file() or any((folder / module).glob("*.py"))
 
 
 def _is_loaded(name: str, text: str) -> bool:

@@ -8,6 +8,7 @@ import warnings
 from pathlib import Path
 
 from connectx_toolkit.kaggle import archive as archives
+from connectx_toolkit.system.console import named
 
 OTHER_KINDS = {
     b"PK\x03\x04": "a .zip",
@@ -76,9 +77,9 @@ def refuse_other_texts(name: str, content: bytes) -> None:
         return
     keys = value.keys() if isinstance(value, dict) else ()
     if "cells" in keys:
-        raise Unsuitable("it is a notebook: build_submission.py NAME.ipynb makes a file of its agent")
+        raise Unsuitable(f"it is a notebook: {named('build')} makes a file of its agent")
     if "steps" in keys:
-        raise Unsuitable("it is the replay of a game, not an agent: evaluate.py analyse reads replays")
+        raise Unsuitable(f"it is the replay of a game, not an agent: {named('evaluate analyse')} reads replays")
     raise Unsuitable(f"it is JSON, not Python: {REMEDY}")
 
 

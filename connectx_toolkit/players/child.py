@@ -26,7 +26,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from connectx_toolkit.kaggle.agent_file import Struct, load_agent
-from connectx_toolkit.kaggle.remedies import place_in
+from connectx_toolkit.kaggle.raised import raised
 from connectx_toolkit.kaggle.sources import Needs, beside, needs_building, redirect
 from connectx_toolkit.players.protocol import REQUEST, pack_reply, receive
 from connectx_toolkit.players.spec import AgentSpec, load, load_written, written_at
@@ -139,7 +139,7 @@ class HostedAgent:
             seconds = time.perf_counter() - start
             kind = fault if isinstance(problem, Exception) else "exit"
             hint = f" ({self.missing})" if self.missing and isinstance(problem, OSError | ImportError) else ""
-            return seconds, 0, {"fault": kind, "detail": self._told(problem) + hint}
+            return seconds, 0, {"fault": kind, "detail": self._told(problem) + hint, "raised": raised(problem)}
         finally:
             sys.stdout, sys.stderr = ours
 
@@ -183,7 +183,7 @@ def _last_lines(problem: BaseException) -> str:
     lines = traceback.format_exception(problem)
     if isinstance(problem, SyntaxError):
         lines[-1] = f"{type(problem).__name__}: {problem}"  # with the line number, which is otherwise in another line
-    elif place := place_in("".join(lines)):
+    elif place := raised(problem).place:
         lines[-1] = f"{lines[-1].rstrip()} ({place})"
     return "".join(lines)[-DETAIL:]
 

@@ -4,23 +4,33 @@ import ast
 import os
 import secrets
 import sys
-import sysconfig
 from collections.abc import Iterable, Iterator
-from functools import cache, lru_cache
+from functools import lru_cache
 from hashlib import sha256
-from importlib.machinery import all_suffixes
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
+from connectx_toolkit.builder.notebook.carrying import NAMED, Uncarried, Values, qualified_name
 from connectx_toolkit.builder.notebook.cells import page_named
-from connectx_toolkit.kaggle.agent_file import REACHED
+from connectx_toolkit.builder.notebook.live import from_function
+from connectx_toolkit.builder.source.refusals import Refused
 from connectx_toolkit.kaggle.archive import BadArchive, contents
-from connectx_toolkit.kaggle.sandbox import AGENT
-from connectx_toolkit.players.contents import Unknown, digest_of
+from connectx_toolkit.kaggle.dependencies import (
+    REACHED,
+    Mentions,
+    find_module,
+    is_installed,
+    is_private,
+    mentions,
+    module_folders,
+    named_files,
+    on_path,
+    together,
+)
 from connectx_toolkit.players.spec import AgentSpec, callable_of, parse_agent_name, resolve, written_page
 from connectx_toolkit.system.files import AGENTS, ROOT, version_of
 
-LONGEST_NAME = 255  # characters of a string that may name a file
 LIVE_FOLDERS = ("/proc/", "/sys/", "/dev/")  # files there change by themselves
 PARSE_TRIES = 10
 
@@ -29,7 +39,7 @@ class _Mentions(NamedTuple):
     """Modules and files that a source names."""
 
     modules: tuple[tuple[int, str], ...]  # (leading dots, dotted name); "from a import b" may mean a module a.b
-    names: tuple[str, ...]  # strings that may be names of files or folders
+    files: Mentions
 
 
 def _parsed(source: bytes) -> ast.Module:
@@ -53,64 +63,17 @@ def _parsed(source: bytes) -> ast.Module:
 def _mentions(source: bytes) -> _Mentions:
     """The imports of a source, also inside functions, and its strings; nothing if it is not Python."""
     try:
-        tree = _parsed(source)
+        nodes = list(ast.walk(_parsed(source)))
     except (SyntaxError, ValueError):
-        return _Mentions((), ())
+        nodes = []
     modules: dict[tuple[int, str], None] = {}
-    names: dict[str, None] = {}
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Import):
             modules |= {(0, alias.name): None for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             base = node.module or ""
             modules |= {(node.level, f"{base}.{alias.name}".strip(".")): None for alias in node.names}
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and 0 < len(node.value) <= LONGEST_NAME:
-            names[node.value] = None
-    return _Mentions(tuple(modules), tuple(names))
-
-
-@cache
-def _installed_folders() -> tuple[str, ...]:
-    """The folders of Python's own modules and of installed packages."""
-    paths = sysconfig.get_paths()
-    return tuple(os.path.join(paths[name], "") for name in ("stdlib", "platstdlib", "purelib", "platlib"))
-
-
-def is_installed(path: str) -> bool:
-    """Whether a file belongs to Python or to an installed package."""
-    return path.startswith(_installed_folders()) or f"{os.sep}site-packages{os.sep}" in path
-
-
-def _import_folders(folders: list[str], name: str) -> list[str]:
-    """Where an agent in ``folders`` finds modules that are not installed: ``connectx_toolkit.kaggle.agent_file``."""
-    on_path = [os.path.abspath(entry) for entry in sys.path if os.path.isdir(entry or ".")]
-    others = [entry for entry in on_path if entry != str(ROOT) and not is_installed(os.path.join(entry, ""))]
-    return [*folders, *([str(ROOT)] if name == REACHED else others)]
-
-
-def _module_files(folders: Iterable[str], dotted: str) -> list[str]:
-    """The files that ``import dotted`` runs: of the first folder that has it, those of its packages and its own."""
-    for folder in folders:
-        found: list[str] = []
-        base = folder
-        for part in dotted.split("."):
-            base = os.path.join(base, part)
-            files = [base + suffix for suffix in all_suffixes()] + [os.path.join(base, "__init__.py")]
-            found += [file for file in files if os.path.isfile(file) and not is_installed(file)]
-            if not os.path.isdir(base):
-                break
-        if found:
-            return found
-    return []
-
-
-def _data_files(beside: str, names: Iterable[str]) -> Iterator[str]:
-    """The files that a source's strings name: relative to its folder or to folders that it names, or by full path."""
-    names = [name.removeprefix(f"{AGENT}/") for name in names]
-    below = [os.path.join(beside, name) for name in names if name.strip("./") and not os.path.isabs(name)]
-    for folder in (beside, *filter(os.path.isdir, below)):
-        files = (os.path.join(folder, name) for name in names)
-        yield from (file for file in files if os.path.isfile(file) and not file.startswith(LIVE_FOLDERS))
+    return _Mentions(tuple(modules), mentions(nodes))
 
 
 def files_of(agent: Path, root: Path | None = None) -> list[Path]:
@@ -119,33 +82,45 @@ def files_of(agent: Path, root: Path | None = None) -> list[Path]:
     Args:
         root: another folder with its modules and data, as if its file lay there, too.
 
-    They are the modules that it imports, directly or indirectly, except installed packages, and the data files whose
-    names are strings in these sources. A file name that is put together at run time is not found.
+    They are the modules that it imports, directly or indirectly, except installed packages, and the data files that
+    ``connectx_toolkit.kaggle.dependencies`` finds. A file name that is put together at run time is not found.
     """
-    first = os.path.abspath(agent)
-    found: dict[str, None] = {}
-    pending = [first]
-    folders = [os.path.dirname(first), *([os.path.abspath(root)] if root else [])]
+    first = Path(os.path.abspath(agent))
+    folders = [first.parent, *([Path(os.path.abspath(root))] if root else [])]
+    sources: dict[Path, Mentions] = {}
+    pending, found = [first], dict[Path, None]()
     while pending:
-        path = os.path.normpath(pending.pop())
+        path = pending.pop()
         if path not in found:
             found[path] = None
-            if path == first or path.endswith(".py"):
-                pending += _neighbours(path, folders, is_first=path == first)
-    return [Path(path) for path in found]
+            if path == first or path.suffix == ".py":
+                named = _mentions(path.read_bytes())
+                sources[path] = named.files
+                pending += _modules(path, folders, named.modules)
+    own = {path: named for path, named in sources.items() if not path.is_relative_to(ROOT / REACHED)}
+    every = together(own.values())
+    for folder in dict.fromkeys([*folders, *(path.parent for path in own)]):
+        files = named_files(folder, every)
+        found |= {file: None for file, text in files.items() if file.name in text or not is_private(file)}
+        others = (Path(os.path.normpath(folder / text)) for text in every.names if os.path.isabs(text) or ".." in text)
+        found |= {file: None for file in others if os.path.isfile(file) and not str(file).startswith(LIVE_FOLDERS)}
+    for path in sources.keys() - own.keys():  # the toolkit's: no string there names an agent's file
+        found |= dict.fromkeys(named_files(path.parent, sources[path]))
+    return list(found)
 
 
-def _neighbours(path: str, folders: list[str], is_first: bool) -> Iterator[str]:
-    """The files that one source of an agent in ``folders`` uses directly. ``is_first``: the agent's own."""
-    mentions = _mentions(Path(path).read_bytes())
-    for level, dotted in mentions.modules:
-        top = dotted.partition(".")[0]
-        if level:
-            yield from _module_files([os.path.normpath(os.path.join(path, *[".."] * level))], dotted)
-        elif top not in sys.stdlib_module_names:  # the standard library wins over the path
-            yield from _module_files(_import_folders(folders, top), dotted)
-    for folder in folders if is_first else [os.path.dirname(path)]:
-        yield from _data_files(folder, mentions.names)
+def _modules(path: Path, folders: list[Path], modules: Iterable[tuple[int, str]]) -> Iterator[Path]:
+    """The files of the modules that one source of an agent in ``folders`` imports, and of their packages."""
+    for level, dotted in modules:
+        top, parts = dotted.partition(".")[0], dotted.split(".")
+        if not level and top in sys.stdlib_module_names:  # the standard library wins over the path
+            continue
+        places = [path.parents[level - 1]] if level else module_folders(folders, top)
+        places += [] if level or top == REACHED else on_path()
+        for depth in range(1, len(parts) + 1):
+            module = find_module(places, ".".join(parts[:depth]))
+            if module is not None and module.is_file() and not is_installed(str(module)):
+                yield Path(os.path.normpath(module))
 
 
 def fingerprint(spec: AgentSpec) -> str:
@@ -153,8 +128,8 @@ def fingerprint(spec: AgentSpec) -> str:
 
     It covers, for a file, a notebook or an agent of ours, all files of ``files_of``; for an archive, the files in it;
     for a sparring partner, its base agent and the module that weakens it; for an agent of Kaggle's, the version of the
-    package; for a callable, its code and all values that this reaches. A callable of which some cannot be seen has
-    another hash each time, and a line on standard error says so.
+    package; for a callable, the file that a build would write of it, with all values that it reaches. A callable that
+    no file can hold has another hash each time, and a line on standard error says so.
 
     Raises:
         ValueError: Kaggle could not unpack the archive.
@@ -248,22 +223,24 @@ def _add_contents(digest, named: Iterable[tuple[str, bytes]]) -> None:
 
 
 def _callable_digest(spec: AgentSpec) -> str:
-    try:
-        return digest_of(callable_of(spec), _own_sources)
-    except Unknown as problem:
-        words = f"{spec.label} uses {problem}: it cannot be told from other versions, and its games are not used again"
-        print(words, file=sys.stderr)
-        return secrets.token_hex()
-
-
-def _own_sources(module: str | None) -> Iterator[Path] | None:
-    """The files of a module of the user's own, none of the notebook; None of Python's modules and installed ones."""
-    loaded = sys.modules.get(module or "__main__")
-    if loaded is None or module in (None, "__main__"):
-        return iter(())
-    file = getattr(loaded, "__file__", None)
-    return None if file is None or is_installed(file) else _files_of_module(file)
-
-
-def _files_of_module(file: str) -> Iterator[Path]:
-    yield from files_of(Path(file))  # when it is asked for, since that takes reading them
+    """Of the file that a build would write of a function, with its values and modules, and of those modules' values."""
+    digest = sha256()
+    with TemporaryDirectory() as folder:
+        try:
+            written = from_function(callable_of(spec), Path(folder))
+            if written.left_out:
+                raise ValueError(written.left_out[0])
+            _add_files(digest, written.agent, written.root)
+            loaded = {getattr(module, "__file__", None): module for module in list(sys.modules.values())}
+            values = Values(qualified_name, lambda held: "", lambda text: None)
+            for file in files_of(written.agent, written.root):
+                module = None if file.is_relative_to(ROOT / REACHED) else loaded.get(str(file))
+                for name, held in vars(module).items() if module else ():
+                    if not isinstance(held, NAMED) and not name.startswith("__"):
+                        values.add(f"{file} {name}", held, name)
+            digest.update(values.digest().encode())
+        except (Refused, Uncarried, ValueError) as why:
+            text = f"{spec.label} cannot be told from other versions, and its games are not used again: {why}"
+            print(" ".join(text.split()), file=sys.stderr)
+            return secrets.token_hex()
+    return digest.hexdigest()

@@ -146,9 +146,9 @@ class Player:
 
     def _explained(self, reply: Reply) -> Reply:
         """A fault's reply with the cure that the pre-flight would give for the file as it is."""
-        if not self.spec.is_somebodys or reply.fault not in ("load", "exception", "exit"):
+        if not self.spec.is_somebodys or reply.raised is None:
             return reply
-        cure = remedy(reply.detail, "", self._situation())
+        cure = remedy(reply.raised, self._situation())
         return reply._replace(detail=f"{reply.detail.rstrip()}; {cure}") if cure else reply
 
     def _situation(self) -> Situation:

@@ -17,6 +17,8 @@ import socket
 import struct
 from typing import Any, NamedTuple
 
+from connectx_toolkit.kaggle.raised import Raised
+
 REQUEST = struct.Struct("<IcIBd")
 REPLY = struct.Struct("<Idq")
 LENGTH = struct.Struct("<I")
@@ -36,6 +38,7 @@ class Reply(NamedTuple):
     seconds: float
     fault: str | None = None  # "exception", "load", "exit", "crash" or "hang"; the referee finds illegal moves
     detail: str = ""
+    raised: Raised | None = None  # the exception
     load: float = 0.0  # the part of the seconds that was the load
     charged: float = 0.0  # the part of the seconds that passed before the game: the load of a persistent agent
 
@@ -73,7 +76,8 @@ def reply_of(seconds: float, column: int, extra: dict[str, Any] | None) -> Reply
     if extra is None:
         return Reply(column, seconds)
     if "fault" in extra:
-        return Reply(None, seconds, extra["fault"], extra["detail"])
+        told = extra.get("raised")
+        return Reply(None, seconds, extra["fault"], extra["detail"], told and Raised(*told))
     if "warning" in extra:
         return Reply(column, seconds, detail=extra["warning"])
     return Reply(Opaque(extra["opaque"], extra["text"]) if "opaque" in extra else extra["value"], seconds)

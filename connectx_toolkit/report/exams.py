@@ -23,7 +23,7 @@ from connectx_toolkit.games.themes import THEMES, Weakness, horizon_words, horiz
 from connectx_toolkit.players.process import Setup
 from connectx_toolkit.players.spec import AgentSpec
 from connectx_toolkit.report.pages import exam_page, game_entry
-from connectx_toolkit.system.console import plural
+from connectx_toolkit.system.console import as_option, plural
 from connectx_toolkit.system.files import write_whole
 from connectx_toolkit.system.foreign import left_out_lines
 from connectx_toolkit.system.table import Column, Part, Shown, Table, percent, three_digits, two_digits
@@ -220,7 +220,7 @@ def exam_lines(sheets: Sequence[Sheet]) -> list[str]:
     for sheet in sheets:
         if sheet.changed:
             again = f"{sheet.changed} of {sheet.asked_again} positions asked again got another move"
-            more = "the rates are means" if len(sheet.columns) > 1 else "--times 5 gives means"
+            more = "the rates are means" if len(sheet.columns) > 1 else f"{as_option('times', '5')} gives means"
             lines.append(f"{sheet.agent} answers differently each time: {again}; {more}.")
     return lines
 

@@ -25,7 +25,7 @@ from connectx_toolkit.games.replay import replays_of
 from connectx_toolkit.games.review import RESULTS, Review
 from connectx_toolkit.games.review import SEATS as SEAT
 from connectx_toolkit.games.tournament import grouped_games
-from connectx_toolkit.system.console import progress
+from connectx_toolkit.system.console import as_option, at_python, progress
 from connectx_toolkit.system.foreign import left_out_lines
 from connectx_toolkit.system.table import Column, Part, Shown, Table, percent, print_parts
 
@@ -357,12 +357,17 @@ def game_summary(game: Game, judged: Sequence[JudgedMove], from_ply: int) -> str
     elif not unsolved and game.opening >= plies:
         words.append("no move to judge after the opening")
     elif not unsolved:
-        words.append(f"the game has {plies} plies, judged from ply {from_ply} on; --from-ply N judges earlier ones")
+        words.append(f"the game has {plies} plies, judged from ply {from_ply} on; {_earlier()}")
     if unsolved and not game.geometry.fits_word:
         words.append(f"not solved: {TOO_LARGE}")
     elif unsolved:
-        words.append(f"not solved in time: ply {', '.join(map(str, unsolved))} (--time SECONDS gives them more)")
+        limit = "seconds=SECONDS" if at_python() else "--time SECONDS"
+        words.append(f"not solved in time: ply {', '.join(map(str, unsolved))} ({limit} gives them more)")
     return "; ".join(words)
+
+
+def _earlier() -> str:
+    return f"{as_option('from-ply', 'N')} judges earlier ones"
 
 
 def _unturned(game: Game, start: JudgedMove, unsolved: bool) -> str:
@@ -371,7 +376,7 @@ def _unturned(game: Game, start: JudgedMove, unsolved: bool) -> str:
     result = "drawn" if not start.value else f"won by {game.player(winner)}"
     words = f"no move from ply {start.ply} on changed the result: with perfect play the game was {result}"
     is_whole = unsolved or start.ply <= game.opening + 1  # of who lost, there may be no earlier move
-    return words if is_whole else f"{words} (--from-ply N judges earlier ones)"
+    return words if is_whole else f"{words} ({_earlier()})"
 
 
 def games_of(what: str, games: int = LISTED) -> list[Game]:

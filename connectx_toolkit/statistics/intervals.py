@@ -270,5 +270,5 @@ def sprt_of(elos: Sequence[float] | None) -> Sprt | None:
         return None
     low, high = elos
     if not -math.inf < low < high < math.inf:
-        raise ValueError(f"--sprt takes two Elo differences, the lower one first, not {low:g} {high:g}")
+        raise ValueError(f"sprt takes two Elo differences, the lower one first, not {low:g} {high:g}")
     return Sprt(low, high)

@@ -6,7 +6,7 @@ a bar on a terminal or in a notebook, a line now and then in a log.
 
 import argparse
 import difflib
-import re
+import os
 import signal
 import sys
 import threading
@@ -56,9 +56,12 @@ def cell_of(file: str) -> str:
     return label[1] if label else ""
 
 
+DOOR = "CONNECTX_TOOLKIT_COMMAND"  # environment variable, which a command sets for itself and the processes it starts
+
+
 def at_python() -> bool:
-    """Whether the reader types Python: in a notebook, or at the interpreter's prompt."""
-    return in_notebook() or hasattr(sys, "ps1")
+    """Whether the reader types Python: in a notebook, at the interpreter's prompt, or in a script of their own."""
+    return in_notebook() or hasattr(sys, "ps1") or DOOR not in os.environ
 
 
 def unquoted(text: str) -> str:
@@ -67,16 +70,62 @@ def unquoted(text: str) -> str:
     return f"{text}, without quotes" if is_function else ""
 
 
-COMMANDS = {"evaluate": "evaluate", "build_submission": "build", "train": "train"}  # script: word after connectx
-SCRIPT = re.compile(rf"(?:python )?\b({'|'.join(COMMANDS)})\.py\b")
+SCRIPTS = {"evaluate": "evaluate.py", "build": "build_submission.py", "train": "train.py"}  # by the word after connectx
 CALLS = {  # of connectx_toolkit, by the command that does the same
-    **{f"evaluate.py {name}": name for name in ("match", "tournament", "analyse")},
-    "evaluate.py board": "Board", "build_submission.py --check": "check", "build_submission.py": "build",
-    "train.py adopt": "adopt",
+    "evaluate": "get_win_percentages", "evaluate match": "match", "evaluate tournament": "tournament",
+    "evaluate exam": "exam", "evaluate analyse": "analyse", "evaluate board": "Board",
+    "build": "build", "build --check": "check", "train adopt": "adopt",
 }  # fmt: skip
-CALLABLE = re.compile(rf"(?:python )?\b(?:{'|'.join(map(re.escape, CALLS))})(?![\w.])")
-OPTION = re.compile(r"(?<![\w-])--([a-z]+(?:-[a-z]+)*)([ =](?=[A-Z0-9\"']))?")  # and whether a value follows
-KEYWORDS = {"time": "seconds", "bank": "overage", "concurrency": "workers"}  # of functions, by the option
+
+
+def prog(words: str) -> str:
+    """A command's name in its usage and messages: "evaluate.py match" in a checkout, else "connectx evaluate match"."""
+    if not IS_CHECKOUT or "connectx" in (Path(sys.argv[0]).stem, os.environ.get(DOOR)):
+        return f"connectx {words.removeprefix('evaluate ') if words.startswith('evaluate board') else words}"
+    word, _, rest = words.partition(" ")
+    return f"{SCRIPTS[word]} {rest}".rstrip()
+
+
+def shell(words: str) -> str:
+    """A command as it is typed in a shell, or after "!" in a notebook.
+
+    Args:
+        words: what follows ``connectx``, as in "evaluate match a.py b.py".
+    """
+    typed, sign = prog(words), "!" if in_notebook() else ""
+    if typed.startswith("connectx "):
+        return f"{sign}{typed}"
+    return f"!{sys.executable} {ROOT}/{typed}" if sign else f"python {typed}"
+
+
+def command(words: str, call: str = "") -> str:
+    """A command as the reader types it: in a shell, or as a call of a function where Python is typed.
+
+    Args:
+        words: as of ``shell``.
+        call: what does the same in Python; by default "match(...)" of "evaluate match".
+    """
+    call = call or (f"{CALLS[words]}(...)" if words in CALLS else "")
+    return call if call and at_python() else shell(words)
+
+
+def named(words: str, call: str = "") -> str:
+    """A command in a sentence, by its name alone: "build_submission.py", or "build(...)" where Python is typed."""
+    return command(words, call).removeprefix("python ")
+
+
+def as_option(name: str, value: str = "") -> str:
+    """An option as the reader types it: "--allow-package NAME", or "allow_package=NAME" where Python is typed."""
+    if not at_python():
+        return f"--{name} {value}".rstrip()
+    return f"{name.replace('-', '_')}{'=' * bool(value)}{value}"
+
+
+def as_help(text: str) -> str:
+    """A docstring or a help text of the toolkit's own, which has commands as in a checkout, for the parser at hand."""
+    for word, script in SCRIPTS.items():
+        text = text.replace(f"python {script}", shell(word)).replace(script, prog(word))
+    return text
 
 
 class ProcessFailed(RuntimeError):
@@ -86,40 +135,12 @@ class ProcessFailed(RuntimeError):
 def complain(script: str, *lines: str) -> None:
     """Prints to stderr what went wrong in a script, line by line; what a terminal would obey is shown as escapes."""
     for line in lines:
-        print(shown(as_typed(f"{script}: {line}"), None), file=sys.stderr)
+        print(shown(f"{script}: {line}", None), file=sys.stderr)
 
 
 def tell(line: str) -> None:
     """Prints a line of progress to stderr; long steps print one every few seconds."""
-    print(as_typed(line), file=sys.stderr, flush=True)
-
-
-def as_typed(text: str) -> str:
-    """A text with commands in it, such as "python evaluate.py list", as the user has to type them.
-
-    In a notebook and at Python's prompt these are the functions of ``connectx_toolkit``, with options as keywords.
-    """
-    if at_python():
-        text = CALLABLE.sub(lambda found: f"{CALLS[found[0].removeprefix('python ')]}(...)", text)
-        if not SCRIPT.search(text):
-            return OPTION.sub(_keyword, text)
-    if IS_CHECKOUT and Path(sys.argv[0]).stem != "connectx":
-        return SCRIPT.sub(rf"!{sys.executable} {ROOT}/\1.py", text) if in_notebook() else text
-    sign = "!" if in_notebook() else ""
-    return SCRIPT.sub(lambda found: f"{sign}connectx {COMMANDS[found[1]]}", text).replace("evaluate board", "board")
-
-
-def typed(command: str, call: str) -> str:
-    """A hint: the command, or the call that does the same, where calls are typed."""
-    return call if at_python() else as_typed(command)
-
-
-def _keyword(option: re.Match) -> str:
-    """ "seed=" of "--seed " before a value, "seed" elsewhere, "machine_code=False" of "--no-machine-code"."""
-    name = option[1].replace("-", "_")
-    if name == "no_machine_code":
-        return "machine_code=False"
-    return f"{KEYWORDS.get(name, name)}{'=' * bool(option[2])}"
+    print(line, file=sys.stderr, flush=True)
 
 
 def plural(noun: str, count: int) -> str:
@@ -140,19 +161,14 @@ class Parser(argparse.ArgumentParser):
         # with abbreviations, --sample 4 would mean --samples 4, and replace the shipped network by one of 4 samples
         super().__init__(formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False, **settings)
 
-    def format_help(self) -> str:
-        return as_typed(super().format_help())
-
     def error(self, message: str) -> NoReturn:
         more = ""
         if message.startswith(MISSING):
-            more = f"{self._required_usage()}python {self.prog} --help explains all options\n"
+            sign = "" if self.prog.startswith("connectx ") else "python "
+            more = f"{self._required_usage()}{sign}{self.prog} --help explains all options\n"
         elif message.startswith(UNKNOWN):
             message += self._meant(message.removeprefix(UNKNOWN).split())
         self.exit(2, f"{self.prog}: {message}\n{more}")
-
-    def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
-        super().exit(status, as_typed(message or ""))
 
     def _required_usage(self) -> str:
         """ "usage: evaluate.py agent1 agent2": what has to be given, without the options."""

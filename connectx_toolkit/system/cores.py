@@ -96,7 +96,7 @@ def check_concurrency(concurrency: int) -> None:
     """Raises ValueError if there are not enough cores for ``concurrency`` games: on a shared core, clocks are wrong."""
     cores = len(usable_cores())
     if not 1 <= concurrency <= cores:
-        raise ValueError(f"concurrency should be 1 to {cores}, the cores that can be used, not {concurrency}")
+        raise ValueError(f"workers should be 1 to {cores}, the cores that can be used, not {concurrency}")
 
 
 class Reserved(NamedTuple):

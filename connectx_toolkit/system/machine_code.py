@@ -1,8 +1,8 @@
-"""Makes machine code of kernels (``connectx.machine_code``): for submissions, and for this computer, which keeps it.
+"""Makes machine code of our kernels (``connectx.machine_code``): for submissions, and to be kept on this computer.
 
-numba compiles a kernel for a processor as usual. Of its module, before code is made of it, everything goes that the
-kernel's native function does not need, and an entry is added that takes the arguments from a buffer. What LLVM makes of
-that for a target is linked into one piece.
+numba compiles a kernel for a processor as usual. From its LLVM module, all goes that the kernel's native function does
+not need, and an entry is added that takes the arguments from a buffer. What LLVM makes of that for a target is linked
+into one piece.
 """
 
 import hashlib
@@ -22,7 +22,7 @@ import numpy as np
 from platformdirs import user_cache_path
 
 from connectx import jit, machine_code
-from connectx.machine_code import DATA, SHAPE, STRIDES, Wanted, leaves, packed, result_words, unpacked, word_of
+from connectx.machine_code import DATA, SHAPE, STRIDES, Wanted, leaves, packed, unpacked
 from connectx_toolkit.system.files import replacing, version_of
 
 NARROW, WIDE = "x86-64-v2", "x86-64-v4"  # processors for which numba compiles
@@ -32,20 +32,10 @@ FIRST_MOVE = (
     {"board": [0] * 42, "mark": 1, "step": 0, "remainingOverageTime": 60.0},
     {"rows": 6, "columns": 7, "inarow": 4, "actTimeout": 2, "nodeBudget": 1},
 )
-# Functions of C's library that code may call: what numba and LLVM make of **, math and copies.
-OUTSIDE = re.compile(
-    r"(a?(sin|cos|tan)h?|atan2|exp(2|m1)?|log(10|1p|2)?|pow|fmod|cbrt|hypot|erfc?)f?|mem(cmp|cpy|move|set)"
-)
 UNUSED_DAYS = 30  # that kept code stays
-JUMP = b"\x48\xb8" + bytes(8) + b"\xff\xe0"  # movabs rax, address; jmp rax
 PC32, PLT32 = 2, 4  # relocations that need no address
-UNORDERED = re.compile(r"\b(fast|reassoc|contract|afn|arcp) ")  # of operations on floats
 PROGBITS, SYMBOLS, RELOCATIONS = 1, 2, 4  # kinds of a section
 WRITABLE, LOADED = 1, 2  # flags of a section
-LETTERS = {  # of numba's types, as in ``struct``
-    "bool": "?", "float32": "f", "float64": "d", "none": "",
-    **dict(zip(("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"), "bhiqBHIQ", strict=True)),
-}  # fmt: skip
 ENTRY = """
 define i32 @entry(ptr %words) {{
   %exception = alloca ptr
@@ -54,8 +44,7 @@ define i32 @entry(ptr %words) {{
   ret i32 %status
 }}
 """
-# An array that is passed has no destructor; and what numba allocates for the values of an exception it gets not, which
-# is an exception, too: which one it is, Call finds out.
+# An array that is passed has no destructor. Allocations for the values of an exception fail, which is one as well.
 INSTEAD = {
     "void @NRT_MemInfo_call_dtor": "define internal void @NRT_MemInfo_call_dtor(ptr %0) {\n  ret void\n}",
     "void @NRT_Free": "define internal void @NRT_Free(ptr %0) {\n  ret void\n}",
@@ -82,26 +71,8 @@ def module_texts() -> Iterator[dict[str, str]]:
         CPUCodeLibrary._finalize_final_module = finalize  # type: ignore[method-assign]
 
 
-def result_of(kind: Any) -> str:
-    """What a kernel returns, as ``struct`` reads it: "q", "" for None, "(qd)" for a tuple.
-
-    Raises:
-        ValueError: it is neither a number, None nor a tuple of numbers.
-    """
-    from numba.core import types as numba_types
-
-    types: Any = numba_types
-    kind = types.unliteral(kind.type if isinstance(kind, types.Optional) else kind)
-    if str(kind) in LETTERS:
-        return LETTERS[str(kind)]
-    parts = [result_of(part) for part in kind] if isinstance(kind, types.Tuple | types.UniTuple) else [""]
-    if any(len(part) != 1 for part in parts):
-        raise ValueError(f"it returns {kind}")
-    return f"({''.join(parts)})"
-
-
-def entry_of(text: str, native: str, args: Sequence, start: int) -> str:
-    """The function that takes the arguments from a buffer, from word ``start`` on, and calls a function of the text.
+def entry_of(text: str, native: str, args: Sequence) -> str:
+    """The function that takes the arguments from a buffer, after a word for the result, and calls one of the text.
 
     Raises:
         ValueError: numba passes arguments otherwise.
@@ -117,8 +88,7 @@ def entry_of(text: str, native: str, args: Sequence, start: int) -> str:
         lines.append(f"{name}.at = getelementptr i8, ptr {base}, i64 {offset}\n  {name} = load {kind}, ptr {name}.at")
         return name
 
-    for place, leaf in enumerate(leaves(args), start):
-        word_of(leaf)
+    for place, leaf in enumerate(leaves(args), 1):
         if not isinstance(leaf, np.ndarray):
             given.append(loaded(types[len(given)], "%words", 8 * place))
             continue
@@ -136,54 +106,18 @@ def entry_of(text: str, native: str, args: Sequence, start: int) -> str:
     return ENTRY.format(lines="\n  ".join(lines), native=native, given=texts)
 
 
-def reduced(text: str, entry: str, texts: Mapping[str, str]) -> Any:
+def reduced(text: str, entry: str) -> Any:
     """The module of a text with ``entry`` and what that needs."""
+    import llvmlite.binding as llvm
+
     text = re.sub(r"(?<= )@\.const\.picklebuf\.[\w.]+|(?<=store ptr )@__excinfo_unwrap_args\w+", "null", text)
     for declared, defined in INSTEAD.items():
         text = re.sub(rf"^declare {declared}\(.*$", defined, text, flags=re.M)
-    module = with_callees(text + entry, texts)
+    module = llvm.parse_assembly(text + entry)
     for value in (*module.functions, *module.global_variables):
         if not value.is_declaration and value.name != "entry":
             value.linkage = "internal"
     return module
-
-
-def with_callees(text: str, texts: Mapping[str, str]) -> Any:
-    """The module of a text, with the functions whose addresses numba sets at last: those that call each other."""
-    import llvmlite.binding as llvm
-
-    names = set(re.findall(r"@\"?\.numba\.unresolved\$([\w.]+)", text))
-    lacking = [name for name in names if not re.search(rf"^define .*@\"?{re.escape(name)}\"?\(", text, re.M)]
-    text = re.sub(r"load ptr, ptr @\"?\.numba\.unresolved\$([\w.]+)\"?.*", r'select i1 true, ptr @"\1", ptr null', text)
-    module = llvm.parse_assembly(text + "".join(f'declare void @"{name}"()\n' for name in lacking))
-    for name in lacking:
-        other = next(each for each in texts.values() if re.search(rf"^define .*@\"?{re.escape(name)}\"?\(", each, re.M))
-        module.link_in(with_callees(other, texts))
-    return module
-
-
-def codes_of(
-    dispatcher: Any, signature: Any, texts: Mapping[str, str], args: Sequence, targets: Mapping[str, str]
-) -> dict[str, bytes]:
-    """Machine code of a compiled kernel for each of the targets, as ``connectx.machine_code.in_memory`` takes it.
-
-    Args:
-        texts: of ``module_texts``, when it was compiled.
-        args: of the signature's types.
-        targets: {cpu: features}.
-
-    Raises:
-        ValueError: it needs something outside, or returns what a ``Call`` can't.
-    """
-    compiled = dispatcher.overloads[signature]
-    result, text = result_of(compiled.signature.return_type), texts[compiled.library.name]
-    module = reduced(text, entry_of(text, compiled.fndesc.llvm_func_name, args, result_words(result)), texts)
-    codes = {}
-    for cpu, features in targets.items():
-        entry, outside, code = linked(object_of(module.clone(), cpu, features))
-        about = {"entry": entry, "result": result, "outside": outside}
-        codes[cpu] = json.dumps(about).encode() + b"\n" + code
-    return codes
 
 
 def object_of(module: Any, cpu: str, features: str) -> bytes:
@@ -195,14 +129,11 @@ def object_of(module: Any, cpu: str, features: str) -> bytes:
     passes = llvm.create_new_module_pass_manager()
     passes.add_global_dead_code_eliminate_pass()
     passes.run(module, llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(0)))
-    if UNORDERED.search(str(module)):
-        raise ValueError("its results depend on the processor: fastmath")
     return machine.emit_object(module)
 
 
-def linked(obj: bytes) -> tuple[int, dict[str, int], bytes]:
-    """One piece of a relocatable ELF file (x86-64), after the offset of its symbol ``entry``, and of the places for the
-    addresses of functions in ``OUTSIDE``.
+def linked(obj: bytes) -> tuple[int, bytes]:
+    """(offset of its symbol ``entry``, one piece) of a relocatable ELF file (x86-64).
 
     Raises:
         ValueError: it has variables, or needs an absolute address or something outside.
@@ -222,44 +153,41 @@ def linked(obj: bytes) -> tuple[int, dict[str, int], bytes]:
             flat += bytes(-len(flat) % max(align, 64))
             places[number] = len(flat)
             flat += obj[offset : offset + length]
-    outside, lacking = dict[str, int](), set[str]()
-
-    def place_of(symbol: tuple, kind: int) -> int:
-        title = name(sections[table[6]], symbol[0])
-        if kind not in (PC32, PLT32) or not (symbol[3] in places or OUTSIDE.fullmatch(title)):
-            lacking.add(title or "an absolute address")
-        if symbol[3] in places or lacking:
-            return places.get(symbol[3], 0) + symbol[4]
-        if title not in outside:
-            flat.extend(bytes(-len(flat) % 16) + JUMP)
-            outside[title] = len(flat) - len(JUMP) + 2
-        return outside[title] - 2
-
     table = next(section for section in sections if section[1] == SYMBOLS)
     symbols = [struct.unpack_from("<IBBHQQ", obj, table[4] + at) for at in range(0, table[5], 24)]
     for _, kind, _, _, offset, length, _, section, *_ in sections:
         for at in range(offset, offset + length, 24) if kind == RELOCATIONS and section in places else ():
             where, info, addend = struct.unpack_from("<QQq", obj, at)
+            symbol = symbols[info >> 32]
+            if info & 0xFFFFFFFF not in (PC32, PLT32) or symbol[3] not in places:
+                raise ValueError(f"it needs {name(sections[table[6]], symbol[0]) or 'an absolute address'}")
             where += places[section]
-            struct.pack_into("<i", flat, where, place_of(symbols[info >> 32], info & 0xFFFFFFFF) + addend - where)
-    if lacking:
-        raise ValueError(f"it needs {' '.join(sorted(lacking))}")
+            struct.pack_into("<i", flat, where, places[symbol[3]] + symbol[4] + addend - where)
     entry = next(places[s[3]] + s[4] for s in symbols if name(sections[table[6]], s[0]) == "entry")
-    return entry, outside, bytes(flat)
+    return entry, bytes(flat)
 
 
 def made(wanted: Wanted, targets: Mapping[str, str]) -> dict[str, bytes]:
-    """A kernel's machine code for each of the targets, {cpu: features}; numba has to compile for the first of them.
+    """A kernel's machine code for each target, {cpu: features}, as ``connectx.machine_code.in_memory`` takes it.
+
+    numba has to compile for the first of the targets.
 
     Raises:
-        ValueError: its code needs something outside, so that numba is needed.
+        ValueError: its code needs something outside, so that numba is needed; or it returns no bool.
     """
     from numba import typeof
+    from numba.core.types import boolean, unliteral
 
     dispatcher, signature = jit.Kernel(wanted.function).dispatcher, tuple(map(typeof, wanted.examples))
     with module_texts() as texts:
         dispatcher.compile(signature)
-    return codes_of(dispatcher, signature, texts, wanted.examples, targets)
+    compiled = dispatcher.overloads[signature]
+    if unliteral(compiled.signature.return_type) != boolean:
+        raise ValueError(f"it returns {compiled.signature.return_type}")
+    text = texts[compiled.library.name]
+    module = reduced(text, entry_of(text, compiled.fndesc.llvm_func_name, wanted.examples))
+    codes = {cpu: linked(object_of(module.clone(), cpu, features)) for cpu, features in targets.items()}
+    return {cpu: b"%d\n" % entry + code for cpu, (entry, code) in codes.items()}
 
 
 def compile_for(cpu: str) -> None:
@@ -270,26 +198,20 @@ def compile_for(cpu: str) -> None:
 def for_submission(load: Callable[[], Callable], cpu: str) -> dict[str, bytes]:
     """The machine code of the kernels that an agent prepares while it loads and makes a first move.
 
-    It runs in plain Python meanwhile: numba, which must not be loaded yet, compiles for ``cpu``.
+    They run in plain Python meanwhile: numba compiles for ``cpu`` if nothing has compiled before.
 
     Args:
         load: gives the agent, a function of (obs, config).
         cpu: NARROW, for code that runs on any processor and what the kernels' probes find; or WIDE.
     """
-    wanted: list[Wanted] = []
-    machine_code.code_for = wanted.append  # type: ignore[assignment]
-    works, jit.load_numba = jit.load_numba, lambda: None  # type: ignore[assignment, misc]
-    try:
+    with jit.noting() as wanted:
         load()(*FIRST_MOVE)
-    finally:
-        jit.load_numba = works  # type: ignore[assignment]
     compile_for(cpu)
     parts = dict[str, bytes]()
     for each in {one.key: one for one in wanted}.values():
-        with suppress(ValueError):
-            if each.is_wide == (cpu == WIDE):
-                codes = made(each, WIDE_TARGETS if each.is_wide else {cpu: ""})
-                parts |= {f"{each.key}.{target}": code for target, code in codes.items()}
+        if each.is_wide == (cpu == WIDE):
+            codes = made(each, WIDE_TARGETS if each.is_wide else {cpu: ""})
+            parts |= {f"{each.key}.{target}": code for target, code in codes.items()}
         if cpu == NARROW:
             parts[f"{each.key}.probe"] = json.dumps(each.probe(jit.Kernel(each.function))).encode()
     return parts

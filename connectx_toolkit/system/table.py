@@ -14,7 +14,6 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.text import Text
 
-from connectx_toolkit.system.console import as_typed
 from connectx_toolkit.system.foreign import shown
 
 # How columns show numbers.
@@ -150,11 +149,6 @@ def _printable(text: str) -> str:
 
 
 class _Plain(Console):
-    """Commands in what is printed are those that the user types."""
-
-    def print(self, *objects: Any, **options: Any) -> None:
-        super().print(*(as_typed(item) if isinstance(item, str) else item for item in objects), **options)
-
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         """What is printed, with escape sequences in texts shown: those of colours are put around it later."""
         for segment in super().render(renderable, options):
@@ -208,6 +202,6 @@ class Shown:
             shown += [
                 element("strong", html.escape(part.title)) + part.html() for part in run if isinstance(part, Table)
             ]
-            if lines := [as_typed(part) for part in run if isinstance(part, str)]:
+            if lines := [part for part in run if isinstance(part, str)]:
                 shown.append(element("pre", html.escape("\n".join(lines)), style="white-space: pre-wrap"))
         return element("div", "\n".join(shown), style=NOTEBOOK)

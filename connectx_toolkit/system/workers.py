@@ -23,7 +23,7 @@ from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple, TypeVar
 
-from connectx_toolkit.system.console import ProcessFailed
+from connectx_toolkit.system.console import ProcessFailed, as_option
 from connectx_toolkit.system.cores import Reserved, bind, check_concurrency, cores_apart, reserve_core, usable_cores
 
 Item = TypeVar("Item")
@@ -267,13 +267,15 @@ def cluster_workers(
     try:
         client = Client(address, timeout=CONNECT_LIMIT, set_as_default=False)
     except (OSError, ValueError) as problem:
-        raise ValueError(f"--scheduler {address}: {problem}") from None
+        raise ValueError(f"{as_option('scheduler')} {address}: {problem}") from None
     with client:
         found = client.scheduler_info(n_workers=-1)["workers"].values()
         if not found:
-            raise ValueError(f"--scheduler {address}: it has no workers")
+            raise ValueError(f"{as_option('scheduler')} {address}: it has no workers")
         if any(worker["nthreads"] != 1 for worker in found):
-            raise ValueError(f"--scheduler {address}: its workers should have one thread each (--nthreads 1)")
+            raise ValueError(
+                f"{as_option('scheduler')} {address}: its workers should have one thread each (--nthreads 1)"
+            )
         try:
             yield _ClusterWorkers(client, len(found), _Run(secrets.token_hex(8), own_cores, initializer, arguments))
         finally:

@@ -15,6 +15,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any, ClassVar
 
+from connectx_toolkit.system.console import as_help
 from connectx_toolkit.system.files import ROOT
 
 DIGEST = re.compile("[0-9a-f]{64}")  # of what a run reads, among its settings
@@ -158,10 +159,10 @@ def add_options(parser: argparse.ArgumentParser, config_class: type) -> None:
     """One option for each field: ``table_bits: int = 25`` becomes ``--table-bits N``, a bool a flag."""
     for item in fields(config_class):
         if item.metadata["comes_first"]:
-            parser.add_argument(item.name, type=_type_of(item), help=item.metadata["help"])
+            parser.add_argument(item.name, type=_type_of(item), help=as_help(item.metadata["help"]))
             continue
         if item.type is bool:
-            parser.add_argument(flag(item.name), action="store_true", help=item.metadata["help"])
+            parser.add_argument(flag(item.name), action="store_true", help=as_help(item.metadata["help"]))
             continue
         inside = item.metadata["in_run"]
         shown = f"{inside} in the folder of --run" if inside else "none" if item.default == "" else _short(item.default)
@@ -171,7 +172,7 @@ def add_options(parser: argparse.ArgumentParser, config_class: type) -> None:
             type=_type_of(item),
             default=item.default,
             metavar="PATH" if item.metadata["reads"] else _type_of(item).__name__.upper(),
-            help=f"{item.metadata['help']} (default: {shown})",
+            help=f"{as_help(item.metadata['help'])} (default: {shown})",
         )
 
 

@@ -24,7 +24,7 @@ from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
 from sqlalchemy.exc import SQLAlchemyError
 
 from connectx_toolkit.arena.match import Pool, Slot
-from connectx_toolkit.system.console import ctrl_c_waits, progress
+from connectx_toolkit.system.console import ctrl_c_waits, progress, shell
 from connectx_toolkit.system.files import check_folder, locked
 from connectx_toolkit.training.options import check_same
 from connectx_toolkit.tuning.candidates import place_for, spec_of
@@ -206,7 +206,7 @@ def ask_original(slot: Slot, search: Search) -> None:
     if isinstance(search.objective, Positions) and faults.total() == len(search.objective.labels):
         raise ValueError(
             f"{search.agent} makes a fault in every position ({', '.join(faults)}): "
-            f"python evaluate.py exam {search.agent} shows them"
+            f"{shell(f'evaluate exam {search.agent}')} shows them"
         )
     with told(search.storage):
         search.study.add_trial(

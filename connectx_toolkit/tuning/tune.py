@@ -39,7 +39,7 @@ from connectx_toolkit.players.spec import AgentSpec, resolve
 from connectx_toolkit.report.exams import verdicts
 from connectx_toolkit.report.pages import tuning_page
 from connectx_toolkit.report.tuning import Tuned, course_chart, numbers_table
-from connectx_toolkit.system.console import as_typed, plural
+from connectx_toolkit.system.console import plural
 from connectx_toolkit.system.cores import check_concurrency
 from connectx_toolkit.system.files import check_folder, in_words, write_whole
 from connectx_toolkit.system.table import Table, print_parts
@@ -267,7 +267,7 @@ def _changing(judgement: Judgement) -> list[str]:
 def _conclusion(config: Config, judgement: Judgement) -> str:
     if judgement.is_proven:
         return f"wrote {config.tuned}"
-    again = as_typed("--pairs and --judged ask for more evidence, --trials for a longer search")
+    again = "--pairs and --judged ask for more evidence, --trials for a longer search"
     return f"nothing is proven, so nothing is written; {again}"
 
 

@@ -241,6 +241,7 @@ def test_agents_as_people_write_them_are_accepted(path, options, runner, tmp_pat
     assert report.accepted and output.is_file()
     assert report.figures["compared_positions"] == 60
     assert report.figures["different_moves"] == 0 or options.dtype
+    assert any(finding.level == "pass" for finding in report.findings if finding.topic == "same moves")
     assert report.figures["kaggle_environments"] == "1.33.2"
     assert not list(tmp_path.glob(".*partial"))
 
@@ -357,7 +358,7 @@ def test_noise_of_the_source_excuses_as_much_and_no_more(seconds, others, differ
     asked = [(asked, {"column": 0, "seconds": seconds}) for asked in sample(95)]
     again = {"result": {"replies": [{"column": int(i >= 95 - others)} for i in range(95)]}}
     report = Report("x.py")
-    building._judge_difference(asked, list(range(differ)), again, report)
+    building._judge_difference(asked, list(range(differ)), again, "its source", report)
     (finding,) = report.findings
     assert finding.level == level and f"differs from its source on {differ} of 95 positions" in finding.text
 
@@ -388,8 +389,41 @@ def test_a_build_that_plays_otherwise_is_rejected(source, old, new, runner, tmp_
     """Also where the source disagrees with itself on some positions: that excuses no others."""
     monkeypatch.setattr(building, "render", lambda *arguments: (render(*arguments)[0].replace(old, new), []))
     (tmp_path / "agent.py").write_text(source)
-    with pytest.raises(NotAccepted, match="the built file differs from its source"):  # no file is rounded
+    with pytest.raises(NotAccepted, match="the built file differs from its source on"):
         build(tmp_path / "agent.py", tmp_path / "out.py", Options(dtype="int8", positions=40), runner)
+
+
+ROUNDS = """import io
+
+import numpy as np
+
+from connectx.weights import read_data
+
+SCORES = np.load(io.BytesIO(read_data("scores.npz")))["x"]  # of a column after so many plies: all nearly the same
+
+
+def agent(obs, config):
+    open_columns = [c for c in range(config.columns) if obs.board[c] == 0]
+    scores = SCORES[obs.step % 42]
+    return int(max(open_columns, key=lambda c: scores[c]))
+"""
+
+
+def test_rounded_weights_excuse_the_moves_that_they_change_and_no_others(runner, tmp_path, monkeypatch):
+    """The source is asked with the same rounded weights, wherever moves differ."""
+    (tmp_path / "agent.py").write_text(ROUNDS)
+    np.savez(tmp_path / "scores.npz", x=1 + np.random.default_rng(1).random((42, 200)) / 1000)
+    options = Options(dtype="int8", positions=60)
+    report = build(tmp_path / "agent.py", tmp_path / "out.py", options, runner)
+    said = {finding.topic: finding.text for finding in report.findings if finding.topic in ("data", "same moves")}
+    assert said["same moves"] == "the built file and its source with weights as int8 agree on 60 positions"
+    changed = report.figures["different_moves"]
+    assert changed > 20
+    assert f"{changed} of 60 moves ({changed / 60:.1%}) change with int8" in [f.text for f in report.findings]
+    text = "key=lambda c: scores[c]"
+    monkeypatch.setattr(building, "render", lambda *given: (render(*given)[0].replace(text, f"{text} + c"), []))
+    with pytest.raises(NotAccepted, match=r"the built file differs from its source with weights as int8 on \d+ of 60"):
+        build(tmp_path / "agent.py", tmp_path / "other.py", options, runner)
 
 
 READS_FILES = """import json
@@ -450,7 +484,7 @@ def test_replies_that_the_guard_repairs_are_named_with_the_remedy(name, reply, r
     report = build(tmp_path / "my agent.py", tmp_path / "out.py", Options(positions=20), runner)
     notes = [finding.text for finding in report.findings if finding.topic == "guard"]
     assert bool(notes) == (name != "int")
-    assert all(name in note and "return int(column)" in note and "evaluate.py" in note for note in notes)
+    assert all(name in note and "return int(column)" in note and "also here" in note for note in notes)
 
 
 def test_a_file_that_is_not_found_comes_with_the_cure(runner, tmp_path):
@@ -458,7 +492,7 @@ def test_a_file_that_is_not_found_comes_with_the_cure(runner, tmp_path):
     (tmp_path / "book.txt").write_text("")
     with pytest.raises(NotAccepted, match=r"FileNotFoundError.*\(agent.py, line 1\)") as caught:
         build(tmp_path / "agent.py", tmp_path / "out.py", Options(positions=20), runner)
-    assert "--data" in next(finding.text for finding in caught.value.report.findings if finding.topic == "cure")
+    assert "--data" in next(finding.text for finding in caught.value.report.findings if finding.topic == "guard")
 
 
 def test_faults_are_described_on_one_plain_line():

@@ -20,6 +20,7 @@ import pytest
 from connectx_toolkit.builder.source.inline import Refused, inline
 from connectx_toolkit.cli import build as build_submission
 from connectx_toolkit.kaggle import upload
+from connectx_toolkit.kaggle.raised import Raised, raised, raised_in
 from connectx_toolkit.kaggle.remedies import Situation, remedy
 from connectx_toolkit.system.files import ROOT
 from tests.conftest import LINUX
@@ -135,31 +136,84 @@ def test_a_python_in_the_temporary_folder_judges_as_any_other(tmp_path):
     assert done.returncode == 3 and "unknown package installed_here" in " ".join(done.stdout.split()), done
 
 
+class PicklingError(Exception):
+    """As pickle has it, and torch.load."""
+
+
+FAULTS = [  # (code of main.py that raises, files beside it, what the cure says)
+    ("raise AssertionError('Torch not compiled with CUDA enabled')", "", "the judge has no GPU"),
+    ("raise RuntimeError('CUDA error: invalid device ordinal')", "", "the judge has no GPU"),
+    ("raise OSError(\"'seaborn-dark' is not a valid package style\")", "", "leave it out"),
+    ("open('/home/me/book.txt')", "book.txt", "open /kaggle_simulations/agent/book.txt"),
+    ("open('book.txt')", "", "packs it with --data FILE"),
+    ("open('book.txt')", "", "open /kaggle_simulations/agent/book.txt, in a .tar.gz"),
+    ("open('book.txt')", "book.txt", "open /kaggle_simulations/agent/book.txt"),
+    ("open('m.zip.zip')", "m.zip", "the archive has it, open /kaggle_simulations/agent/m.zip"),
+    ("import subprocess; subprocess.run(['no-such-engine'])", "", "nobody says which programs the judge has"),
+    ("raise ModuleNotFoundError(name='catboost')", "", "Kaggle's public image has it: pip install it"),
+    ("import no_such_helpers", "", "no_such_helpers is not among the packages that Kaggle is known to have"),
+    ("import no_such_engine.moves", "no_such_engine/moves.py", "no_such_engine lies beside main.py"),
+    ("raise ImportError(path='/x/kaggle_environments/envs/lux_ai_s3/agents.py')", "agents/x.py", "rename your agents"),
+    ("from . import x", "", "import x, not .x"),
+    ("__file__", "", "sets no __file__"),
+    ("globals()['__file__']", "", "sets no __file__"),
+    ("raise UnpicklingError('Weights only load failed. See')", "", "save net.state_dict()"),
+    ("raise PicklingError('it is not the same object')", "", "pickle plain lists"),
+    ("import pickle; pickle.dumps(lambda: 0)", "", "pickle plain lists"),
+    ("import numpy; numpy.bool_x", "", "numpy 2 on the judge, have no bool_x"),
+    ("import numpy; numpy.zeros(3).itemset_x", "", "numpy 2 on the judge, have no itemset_x"),
+    ("raise SystemExit", "", "ends the judge's process"),
+    ("choice", "", "import or define choice in main.py"),
+    ("get_ipython()", "", "it is a notebook's command"),
+    ("import os; os.environ['NO_SUCH_VARIABLE']", "", "environment variables are not known"),
+    ("open('/proc/no_such', 'w')", "", "packs it with"),
+    ("raise PermissionError(13, 'Permission denied', '/x')", "", "that folder is read-only"),
+    ("raise OSError(30, 'Read-only file system', '/x')", "", "that folder is read-only"),
+    ("import socket; socket.getaddrinfo('no.such.host.invalid', 80)", "", "no network"),
+    ("raise OSError(101, 'Network is unreachable')", "", "no network"),
+    ("import io; io.StringIO().buffer", "", "text buffers"),
+    ("import io; io.StringIO().fileno()", "", "text buffers"),
+    ("raise RuntimeError('cannot cache function play: no locator')", "", "cache=True cannot work"),
+    ("raise ValueError('signal only works in main thread of the main interpreter')", "", "in another thread"),
+    ("raise ValueError('something else')", "", None),
+    ("1 // 0  # CUDA is not needed here", "", None),
+    ("import os; 1 // int(os.environ.get('NO_SUCH_VARIABLE', 0))", "", None),
+    ("raise ZeroDivisionError('PermissionError is not meant')", "", None),
+    ("raise ValueError(\"No such file or directory: 'x', CUDA, SystemExit, name 'y' is not defined\")", "", None),
+    ("raise KeyError('os.environ')", "", None),
+    ("(lambda a: a)()", "", None),
+    ("def deep():\n    local + 1\n    local = 1\ndeep()", "", None),
+]
+
+
+@pytest.mark.parametrize(("code", "files", "words"), FAULTS)
+def test_remedies_say_what_is_true(code, files, words):
+    """They go by the exception itself: what a source line, a comment or another message names decides nothing."""
+    names = {"PicklingError": PicklingError, "UnpicklingError": type("UnpicklingError", (PicklingError,), {})}
+    fault = Raised(("none",))
+    try:
+        exec(compile(code, "/kaggle_simulations/agent/main.py", "exec"), names)
+    except BaseException as problem:
+        fault = raised(problem)
+    sent = Raised(*json.loads(json.dumps(fault)))  # as a process under test sends it
+    cure = remedy(sent, Situation(frozenset({"main.py", files} - {""}), "2.4"))
+    assert words in cure if words else cure == ""
+    assert sent.kinds[0] == "none" or sent.place.startswith("main.py, line ")
+
+
 @pytest.mark.parametrize(
-    ("text", "trace", "files", "words"),
+    ("line", "words"),
     [
-        ("AssertionError: Torch not compiled with CUDA enabled", "", "", "the judge has no GPU"),
-        ("OSError: 'seaborn-dark' is not a valid package style", "No such file or directory: 'x'", "", "leave it out"),
-        ("No such file or directory: '/home/me/book.txt'", "", "book.txt", "open /kaggle_simulations/agent/book.txt"),
-        ("No such file or directory: 'book.txt'", "", "", "packs it with --data FILE"),
-        ("No module named 'catboost'", "", "", "Kaggle's public image has it: pip install it"),
-        ("No module named 'helpers'", "", "", "helpers is not among the packages that Kaggle is known to have"),
-        ("attempted relative import", 'envs/lux_ai_s3/agents.py", line 1', "agents/x.py", "rename your agents"),
-        ("attempted relative import", 'envs/lux_ai_s3/agents.py", line 1', "", "import x, not .x"),
-        ("UnpicklingError: Weights only load failed", "", "", "save net.state_dict()"),
-        ("No such file or directory: 'book.txt'", "", "", "open /kaggle_simulations/agent/book.txt, in a .tar.gz"),
-        ("No such file or directory: 'book.txt'", "", "book.txt", "open /kaggle_simulations/agent/book.txt"),
-        ("No module named 'engine.moves'", "", "engine/moves.py", "engine lies beside main.py"),
-        ("module 'numpy' has no attribute 'bool'", "", "", "numpy 2 on the judge, have no bool"),
-        ("SystemExit escapes", "", "", "ends the judge's process"),
-        ("NameError(\"name 'choice' is not defined\")", "", "", "import or define choice in main.py"),
-        ("NameError: name 'get_ipython' is not defined", "", "", "it is a notebook's command"),
-        ("ValueError: something else", "", "", None),
+        ("FileNotFoundError: [Errno 2] No such file or directory: 'book.txt' (agent.py, line 1)", "packs it with"),
+        ("ModuleNotFoundError: No module named 'catboost'", "pip install it"),
+        ("NameError: name 'choice' is not defined", "import or define choice"),
+        ("TimeoutError: the agent did not answer in time", ""),
+        ("ValueError: No module named 'catboost'", ""),
+        ("no exception at all", ""),
     ],
 )
-def test_remedies_say_what_is_true(text, trace, files, words):
-    trace = trace.replace("envs/", 'File "/usr/lib/kaggle_environments/envs/')
-    cure = remedy(text, trace, Situation(frozenset({"main.py", files} - {""}), "2.4"))
+def test_a_line_of_a_log_has_the_remedy_of_its_exception(line, words):
+    cure = remedy(raised_in(line), Situation(frozenset({"main.py"}), "2.4"))
     assert words in cure if words else cure == ""
 
 

@@ -145,11 +145,51 @@ def test_our_agents_open_nothing_by_path(name):
     assert not inlined.files and not any("__beside__" in source for source in inlined.sources.values())
 
 
-@pytest.mark.parametrize("setting", ["COLUMN = len('book.txt')", "COLUMN = {'data': 5}['data']"])
-def test_literals_of_agents_that_open_nothing_name_no_files(setting, tmp_path):
+NAMES_NOTHING = {
+    "a docstring": '"""book.txt"""\nCOLUMN = 5',
+    "only written": "def save():\n    open('book.txt', 'w').close()\nCOLUMN = 5",
+    "embedded": "from connectx.weights import read_data\nCOLUMN = int(read_data('book.txt'))",
+    "where it is not run": "COLUMN = 5\nif __name__ == '__main__':\n    print(open('book.txt').read())",
+    "a folder, and nothing is read": "COLUMN = {'data': 5}['data']",
+    "a pattern, and nothing is listed": "COLUMN = len('b*.txt') - 1",
+    "a longer text": "COLUMN = len('see book.txt')",
+}
+
+
+@pytest.mark.parametrize("setting", NAMES_NOTHING)
+def test_strings_that_name_no_file_to_pack(setting, tmp_path):
     fill(tmp_path / "source")
-    (tmp_path / "source" / "agent.py").write_text(agent_of(setting))
+    (tmp_path / "source" / "agent.py").write_text(agent_of(NAMES_NOTHING[setting]))
     assert not inline(tmp_path / "source" / "agent.py").files
+
+
+def test_any_other_string_that_names_a_file_packs_it(tmp_path):
+    """Whatever opens it: the builder need not know that call."""
+    fill(tmp_path / "source")
+    agent = tmp_path / "source" / "agent.py"
+    agent.write_text(agent_of("import lightgbm\nMODEL = lightgbm.Booster(model_file='book.txt')\nCOLUMN = 5"))
+    (place,) = (place for _, place in inline(agent, frozenset({"lightgbm"})).files.values())
+    assert place.line == 2 and place.reason == "book.txt is named here"
+
+
+FOLDERS = {  # what is packed of data/book.json, data/more.json and data/deep/deepest.json
+    "nothing in it is named": ("open(f'data/{NAME}')", {"book", "more", "deepest"}),
+    "a file in it is named": ("open(os.path.join('data', 'book.json'))", {"book"}),
+    "a file in it is named elsewhere": ("open('data/' + NAME), 'more.json'", {"more"}),
+    "it is listed": ("open('data/book.json'), os.listdir('data')", {"book", "more", "deepest"}),
+}
+
+
+@pytest.mark.parametrize("name", FOLDERS)
+def test_a_folder_that_is_named(name, tmp_path):
+    """It is packed whole, unless strings name files in it and the agent lists none."""
+    reading, packed = FOLDERS[name]
+    (tmp_path / "data" / "deep").mkdir(parents=True)
+    for file in ("book.json", "more.json", "deep/deepest.json", ".hidden", "tool.py"):
+        (tmp_path / "data" / file).write_text("5")
+    (tmp_path / "data" / "again").symlink_to(tmp_path / "data")
+    (tmp_path / "agent.py").write_text(agent_of(f"import os\nCOLUMN = 5\ndef read(NAME):\n    return {reading}"))
+    assert {Path(key).stem for key in inline(tmp_path / "agent.py").files} == packed
 
 
 PRIVATE = """from pathlib import Path
@@ -165,25 +205,31 @@ def trained():
     open(SAVE + "/log.txt", "w").close()
     return open("kaggle.json").read(), open(".env").read(), open("games.sqlite", "rb").read()
 """
+_NEVER = ".env games.sqlite kaggle.json runs/.netrc runs/games.db runs/id_rsa runs/my.key runs/token.txt"
+NEVER = _NEVER.split()
 
 
-def test_only_what_is_opened_is_packed_and_nothing_private(tmp_path):
+def test_what_is_named_is_packed_and_listed_and_nothing_private(tmp_path):
     fill(tmp_path)
     (tmp_path / "runs").mkdir()
-    for name in ("kaggle.json", ".env", "games.sqlite", "net.bin", "runs/token.txt"):
+    for name in (*NEVER, "net.bin", "runs/log.csv"):
         (tmp_path / name).write_text("12345")
     agent = tmp_path / "agent.py"
     agent.write_text(agent_of(PRIVATE))
     inlined = inline(agent)
-    assert sorted(inlined.files) == ["book.txt", "net.bin"]
+    assert sorted(inlined.files) == ["book.txt", "data/book.json", "net.bin", "runs/log.csv", "unrelated.bin"]
     assert [note.partition(": ")[2] for note in inlined.notes] == [
-        f"{name} is not packed: it may be private" for name in (".env", "games.sqlite", "kaggle.json")
+        f"{name} is not packed: it may be private"
+        for name in NEVER
+        if name != "runs/.netrc"  # hidden
     ]
     _, lines = submission_bytes(inlined, Path("built.tar.gz"), Options())
-    assert lines == ["the archive holds main.py and 7 bytes in 2 files beside the agent: net.bin (5), book.txt (2)"]
+    sizes = "unrelated.bin (100), data/book.json (13), net.bin (5), runs/log.csv (5), book.txt (2)"
+    assert lines == [f"the archive holds main.py and 125 bytes in 5 files beside the agent: {sizes}"]
     assert "games.sqlite" in inline(agent, extra_files=[tmp_path / "games.sqlite"]).files
-    with pytest.raises(ValueError, match=r"kaggle\.json may hold a credential"):
-        inline(agent, extra_files=[tmp_path / "kaggle.json"])
+    for name in ("kaggle.json", "runs"):
+        with pytest.raises(ValueError, match=r"(kaggle\.json|id_rsa|my\.key|token\.txt) may hold a credential"):
+            inline(agent, extra_files=[tmp_path / name])
 
 
 def test_a_listed_agents_folder_is_not_packed(tmp_path):
@@ -211,7 +257,9 @@ def test_files_whose_names_cannot_be_seen_are_added_by_hand(tmp_path, monkeypatc
 def test_a_single_file_cannot_hold_them(tmp_path):
     fill(tmp_path / "source")
     (tmp_path / "source" / "agent.py").write_text(agent_of(IDIOMS["working_directory"]))
-    with pytest.raises(Refused, match=r"agent\.py:1: book\.txt is opened by its path.*build an archive"):
+    with pytest.raises(
+        Refused, match=r"agent\.py:1: book\.txt is named here, which a single \.py cannot hold: build an archive"
+    ):
         submission_bytes(inline(tmp_path / "source" / "agent.py"), Path("built.py"), Options())
 
 

@@ -23,9 +23,9 @@ import pytest
 from connectx.position import STANDARD, Position
 from connectx_toolkit.builder.preflight.asking import ALL, CLOCK, OVERAGE, WORK, Asked, Game, end_of_a_move
 from connectx_toolkit.builder.preflight.check import check
-from connectx_toolkit.builder.preflight.findings import first_bindings, meant_agent
 from connectx_toolkit.builder.preflight.stage import Runner, hard_questions, late_positions, sample
 from connectx_toolkit.cli import build as build_submission
+from connectx_toolkit.kaggle.agent_function import first_bindings, meant_agent
 from connectx_toolkit.kaggle.rules import Limits
 from connectx_toolkit.system.cores import Restriction
 from tests.conftest import LINUX, REAL_CLOCK

@@ -100,7 +100,7 @@ CASES = [
     Case("evaluate leftmost random --rounds 1 --bank 1e10", "overage"),
     Case("evaluate leftmost random --rounds 1 --seed 9223372036854775808", "--seed"),
     Case("evaluate match leftmost random --seed 100000000000000000000", "--seed"),
-    Case("evaluate match leftmost random --sprt 0 nan", "--sprt"),
+    Case("evaluate match leftmost random --sprt 0 nan", "sprt takes two"),
     Case("evaluate match leftmost random --pairs -1", "-1"),
     Case("evaluate report --games games --html new.html --latest 0", "--latest"),
     Case("build leftmost --positions 0 -o new.py", "--positions"),
@@ -232,7 +232,7 @@ CASES = [
     Case("train adopt notes.txt -o folder/new.py", "notes.txt"),
     Case("train adopt net.pt -o no_agent.py", "no_agent.py"),
     Case("train adopt net.pt -o new.bin", "new.bin"),
-    Case("train adopt net.pt -o new.py --arguments [1]", "arguments"),
+    Case("train adopt net.pt -o new.py --arguments [[1,2]]", "arguments should be a JSON object"),
     Case("train adopt net.pt -o new.py --board six", "board"),
     Case("train adopt net.pt -o new.py --positions 0", "positions"),
     Case("train adopt", "model"),
@@ -347,7 +347,7 @@ CASES += [
     Case("evaluate tournament leftmost leftmost", "leftmost"),
     Case("evaluate tournament leftmost random --anchor middle", "middle"),
     Case("evaluate leftmost random --concurrency 1000", "1000"),
-    Case("evaluate match leftmost random --sprt 20 0", "--sprt"),
+    Case("evaluate match leftmost random --sprt 20 0", "sprt takes two"),
 ]
 
 AGENT = "def agent(obs, config):\n    return 0\n"

@@ -380,7 +380,11 @@ def test_tournament_command(tmp_path, capsys):
     assert re.search(r"^one_step v leftmost: won \d+ drawn \d+ lost \d+$", outputs[0], re.MULTILINE)
     assert "Elo, random = 0" in outputs[0] and "1 one_step" in outputs[0] and "too early" in outputs[0]
     known, _, rest = outputs[1].partition("\n")
-    assert rest == outputs[0] and known.startswith("reused 48 of 48 games from ") and "--seed N" in known
+    assert (
+        rest == outputs[0]
+        and known.startswith("reused 48 of 48 games from ")
+        and "another seed plays new ones" in known
+    )
 
 
 def test_more_pairs_on_another_board(tmp_path, capsys):

@@ -9,11 +9,14 @@ import pytest
 import torch
 from stable_baselines3 import PPO
 
+from connectx_toolkit.builder.notebook.page import from_page
+from connectx_toolkit.builder.source.inline import inline
 from connectx_toolkit.kaggle.agent_file import last_callable
-from connectx_toolkit.kaggle.sources import agent_in
+from connectx_toolkit.kaggle.agent_function import agent_in, candidates, meant_agent, suggested, takes
 from connectx_toolkit.players.spec import UnknownAgent
 from connectx_toolkit.training.opponents import function_of_file
 from evaluate import get_win_percentages
+from tests.builder.notebook.pages import written
 
 
 def agent(obs, config):
@@ -165,6 +168,77 @@ SOURCES = {
 def test_which_function_of_a_source_is_the_agent(name):
     source, expected = SOURCES[name]
     assert agent_in(ast.parse(source)) == expected
+
+
+AGENT, OTHER = "def my_agent(obs, config):\n    return 3\n", "def other(obs, config):\n    return 3\n"
+DOORS = {  # source: (the agent, all candidates of which a notebook asks, what Kaggle takes)
+    "a helper below": ("def my_agent(state, config):\n    return 3\ndef helper(c):\n    return c\n",
+                       "my_agent", ["my_agent"], "helper"),
+    "a helper of the board below": ("def my_agent(observation, configuration):\n    return 3\n"
+                                    "def score(obs, col):\n    return col\n", "my_agent", ["my_agent"], "score"),
+    "a helper of both": ("def free(obs, config):\n    return [0]\n"
+                         "def player(obs, config):\n    return free(obs, config)[-1]\n",
+                         "player", ["player"], "player"),
+    "a helper of a helper": ("def best(obs, config):\n    return 0\ndef near(board, c):\n    return best(board, c)\n"
+                             "def player(obs, cfg):\n    return near(obs, cfg)\ndef far(a, b):\n    return 0\n",
+                             "player", ["player"], "far"),
+    "a helper by a class": ("def best(obs, config):\n    return 0\nclass Bot:\n    def act(self, obs):\n"
+                            "        return best(obs, None)\ndef play(obs, config):\n    return Bot().act(obs)\n",
+                            "play", ["play"], "play"),
+    "one argument": (AGENT + "def legal(obs):\n    return [0]\n", "my_agent", ["my_agent"], "legal"),
+    "agent": ("def agent(obs):\n    return 0\n" + OTHER, "agent", ["agent"], "other"),
+    "the last": (AGENT + OTHER, "other", ["my_agent", "other"], "other"),
+    "the one that plays": (AGENT + OTHER + "if __name__ == '__main__':\n    env.run([my_agent, 'random'])\n",
+                           "my_agent", ["my_agent", "other"], "other"),
+    "the one that is evaluated": (AGENT + OTHER + "def trial():\n    evaluate('connectx', agents=[my_agent, None])\n",
+                                  "my_agent", ["my_agent", "other"], "trial"),
+    "each calls the other": (AGENT.replace("3", "other(obs, config)") + OTHER.replace("3", "my_agent(obs, config)"),
+                             "other", ["my_agent", "other"], "other"),
+    "a lambda": ("my_agent = lambda obs, config: 3\ndef helper(c):\n    return c\n",
+                 "my_agent", ["my_agent"], "helper"),
+    "no names": ("def act(o, c):\n    return 0\n", "act", [], "act"),
+    "no names below a helper": ("def legal(obs):\n    return [0]\ndef act(o, c):\n    return 0\n",
+                                "act", ["legal"], "act"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", DOORS)
+def test_all_doors_take_the_same_function(name, tmp_path):
+    """The builder of a .py, the pre-flight where Kaggle takes another one, and the builder of a notebook."""
+    source, expected, among, taken = DOORS[name]
+    path, tree = tmp_path / "mine.py", ast.parse(source)
+    path.write_text(source)
+    assert agent_in(tree) == expected
+    assert inline(path).entry[1] == expected
+    found = last_callable(str(path))
+    assert found.agent.__name__ in (taken, "<lambda>")
+    meant = meant_agent(tree, taken, fails=True)
+    if isinstance(next((node for node in tree.body if getattr(node, "name", "") == expected), None), ast.FunctionDef):
+        assert (meant.name if meant else taken) == expected
+    assert candidates(tree.body) == among
+    if expected in among:
+        assert suggested(tree.body, among) == expected
+    written(tmp_path / "mine.ipynb", [source])
+    if len(among) == 1:
+        (tmp_path / "files").mkdir()
+        assert from_page(tmp_path / "mine.ipynb", None, tmp_path / "files").entry == among[0]
+    elif among:
+        with pytest.raises(ValueError, match=f"which of its functions is the agent.*: write mine.ipynb:{expected}$"):
+            from_page(tmp_path / "mine.ipynb", None, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ("obs, config", 2), ("observation, configuration", 2), ("obs, cfg", 2), ("obs, conf, depth=3", 2),
+        ("obs", 1), ("state, config", 2), ("state", 0), ("state, depth", 0), ("obs, col", 0), ("", 0), ("*given", 0),
+        ("obs, depth=3", 0), ("obs, config, depth", 0), ("obs, config, *, depth", 0),
+        ("obs, config, *, depth=3", 2), ("board, config", 0),
+    ],
+)  # fmt: skip
+def test_what_an_agent_takes(arguments, expected):
+    (node,) = ast.parse(f"def play({arguments}):\n    pass\n").body
+    assert isinstance(node, ast.FunctionDef) and takes(node) == expected
 
 
 def test_one_file_is_one_agent(tmp_path):

@@ -68,7 +68,8 @@ def test_the_kit_is_part_of_what_uses_it(tmp_path, monkeypatch):
     """In a copy of it, one file of which changes."""
     shutil.copytree(ROOT / "connectx", tmp_path / "connectx", ignore=shutil.ignore_patterns("__pycache__"))
     (tmp_path / "mine.py").write_text("import connectx.position\ndef agent(obs, config):\n    return 0\n")
-    monkeypatch.setattr("connectx_toolkit.players.fingerprint.ROOT", tmp_path)
+    for module in ("players.fingerprint", "kaggle.dependencies"):
+        monkeypatch.setattr(f"connectx_toolkit.{module}.ROOT", tmp_path)
     before = fingerprint(resolve(tmp_path / "mine.py"))
     for name, is_part in (("books.py", False), ("position.py", True)):
         path = tmp_path / "connectx" / name

@@ -128,7 +128,7 @@ SOURCES = {  # what the builder takes: the source, and what is said of it as it 
     "package": (f"from .own_engine.net import COLUMN\n{LEGAL}", 1),
     "late": ("def agent(obs, config):\n    from own_engine.net import COLUMN\n    return COLUMN\n", 2),
     "path": ("def agent(obs, config):\n    return int(open('column.txt').read())\n", 2),
-    "listed": ("import os\n\n\ndef agent(obs, config):\n    return 4 + len(os.listdir('data'))\n", 0),
+    "listed": ("import os\n\n\ndef agent(obs, config):\n    return 4 + len(os.listdir('data'))\n", 5),
     "judge": ("def agent(obs, config):\n    return int(open('/kaggle_simulations/agent/column.txt').read())\n", 0),
 }
 

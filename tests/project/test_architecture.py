@@ -44,14 +44,15 @@ ROOMS: dict[str, list[set[str]]] = {  # the same within a package
     "board": [{"server", "widget"}, {"session"}, {"thinking"}],
     "builder": [{"submission"}, {"build"}, {"notebook"}, {"preflight", "source"}, {"embedded"}],
     "training": [
-        {"adoption", "learners"},
+        {"adopt", "learners"},
+        {"user_model"},
         {"environments", "makers"},
         {"opponents", "supervised"},
         {"positions", "runs", "vector_games"},
         {"options"},
     ],
 }
-MOST_LINES, LONGEST_FUNCTION, NAMED_TWICE = 500, 60, 4  # of a file, but the solver's; but kernels; of modules
+LONGEST_FUNCTION, NAMED_TWICE = 60, 4  # but kernels; of modules
 SCRIPTS = {"benchmarks", "tests", "evaluate", "build_submission", "train", "agents"}
 CONTRIBUTING = ROOT / "CONTRIBUTING.md"
 WORKERS = str(Path(workers.__file__).relative_to(ROOT))
@@ -142,10 +143,8 @@ def test_every_module_has_a_room_and_imports_run_down(part):
 
 
 def test_a_file_is_a_subject():
-    """Files that can be read at a sitting, and names by which they are found."""
+    """It has a name by which it is found."""
     modules = [path for path in SOURCES if path.name != "__init__.py"]
-    lines = {str(path.relative_to(ROOT)): path.read_text(encoding="utf-8").count("\n") for path in modules}
-    assert {path for path, count in lines.items() if count > MOST_LINES} == {"connectx/solver.py"}
     names = Counter(path.name for path in modules if path.parent.name != "agents")
     assert sum(count > 1 for count in names.values()) <= NAMED_TWICE
 
@@ -272,8 +271,10 @@ def test_an_agents_process_imports_little():
     """Or an agent's first move would pay less than on Kaggle, and a process would take longer to start."""
     code = f"import sys, {child.__name__}; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
-    heavy = {"numpy", "numba", "torch", "connectx", "kaggle_environments", "multiprocessing", "dataclasses"}
+    heavy = {"numpy", "numba", "torch", "kaggle_environments", "multiprocessing", "dataclasses"}
     assert heavy & {name.split(".")[0] for name in done.stdout.split()} == set()
+    ours = {name for name in done.stdout.split() if name.split(".")[0] == "connectx"}
+    assert ours == {"connectx", "connectx.jit"}  # which import Python's own modules alone
 
 
 NAMED = re.compile(r"``(?:python -m )?([a-z_]+(?:\.\w+)+)``|\b(connectx_toolkit/[\w/]+\.\w+)")

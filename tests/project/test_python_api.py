@@ -74,7 +74,7 @@ def test_functions_of_one_name_are_told_apart_by_their_cells(outputs):
 
 def test_stored_games_are_those_of_the_same_function_with_the_same_values(outputs):
     assert "reused" not in printed(outputs[5])
-    assert printed(outputs[6]).startswith("reused 4 of 4 games from runs/games.sqlite; seed=N plays new ones")
+    assert printed(outputs[6]).startswith("reused 4 of 4 games from runs/games.sqlite; another seed plays new ones")
     assert "reused" not in printed(outputs[7])
 
 

@@ -1,5 +1,7 @@
 """Progress for people and for logs."""
 
+import html
+import re
 import signal
 import sys
 import types
@@ -8,8 +10,24 @@ import pytest
 from rich.color import ColorSystem
 
 import connectx_toolkit
-from connectx_toolkit.system.console import as_typed, beside_bars, ctrl_c_waits, progress
-from connectx_toolkit.system.table import Table, console_for_tables
+from connectx_toolkit import adopt, analyse, build, exam, get_win_percentages, match, tournament
+from connectx_toolkit.cli.main import run
+from connectx_toolkit.system import console
+from connectx_toolkit.system.console import (
+    Parser,
+    as_help,
+    as_option,
+    beside_bars,
+    command,
+    complain,
+    ctrl_c_waits,
+    named,
+    prog,
+    progress,
+    shell,
+    tell,
+)
+from connectx_toolkit.system.table import Shown, Table, console_for_tables, print_parts
 
 
 def test_progress_is_for_people(monkeypatch, capsys):
@@ -30,15 +48,15 @@ def test_progress_is_for_people(monkeypatch, capsys):
 def test_escape_sequences_are_shown_not_sent(capsys):
     """In lines and in tables; colours of our own are sent as before."""
     table = Table("", ("head",), [("evil \x1b[2J",)], kind=lambda row: "lost")
-    console = console_for_tables()
-    console.print("a line \x1b]0;owned\x07\nÅ \ud800 \u202e")
-    console.print(table)
+    output = console_for_tables()
+    output.print("a line \x1b]0;owned\x07\nÅ \ud800 \u202e")
+    output.print(table)
     out = capsys.readouterr().out
     assert r"a line \x1b]0;owned" in out and r"Å \ud800 \u202e" in out and r"evil \x1" in out
     assert "\x1b" not in out and "\x07" not in out
-    with console.capture() as captured:
-        console._color_system = ColorSystem.STANDARD
-        console.print(table)
+    with output.capture() as captured:
+        output._color_system = ColorSystem.STANDARD
+        output.print(table)
     assert captured.get().count("\x1b[31m") and "\x1b[2J" not in captured.get()
 
 
@@ -102,20 +120,116 @@ def test_a_package_that_is_missing_has_its_cure(inside, monkeypatch):
     assert ("activate the virtual environment first" in str(problem.value)) != inside
 
 
-TYPED = [
-    ("python evaluate.py match begins", "match(...) begins"),
-    ("build_submission.py --check x", "check(...) x"),
-    ("let build_submission.py build it with --data FILE", "let build(...) build it with data=FILE"),
-    ("--seed N plays new ones; --no-machine-code", "seed=N plays new ones; machine_code=False"),
-    ("`python evaluate.py episodes 7 --html FILE`", "`!connectx evaluate episodes 7 --html FILE`"),
-]
+@pytest.fixture(params=["checkout", "pip", "notebook", "script"])
+def door(request, monkeypatch):
+    """Where the reader is: at the scripts of a checkout, at what pip installs, in a notebook, in a script of theirs."""
+    monkeypatch.setattr(console, "IS_CHECKOUT", request.param == "checkout")
+    monkeypatch.setattr(console, "in_notebook", lambda: request.param == "notebook")
+    if request.param in ("notebook", "script"):
+        monkeypatch.delenv(console.DOOR)
+    return request.param
 
 
-@pytest.mark.parametrize(("command", "call"), TYPED)
-def test_a_notebook_is_told_what_is_typed_there(command, call, monkeypatch):
-    """Functions and keywords, and a command after "!" where there is no function; a shell is told commands."""
-    assert as_typed(command) == command
-    monkeypatch.setattr("connectx_toolkit.system.console.IS_CHECKOUT", False)
-    assert "python " not in as_typed(command) and ".py" not in as_typed(command)
-    monkeypatch.setattr("connectx_toolkit.system.console.in_notebook", lambda: True)
-    assert as_typed(command) == call
+WORDS = [
+    (lambda: command("evaluate match"), "python evaluate.py match", "connectx evaluate match", "match(...)"),
+    (lambda: named("build"), "build_submission.py", "connectx build", "build(...)"),
+    (lambda: command("build a.py", 'build("a.py")'), "python build_submission.py a.py", "connectx build a.py",
+     'build("a.py")'),
+    (lambda: as_option("allow-package", "NAME"), "--allow-package NAME", "--allow-package NAME", "allow_package=NAME"),
+    (lambda: as_option("from-one"), "--from-one", "--from-one", "from_one"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("words", "checkout", "pip", "call"), WORDS)
+def test_a_message_names_what_its_reader_types(words, checkout, pip, call, door):
+    assert words() == {"checkout": checkout, "pip": pip}.get(door, call)
+
+
+def test_a_command_without_a_function_is_one_of_a_shell(door):
+    """In a notebook it is typed after "!"; ``connectx board`` is short for ``connectx evaluate board``."""
+    sign = "!" if door == "notebook" else ""
+    shown = "python evaluate.py" if door == "checkout" else f"{sign}connectx evaluate"
+    assert command("evaluate episodes 7 --html FILE") == f"{shown} episodes 7 --html FILE"
+    assert shell("evaluate board a") == (
+        "python evaluate.py board a" if door == "checkout" else f"{sign}connectx board a"
+    )
+
+
+def test_help_names_the_commands_at_hand(door, capsys):
+    """Docstrings are written in a checkout's words; so are those of commands that pip installs."""
+    shown = as_help("python train.py tune my.py, as evaluate.py list says")
+    own = {"checkout": "evaluate.py list", "pip": "connectx evaluate list"}.get(door, "connectx evaluate list")
+    sign = "!" if door == "notebook" else ""
+    tune = "python train.py tune my.py" if door == "checkout" else f"{sign}connectx train tune my.py"
+    assert shown == f"{tune}, as {own} says"
+    with pytest.raises(SystemExit, match="2"):
+        parser = Parser(prog=prog("evaluate match"))
+        parser.add_argument("agent1")
+        parser.parse_args([])
+    typed = "python evaluate.py" if door == "checkout" else "connectx evaluate"
+    name = typed.removeprefix("python ")
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0].startswith(f"{name} match: ") and lines[-1] == f"{typed} match --help explains all options"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "FileNotFoundError: /home/me/train.py",
+        "ValueError: my_agent.py, line 7: bad option --no-cache 3",
+        "subprocess failed: git commit --message X",
+        "no agent 'evaluate.py match'",
+    ],
+)
+def test_what_others_wrote_is_printed_as_it_is(said, door, capsys):
+    """By a complaint, a line of progress, a printed result and a result in a notebook."""
+
+    class Result(Shown):
+        def parts(self):
+            return [said]
+
+    complain("x", said)
+    tell(said)
+    print_parts([said])
+    print(Result())
+    printed = capsys.readouterr()
+    assert printed.err == f"x: {said}\n{said}\n" and printed.out == f"{said}\n" * 2
+    assert html.escape(said) in Result()._repr_html_()
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: get_win_percentages("leftmost", "random", 2, workers=999),
+        lambda: match("leftmost", "random", 1, workers=999),
+        lambda: exam("leftmost", workers=999),
+        lambda: exam("leftmost", config={"rows": 5}),
+        lambda: exam("leftmost", me="x"),
+        lambda: match("leftmost", "random", sprt=(20, 0)),
+        lambda: tournament("leftmost", "random", anchor="middle"),
+        lambda: get_win_percentages("leftmost", "random", 2, overage=-1),
+        lambda: build("leftmost", positions=0),
+        lambda: build("leftmost", allow_package="no-name"),
+        lambda: analyse("8"),
+        lambda: adopt("no_such_model.zip"),
+    ],
+)
+def test_errors_of_functions_name_no_option(call, door, tmp_path, monkeypatch):
+    """At all doors alike: what is wrong is named as it was passed."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises((ValueError, OSError)) as problem:
+        call()
+    words = str(problem.value)
+    assert "concurrency" not in words and "-1 to" not in words
+    assert ("--" not in words and ".py" not in words) or door in ("checkout", "pip")
+
+
+def test_a_file_called_as_a_script_of_ours_keeps_its_name(tmp_path, monkeypatch, capsys):
+    """Also where pip has installed the commands: the line that analyses its game can be typed."""
+    (tmp_path / "train.py").write_text("def agent(obs, config):\n    return 0\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["/usr/bin/connectx"])
+    run("evaluate", ["match", "train.py", "leftmost", "--pairs", "1"])
+    out = capsys.readouterr().out
+    assert "train.py v leftmost: 2 games" in out and "connectx train" not in out
+    assert re.search(r"a game that \S+ lost: connectx evaluate analyse \d+ .*--names .*train\.py", out)

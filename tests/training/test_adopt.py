@@ -1,4 +1,4 @@
-"""Trained models become agents that play as they do; what cannot is refused in one line, and nothing is unpickled."""
+"""Trained models become agents that play as they do; what cannot is refused in one line. Models load apart."""
 
 import base64
 import importlib
@@ -24,18 +24,18 @@ from sb3_contrib import MaskablePPO
 from stable_baselines3 import A2C, DQN, PPO
 from torch import nn
 
-import connectx_toolkit.training.adoption.worker as worker
+import connectx_toolkit
 import connectx_toolkit.training.environments
 from connectx.network import Layers
 from connectx.position import STANDARD
 from connectx.weights import pack
+from connectx_toolkit.builder.notebook import torch_model
 from connectx_toolkit.builder.notebook.torch_model import Unknown, script_of, steps_of
 from connectx_toolkit.cli import build as build_submission
 from connectx_toolkit.cli import train
-from connectx_toolkit.kaggle import sandbox
-from connectx_toolkit.training.adoption import adopt, models
-from connectx_toolkit.training.adoption.source import source_of
+from connectx_toolkit.training import adopt
 from connectx_toolkit.training.opponents import function_of_file
+from connectx_toolkit.training.user_model import Answers, answers_of, loaded, part_of
 from tests.conftest import random_game
 from tests.oracle import play as played
 
@@ -130,13 +130,12 @@ def saved(
 
 def lesson() -> Any:
     pytest.importorskip("gym", reason="gym")  # which kaggle-environments brings along, in some versions
-    return source_of(f"{LESSON}:CustomCNN").load()
+    return part_of(f"{LESSON}:CustomCNN").load()
 
 
-def task_of(model: Path, **changes: Any) -> dict[str, Any]:
-    task: dict[str, Any] = {"model": str(model), "output": "my_agent.py", "module": "", "observation": ""}
-    task |= {"arguments": {}, "activation": "", "no_proof": False, "trusted": False}
-    return task | {"positions": 200, "board": [6, 7, 4]} | changes
+def adopted(model: Path, **options: Any) -> adopt.Adopted:
+    """The agent my_agent.py beside the model."""
+    return adopt.adopt(adopt.Config(model, model.with_name("my_agent.py"), **{"positions": 100} | options))
 
 
 @pytest.fixture
@@ -147,7 +146,7 @@ def nets(tmp_path) -> Path:
 
 def net_of(nets: Path, name: str) -> nn.Module:
     torch.manual_seed(3)
-    network = source_of(f"{nets}:{name}").load()()
+    network = part_of(f"{nets}:{name}").load()()
     network.train()
     for _ in range(3):
         network(torch.rand(16, 2, 6, 7))  # batch norm takes its means
@@ -167,15 +166,14 @@ KINDS: dict[str, Callable[[Path], Path]] = {
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_agents_of_models_play_as_they_do(kind, tmp_path):
-    """On 500 positions that the worker looks at, and on one game that is looked at here, by predict itself."""
+    """In the positions that adoption looks at, and in one game that is looked at here, by predict itself."""
     path = KINDS[kind](tmp_path / "model.zip")
-    module = f"{LESSON}:CustomCNN" if kind == "cnn" else ""
-    result = worker.adopt(tmp_path, task_of(path, module=module))
-    assert result["files"] == ["my_agent.py", "my_agent.bin"] and not result["script"]
+    result = adopted(path)
+    assert result.data.name == "my_agent.bin" and not result.unconfined
     agent = function_of_file(tmp_path / "my_agent.py")
     source: Any = {"ppo": PPO, "cnn": PPO, "a2c": A2C, "dqn": DQN, "maskable": MaskablePPO}[kind]
     source = source.load(path)
-    env: Any = env_of(result["observation"], opponent="random", seat="second")
+    env: Any = env_of(result.observation, opponent="random", seat="second")
     seen, info = env.reset(seed=2)
     for _ in range(12):
         stones = env.unwrapped._duels.games.stones[0]
@@ -195,8 +193,8 @@ def test_agents_of_torch_modules_play_as_they_do(name, file, nets):
     """In numpy, and as TorchScript where numpy has no such layers. The file's own statements are not run."""
     network: Any = net_of(nets, name)
     options = {"module": f"{nets}:{name}", "observation": f"{nets}:encode"}
-    result = worker.adopt(nets.parent, task_of(nets.with_name("net.pt"), **options))
-    assert result["files"] == ["my_agent.py", file] and bool(result["script"]) == file.endswith(".pt")
+    result = adopted(nets.with_name("net.pt"), **options)
+    assert result.data.name == file and result.reference == f"nets.py:{name} with net.pt"
     board = [[0] * 7 for _ in range(6)]
     for column in (3, 3, 2, 5, 0):
         board = played(board, column)
@@ -221,8 +219,8 @@ def test_full_columns_are_not_played(tmp_path):
         model.policy.action_net.bias[:] = torch.tensor([0.0, 1, 2, 9, 3, 7, 1])
     model.num_timesteps = 1
     model.save(tmp_path / "model.zip")
-    result = worker.adopt(tmp_path, task_of(tmp_path / "model.zip"))
-    assert result["full"] > 20
+    result = adopted(tmp_path / "model.zip")
+    assert result.full > 5 and f"in {result.full} more it chose a full column" in str(result)
     agent, board = function_of_file(tmp_path / "my_agent.py"), [0] * 42
     config = SimpleNamespace(rows=6, columns=7, inarow=4)
     for row in range(6):
@@ -235,17 +233,18 @@ def test_full_columns_are_not_played(tmp_path):
 def test_a_wrong_agent_is_not_adopted(tmp_path, monkeypatch):
     """The comparison sees it; TorchScript is tried then, and if that is wrong as well, there is no agent."""
     path = KINDS["ppo"](tmp_path / "model.zip")
+    config = adopt.Config(Path("PPO"), tmp_path / "my_agent.py", positions=50)
 
     def wrong_steps(module: nn.Module, scale: float):
         steps, arrays = steps_of(module, scale)
         return steps, arrays | {name: -array for name, array in arrays.items() if name.startswith(f"{len(steps)}.")}
 
-    monkeypatch.setattr(worker, "steps_of", wrong_steps)
-    result = worker.adopt(tmp_path, task_of(path))
-    assert result["files"][1] == "my_agent.pt" and "moves differ" in result["script"]
-    monkeypatch.setattr(worker, "script_of", lambda module, *rest: script_of(Negative(module), *rest))
-    with pytest.raises(ValueError, match=r"plays otherwise than PPO.load\(.*model.zip.* in \d+ of 200 positions"):
-        worker.adopt(tmp_path, task_of(path))
+    monkeypatch.setattr(torch_model, "steps_of", wrong_steps)
+    result = adopt.adopt(config, PPO.load(path))
+    assert result.data.name == "my_agent.pt" and result.reference == "the live PPO.predict(..., deterministic=True)"
+    monkeypatch.setattr(torch_model, "script_of", lambda module, *rest: script_of(Negative(module), *rest))
+    with pytest.raises(ValueError, match=r"plays otherwise in \d+ of 50 positions, compared with the live PPO.predict"):
+        adopt.adopt(config, PPO.load(path))
 
 
 class Negative(nn.Module):
@@ -282,7 +281,7 @@ def test_images_are_divided_by_255(tmp_path):
         model.policy.action_net.weight *= 30
     model.num_timesteps = 64
     model.save(tmp_path / "model.zip")
-    worker.adopt(tmp_path, task_of(tmp_path / "model.zip", observation="course"))
+    adopted(tmp_path / "model.zip", observation="course")
     agent, columns = function_of_file(tmp_path / "my_agent.py"), set[int]()
     for position in random_game(STANDARD, random.Random(1)):
         board = position.to_board()
@@ -308,16 +307,6 @@ raise RuntimeError("the file was run to its end")
 """
 
 
-class Malicious:
-    """Makes a file when it is unpickled."""
-
-    def __init__(self, path: Path):
-        self.path = str(path)
-
-    def __reduce__(self):
-        return (open, (self.path, "w"))
-
-
 def rewritten(path: Path, change: Callable[[dict[str, bytes]], None]) -> None:
     """An archive with other contents."""
     with zipfile.ZipFile(path) as archive:
@@ -328,62 +317,70 @@ def rewritten(path: Path, change: Callable[[dict[str, bytes]], None]) -> None:
             archive.writestr(name, content)
 
 
-def test_nothing_is_unpickled(tmp_path):
-    """Neither what the archive's JSON holds, but in the sandbox, nor parameters, which are refused."""
-    path = KINDS["ppo"](tmp_path / "model.zip")
-    evil = pickle.dumps(Malicious(tmp_path / "unpickled"))
+class Runs:
+    """Runs code when it is unpickled."""
 
-    def poison(contents: dict[str, bytes]) -> None:
-        fields = json.loads(contents["data"])
-        for field in fields.values():
-            if isinstance(field, dict):
-                field[":serialized:"] = base64.b64encode(evil).decode()
-        contents["data"] = json.dumps(fields).encode()
-
-    rewritten(path, poison)
-    assert "PPO" not in worker.adopt(tmp_path, task_of(path, no_proof=True))["unproved"]
-    assert worker.adopt(tmp_path, task_of(path))["unproved"]  # the sandbox lets it write nowhere
-    rewritten(path, lambda contents: contents.update({"policy.pth": evil}))
-    with pytest.raises(ValueError, match="or is damaged"):
-        worker.adopt(tmp_path, task_of(path))
-    (tmp_path / "net.pt").write_bytes(evil)
-    with pytest.raises(ValueError, match=r"net.pt"):
-        models.state_dict_of(tmp_path / "net.pt")
-    assert not (tmp_path / "unpickled").exists()
-
-
-class Spy:
-    """Removes a file when it is unpickled."""
-
-    def __init__(self, path: Path):
-        self.code = f"__import__('pathlib').Path({str(path)!r}).unlink(missing_ok=True)"
+    def __init__(self, code: str):
+        self.code = code
 
     def __reduce__(self):
-        return (eval, (self.code,))
+        return (exec, (self.code,))
 
 
-def test_the_original_is_asked_where_it_sees_nothing_else(tmp_path, monkeypatch):
-    """Its pickles run in the sandbox, which has not the user's files; without one they do not run unless allowed."""
+def poisoned(path: Path, code: str) -> None:
+    """Lets the archive run code when it is loaded."""
+
+    def poison(contents: dict[str, bytes]) -> None:
+        pickled = base64.b64encode(pickle.dumps(Runs(code))).decode()
+        contents["data"] = json.dumps(json.loads(contents["data"]) | {"x": {":serialized:": pickled}}).encode()
+
+    rewritten(path, poison)
+
+
+def test_a_model_is_loaded_where_it_sees_nothing_else(tmp_path, monkeypatch):
+    """What it has pickled runs in the sandbox, which has not the user's files; where there is none, that is said."""
     path, secret = KINDS["ppo"](tmp_path / "model.zip"), tmp_path / "secret"
     secret.touch()
+    monkeypatch.setenv("KAGGLE_KEY", "mine")
+    poisoned(
+        path,
+        "import os, pathlib\nassert 'KAGGLE_KEY' not in os.environ\n"
+        f"pathlib.Path({str(secret)!r}).unlink(missing_ok=True)",
+    )
+    assert not adopted(path).unconfined and secret.exists()
+    monkeypatch.setattr(
+        adopt, "CHILD", adopt.CHILD.replace("sandbox.enter(*sys.argv[1:])", "raise sandbox.NoPlace('none')")
+    )
+    result = adopted(path)
+    assert result.unconfined == "none" and "loaded without a sandbox (none)" in str(result) and not secret.exists()
 
-    def spy(contents: dict[str, bytes]) -> None:
-        fields = json.loads(contents["data"])
-        fields["lr_schedule"] = {":type:": "x", ":serialized:": base64.b64encode(pickle.dumps(Spy(secret))).decode()}
-        contents["data"] = json.dumps(fields).encode()
 
-    rewritten(path, spy)
-    assert not worker.adopt(tmp_path, task_of(path))["unproved"] and secret.exists()
-    assert worker.adopt(tmp_path, task_of(path, no_proof=True))["unproved"] == "left out by --no-proof"
-
-    def nowhere(*_: str) -> None:
-        raise sandbox.NoPlace("not on this system")
-
-    monkeypatch.setattr(sandbox, "enter", nowhere)
-    result = worker.adopt(tmp_path, task_of(path))
-    assert "no sandbox here (not on this system)" in result["unproved"] and secret.exists()
-    assert "network built again from model.zip" in result["reference"]
-    assert not worker.adopt(tmp_path, task_of(path, trusted=True))["unproved"] and not secret.exists()
+def test_what_a_model_answers_does_not_become_code(tmp_path):
+    """Its process may say anything; a process that ends is no answer either."""
+    path = KINDS["ppo"](tmp_path / "model.zip")
+    facts = {
+        "chosen": [3],
+        "full": 0,
+        "observation": "course",
+        "arrangement": "",
+        "dtype": "x))\nimport os",
+        "steps": 1,
+    }
+    answer = json.dumps(facts | {"algorithm": "PPO"})
+    for code, words in (
+        (
+            f"import os\nopen(os.environ['HOME'] + '/result.json', 'w').write({answer!r})\nos._exit(0)",
+            "gives no answers",
+        ),
+        ("import os\nos._exit(7)", "ended with code 7"),
+    ):
+        poisoned(path, code)
+        with pytest.raises(ValueError, match=words):
+            adopted(path)
+    (tmp_path / "net.pt").write_bytes(pickle.dumps(Runs("import os\nos._exit(7)")))  # parameters are never unpickled
+    with pytest.raises(ValueError, match=r"net.pt (is no file of torch.save|holds a module saved whole)"):
+        adopted(tmp_path / "net.pt", observation="course")
+    assert not (tmp_path / "my_agent.py").exists()
 
 
 @pytest.mark.parametrize("is_notebook", [False, True])
@@ -402,138 +399,169 @@ def test_classes_that_an_archive_has_by_name_only_come_from_the_users_file(is_no
         file.unlink()
         file = file.with_suffix(".ipynb")
         file.write_text(json.dumps({"cells": cells}))
-    result = worker.adopt(tmp_path, task_of(path, module=f"{file}:Eyes"))
-    assert not result["unproved"], result["unproved"]
+    assert adopted(path, module=f"{file}:Eyes").reference == 'PPO.load("model.zip").predict(..., deterministic=True)'
+    with pytest.raises(ValueError, match=r"No module named 'eyes_of_mine'.*saved by Python .*--module FILE.py:CLASS"):
+        adopted(path)
 
 
+def test_a_model_of_another_python_needs_its_class(tmp_path):
+    """The code that cloudpickle keeps is for one Python; what only trains is not looked at."""
+    names: dict[str, Any] = {"__name__": "__main__"}
+    exec(EYES_FILE.split("model =")[0], names)
+    kwargs = {"features_extractor_class": names["Eyes"], "net_arch": [9], "activation_fn": nn.ELU}
+    path = saved(tmp_path / "model.zip", PPO, env_of(), policy_kwargs=kwargs)
+
+    def older(contents: dict[str, bytes]) -> None:
+        fields = json.loads(contents["data"])
+        fields["lr_schedule"] = {":serialized:": base64.b64encode(b"unreadable").decode()}
+        contents["data"] = json.dumps(fields).encode()
+        contents["system_info.txt"] = b"- Python: 3.7.12\n- Stable-Baselines3: 2.0.0\n"
+
+    rewritten(path, older)
+    with pytest.raises(ValueError, match=r"holds code for another Python. It was saved by Python 3.7.12, Stable-"):
+        adopted(path)
+    (tmp_path / "eyes.py").write_text(EYES_FILE)
+    result = adopted(path, module=f"{tmp_path}/eyes.py:Eyes")
+    assert result.reference == 'PPO.load("model.zip").predict(..., deterministic=True) with eyes.py:Eyes {}'
+    model: Any = PPO.load(path, custom_objects={"lr_schedule": 0.0})
+    agent, board = function_of_file(tmp_path / "my_agent.py"), [0] * 41 + [1]
+    expected = int(model.predict(np.array(board).reshape(1, 6, 7), deterministic=True)[0])
+    assert agent(SimpleNamespace(board=board, mark=2), SimpleNamespace(rows=6, columns=7, inarow=4)) == expected
+
+
+@pytest.fixture
+def here(monkeypatch) -> None:
+    """Models are loaded in this process, which takes no seconds: for those that are refused."""
+
+    def answers_here(config: adopt.Config, task: dict[str, Any], _: Path) -> tuple[Answers, dict[str, bytes], str]:
+        look = part_of(config.observation).load() if ":" in config.observation else None
+        live, _is_anew = loaded(config.model, config.module, config.keywords())
+        return *answers_of(live, config.model.name, look, task), ""
+
+    monkeypatch.setattr(adopt, "answers_apart", answers_here)
+
+
+def zipped(path: Path, name: str) -> None:
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr(name, "[]")
+
+
+@pytest.mark.usefixtures("here")
 def test_archives_that_are_refused(tmp_path, nets):
-    """Damaged, foreign, untrained, with other spaces, of a class that is not shown: each with its own words."""
+    """Damaged, foreign, untrained, with other spaces, of another observation: each with its own words."""
     path = tmp_path / "model.zip"
-    dictionary = spaces.Dict({"board": spaces.Box(0, 2, (1, 6, 7), np.int64)})
     cases: list[tuple[Callable[[], Any], str, dict]] = [
         (lambda: saved(path, PPO, env_of(), steps=0), "is untrained: it has taken 0 steps", {}),
-        (lambda: saved(path, PPO, Continuous()), "actions of a space Box, where Discrete", {}),
-        (lambda: saved(path, PPO, Shaped(dictionary), "MultiInputPolicy"), "observations of a space Dict", {}),
-        (lambda: saved(path, PPO, Shaped(spaces.Box(0, 2, (43,)))), r"arrays of shape \(43,\), as no observation", {}),
-        (lambda: None, r"shape \(43,\), the observation gives \(1, 6, 7\)", {"observation": "sides"}),
+        (lambda: saved(path, PPO, Continuous()), "acts in Box, where Box and Discrete", {}),
+        (
+            lambda: saved(path, PPO, Shaped(spaces.Box(0, 2, (43,)))),
+            r"arrays of shape \(43,\), .*as no observation",
+            {},
+        ),
+        (lambda: None, r"shape \(43,\), sides gives \(1, 6, 7\)", {"observation": "sides"}),
         (
             lambda: saved(path, PPO, Shaped(spaces.Box(0, 1, (42,)))),
             "course gives .* 0 to 2, .* 0 to 1",
             {"observation": "course"},
         ),
-        (lambda: KINDS["ppo"](path), r"arrays of shape \(1, 6, 7\), as no", {"board": [4, 5, 3]}),
-        (lambda: saved(path, PPO, env_of(columns=5)), r"shape \(1, 6, 5\), as no", {}),
-        (lambda: KINDS["cnn"](path), r"a features extractor CustomCNN of your own: --module FILE.py:CustomCNN", {}),
-        (
-            lambda: None,
-            "are not those of the policy",
-            {"module": f"{LESSON}:CustomCNN", "arguments": {"net_arch": [9]}},
-        ),
-        (
-            lambda: None,
-            r"names Net, which is no features extractor: for .* BaseFeaturesExtractor that the model was trained with$",
-            {"module": f"{nets}:Net"},
-        ),
         (
             lambda: KINDS["ppo"](path),
-            r"is no features extractor: .* needs no --module$",
-            {"module": f"{nets}:encode"},
+            r"the model sees arrays of shape \(1, 6, 7\), course gives \(1, 4, 5",
+            {"board": "4x5k3"},
         ),
-        (lambda: None, "defines no Missing at its top level", {"module": f"{LESSON}:Missing"}),
-        (lambda: None, "there is no file", {"module": "no_such_file:Net"}),
-        (lambda: KINDS["ppo"](path), "observation should be one of course, sides", {"observation": "facts-9"}),
+        (lambda: None, "defines no Missing at its top level", {"observation": f"{nets}:Missing"}),
+        (lambda: None, "there is no file", {"observation": "no_such_file:look"}),
+        (lambda: None, "expected FILE:NAME", {"observation": "file.py:3"}),
+        (lambda: None, "observation should be one of course, sides", {"observation": "facts-9"}),
+        (lambda: None, "fails on a position, as a function of .obs, config.: Type", {"observation": f"{nets}:Net"}),
         (
             lambda: None,
-            r"gives \(1, 1, 6, 7\)\. Its first dimension is a batch of one: .* of shape \(1, 6, 7\), by ",
+            r"gives \(1, 1, 6, 7\)\. If its first dimension is a batch of one: .* of shape \(1, 6, 7\), by ",
             {"observation": f"{nets}:course_batched"},
         ),
         (lambda: path.write_bytes(path.read_bytes()[:-3000]), "or is damaged", {}),
-        (lambda: path.write_text("model"), "is no model that stable-baselines3 has saved", {}),
-        (lambda: zipfile.ZipFile(path, "w").writestr("data", "[]"), "is no model that stable-baselines3 has saved", {}),
-        (
-            lambda: zipfile.ZipFile(path, "w").writestr("parameter_list", "[]"),
-            "of stable-baselines 2, which ran on T",
-            {},
-        ),
-        (lambda: zipfile.ZipFile(path, "w").writestr("model.weights.h5", ""), "is a model of Keras; adopt takes", {}),
-        (lambda: path.write_bytes(b"\x89HDF\r\n\x1a\n" + bytes(99)), r"is a model of Keras \(HDF5\); adopt takes", {}),
-    ]
-    for make, words, changes in cases:
-        make()
-        with pytest.raises((ValueError, OSError), match=words):
-            worker.adopt(tmp_path, task_of(path, **changes))
-    rewritten(KINDS["ppo"](path), lambda contents: contents.update({"policy.pth": contents["policy.pth"][:5000]}))
-    with pytest.raises(ValueError, match="or is damaged"):
-        worker.adopt(tmp_path, task_of(path))
-    policy = KINDS["ppo"](path)
-    rewritten(
-        policy, lambda found: found.update(data=found["data"].replace(b"stable_baselines3.common.pol", b"mine.pol"))
-    )
-    with pytest.raises(ValueError, match=r"a policy of mine\.policies, where that of PPO, A2C"):
-        worker.adopt(tmp_path, task_of(path))
-
-
-def test_torch_files_that_are_refused(nets, monkeypatch):
-    net_of(nets, "Net")
-    path, shown = nets.with_name("net.pt"), {"module": f"{nets}:Net", "observation": f"{nets}:encode"}
-
-    def whole() -> None:
-        torch.save(nn.Sequential(nn.Linear(2, 2)), path)
-
-    state = torch.load(path, weights_only=True)
-    cases: list[tuple[Callable[[], Any], str, dict]] = [
-        (lambda: None, r"does not fit .*nets.py:Odd: Error", shown | {"module": f"{nets}:Odd"}),
-        (
-            lambda: None,
-            "makes .*, where a torch.nn.Module was expected|cannot be made",
-            shown | {"module": f"{nets}:encode"},
-        ),
-        (lambda: None, "cannot be made.*--arguments", shown | {"arguments": {"depth": 3}}),
-        (lambda: None, r"takes no observations of shape \(1, 6, 7\)", shown | {"observation": "sides"}),
-        (
-            lambda: None,
-            r"takes no observations of shape \(1, 2, 6, 7\): .*batch of one: .*, of shape \(2, 6, 7\), by \[0\]$",
-            shown | {"observation": f"{nets}:batched"},
-        ),
-        (lambda: None, "needs --observation: one of course, sides", shown | {"observation": ""}),
-        (lambda: None, "needs its class, --module", shown | {"module": ""}),
-        (lambda: None, "expected FILE:NAME", shown | {"observation": "file.py:3"}),
-        (lambda: None, "defines no decode", shown | {"observation": f"{nets}:decode"}),
-        (
-            lambda: None,
-            "Block does not tell what the model sees",
-            shown | {"observation": f"{nets}:Block"},
-        ),
-        (lambda: torch.save(state | {"policy.bias": state["policy.bias"] / 0}, path), "are not finite", shown),
-        (lambda: torch.save({k: v * 0 for k, v in state.items()}, path), "has learnt nothing", shown),
-        (
-            lambda: torch.save(nn.Linear(84, 7).state_dict(), path),
-            r"gives \(1, 7\) for a position, .*batch of one: .*, of shape \(84,\), by",
-            {"module": f"{nets}:Flat", "observation": f"{nets}:flat"},
-        ),
-        (lambda: torch.save([1, 2], path), "holds list, where a state_dict was expected", shown),
-        (lambda: path.write_bytes(b"net"), "is no file of torch.save, or is damaged", shown),
-        (whole, r'saved whole.*torch.load\("net.pt", weights_only=False\); torch.save\(net.state_dict\(\), ', shown),
+        (lambda: path.write_text("model"), "no model that stable-baselines3 or torch has saved", {}),
+        (lambda: zipped(path, "data"), "no model that stable-baselines3 or torch has saved", {}),
+        (lambda: zipped(path, "parameter_list"), "of stable-baselines 2, which ran on TensorFlow", {}),
+        (lambda: zipped(path, "model.weights.h5"), "is a model of Keras: train it again", {}),
+        (lambda: path.write_bytes(b"\x89HDF\r\n\x1a\n" + bytes(99)), "is a model of Keras: train it again", {}),
     ]
     for make, words, changes in cases:
         make()
         with pytest.raises((ValueError, OSError), match=words) as caught:
-            worker.adopt(nets.parent, task_of(path, **changes))
+            adopted(path, **changes)
+        assert "\n" not in str(caught.value)
+    for change, words in (
+        (lambda found: found.update({"policy.pth": found["policy.pth"][:5000]}), "cannot be loaded: .*saved by Python"),
+        (
+            lambda found: found.update(data=found["data"].replace(b"stable_baselines3.common.pol", b"mine.pol")),
+            r"a policy of mine\.policies, where that of TRPO, PPO, A2C",
+        ),
+    ):
+        rewritten(KINDS["ppo"](path), change)
+        with pytest.raises(ValueError, match=words):
+            adopted(path)
+
+
+@pytest.mark.usefixtures("here")
+def test_torch_files_that_are_refused(nets):
+    net_of(nets, "Net")
+    path, shown = nets.with_name("net.ckpt"), {"module": f"{nets}:Net", "observation": f"{nets}:encode"}
+    state = torch.load(nets.with_name("net.pt"), weights_only=True)
+    cases: list[tuple[Any, str, dict]] = [
+        (state, r"does not fit .*nets.py:Odd: RuntimeError: Error", shown | {"module": f"{nets}:Odd"}),
+        (state, "is no class of torch.nn.Module", shown | {"module": f"{nets}:encode"}),
+        (state, "does not fit .*--arguments", shown | {"arguments": '{"depth": 3}'}),
+        (state, r"takes no observations of shape \(1, 6, 7\)", shown | {"observation": "sides"}),
+        (
+            state,
+            r"takes no observations of shape \(1, 2, 6, 7\): .*batch of one: .*, of shape \(2, 6, 7\), by \[0\]$",
+            shown | {"observation": f"{nets}:batched"},
+        ),
+        (state, "--observation has to say what it sees: course or sides", shown | {"observation": ""}),
+        (state, "needs its class, --module", shown | {"module": ""}),
+        (state | {"policy.bias": state["policy.bias"] / 0}, "are not finite", shown),
+        ({key: value * 0 for key, value in state.items()}, "has learnt nothing", shown),
+        (
+            nn.Linear(84, 7).state_dict(),
+            r"gives \(1, 7\) for a position, where 7 scores were expected",
+            {"module": f"{nets}:Flat", "observation": f"{nets}:flat"},
+        ),
+        ([1, 2], "holds list, where a state_dict was expected", shown),
+        (nn.Sequential(nn.Linear(2, 2)), r"saved whole.*, torch.save\(net.state_dict\(\), ", shown),
+    ]
+    for content, words, options in cases:
+        torch.save(content, path)
+        with pytest.raises((ValueError, OSError), match=words) as caught:
+            adopted(path, **options)
         assert "\n" not in str(caught.value)
     torch.jit.script(nn.Linear(84, 7)).save(path)
     with pytest.raises(ValueError, match="is TorchScript, which holds its own code: leave out --module"):
-        worker.adopt(nets.parent, task_of(path, **shown))
-    torch.save({"epoch": 3, "model_state_dict": state}, path)
-    assert worker.adopt(nets.parent, task_of(path, **shown))["files"]
+        adopted(path, **shown)
+    path.write_bytes(b"\x80net")
+    with pytest.raises(ValueError, match=r"is no file of torch.save, or is damaged"):
+        adopted(path, **shown)
 
 
-def test_torchscript_needs_no_class(nets):
-    """It is its own original."""
-    network, path = net_of(nets, "Net"), nets.with_name("net.pt")
+def test_a_file_is_known_by_what_it_holds(nets):
+    """A checkpoint, and TorchScript, which needs no class; whatever their names end in."""
+    network, path = net_of(nets, "Net"), nets.with_name("net.ckpt")
+    torch.save({"epoch": 3, "model_state_dict": network.state_dict()}, path)
+    assert adopted(path, module=f"{nets}:Net", observation=f"{nets}:encode").data.name == "my_agent.bin"
     torch.jit.trace(network, torch.rand(1, 2, 6, 7)).save(path)
-    result = worker.adopt(nets.parent, task_of(path, observation=f"{nets}:encode"))
-    assert result["files"] == ["my_agent.py", "my_agent.pt"] and not result["unproved"]
-    assert result["reference"] == 'torch.jit.load("net.pt")' and result["title"].startswith("The network of net.pt:")
+    result = adopted(path, observation=f"{nets}:encode")
+    assert result.data.name == "my_agent.pt" and result.title.startswith("The network of net.ckpt:")
+    assert result.reference == 'torch.jit.load("net.ckpt")' and "it sees what encode of nets.py gives" in str(result)
+
+
+@pytest.mark.parametrize("head", ["last", "policy"])
+def test_a_live_torchscript_module_is_no_model_of_stable_baselines(head, tmp_path, nets):
+    """Whatever its parts are called."""
+    network: Any = nn.Sequential(nn.Flatten(), nn.Linear(84, 9), nn.Tanh())
+    network.add_module(head, nn.Linear(9, 7))
+    script = torch.jit.trace(network, torch.rand(1, 2, 6, 7))
+    result = connectx_toolkit.adopt(script, tmp_path / "mine.py", observation=f"{nets}:encode", positions=20)
+    assert result.data.name == "mine.pt" and result.positions + result.full == 20
 
 
 class Arithmetic(nn.Module):
@@ -605,48 +633,12 @@ def test_parts_of_files(tmp_path):
     ]
     notebook = {"cells": [{"cell_type": kind, "source": text.splitlines(keepends=True)} for kind, text in cells]}
     (tmp_path / "lesson.ipynb").write_text(json.dumps(notebook))
-    source = source_of(f"{tmp_path / 'lesson.ipynb'}:area")
+    source = part_of(f"{tmp_path / 'lesson.ipynb'}:area")
     assert source.load()(2) == pytest.approx(4 * 3.14159, rel=1e-4) and "undefined" not in source.text
     for content, words in (("def f(:", "is no Python source"), ("x = 1", "defines no f")):
         (tmp_path / "file.py").write_text(content)
         with pytest.raises(ValueError, match=words):
-            source_of(f"{tmp_path / 'file.py'}:f")
-
-
-def test_readings_are_shown_on_a_board(tmp_path, capfd):
-    """With the function to copy, and then what is wrong in one line."""
-    path = saved(tmp_path / "model.zip", PPO, Shaped(spaces.Box(-1, 1, (42,), np.int8)))
-    assert train.main(["adopt", str(path), "-o", str(tmp_path / "mine.py")]) == 2
-    printed = capfd.readouterr().err
-    assert "reading 2: 1 the first player's stones, -1 the second's: --observation FILE.py:look" in printed
-    assert "    return np.where(board > 1, -1, board).reshape(42,).astype(np.int8)\n" in printed
-    assert printed.splitlines()[-1].endswith("2 readings are possible, say by --observation which is yours")
-    assert not (tmp_path / "mine.py").exists()
-
-
-def test_files_run_whole_but_for_what_cannot_matter(tmp_path):
-    """The original's values come from the file as it stands: what a part of it misses is seen, training is not run."""
-    code = """
-import missing_module
-TABLE = [1, 2]
-list(map(list.append, [TABLE], [3]))
-steps = []
-for step in range(3):
-    steps.append(step)
-def look(obs, config):
-    return list(TABLE)
-LATER = 5
-def see(obs, config):
-    return LATER
-"""
-    (tmp_path / "file.py").write_text(code)
-    part, names = source_of(f"{tmp_path}/file.py:look"), dict[str, Any]()
-    assert part.load()(0, 0) == [1, 2]  # so it is changed unseen
-    assert "missing_module" in part.run_whole(tmp_path / "file.py", names)
-    assert names["look"](0, 0) == [1, 2, 3] and "steps" not in names
-    names.clear()
-    assert source_of(f"{tmp_path}/file.py:see").run_whole(tmp_path / "file.py", names)
-    assert names["see"](0, 0) == 5 and "TABLE" not in names
+            part_of(f"{tmp_path / 'file.py'}:f")
 
 
 def test_the_courses_last_lesson_becomes_a_submission(tmp_path, capsys, monkeypatch):
@@ -658,15 +650,15 @@ def test_the_courses_last_lesson_becomes_a_submission(tmp_path, capsys, monkeypa
     subprocess.run(
         [sys.executable, "lesson.py"], env=os.environ | {"OMP_NUM_THREADS": "1"}, check=True, capture_output=True
     )
-    command = "adopt model.zip -o new/my_ppo_agent.py --module lesson.py:CustomCNN --positions 60"
+    assert train.main(["adopt", "model.zip", "-o", "mine.py"]) == 2
+    assert "course (1 the first player's stones, 2 the second's) or sides (1 the mover's" in capsys.readouterr().err
+    command = "adopt model.zip -o new/my_ppo_agent.py --observation course --positions 60"
     assert train.main(command.split()) == 0
-    printed = capsys.readouterr().out
-    found = re.search(
-        r"""same moves as PPO.load\("model.zip"\).predict\(..., deterministic=True\) in (\d+) of \1 pos""", printed
-    )
+    printed = " ".join(capsys.readouterr().out.split())
+    found = re.search(r"""same moves as PPO.load\("model.zip"\).predict\(.*?\) in (\d+) of \1 positions""", printed)
     assert found and "computed by numpy" in printed and "it sees course" in printed
     assert "python build_submission.py new/my_ppo_agent.py" in printed
-    assert printed.endswith(f"in {found[1]} of {found[1]} positions; wrote new/my_ppo_agent.py\n")
+    assert printed.endswith(f"in {found[1]} of {found[1]} positions; wrote new/my_ppo_agent.py")
     assert sorted(path.name for path in Path("new").iterdir()) == ["my_ppo_agent.bin", "my_ppo_agent.py"]
     assert build_submission.main(["new/my_ppo_agent.py", "-o", "submission.py", "--positions", "20"]) == 0
     assert "ACCEPT submission.py" in capsys.readouterr().out

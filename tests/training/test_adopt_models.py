@@ -1,9 +1,8 @@
-"""Sixty models of users, each adopted, proved against the model itself, and compared with it here once more.
+"""Models of users, each adopted, and compared with the model itself here once more.
 
 What is expected here is computed from the user's whole file and the model in memory: nothing of the adoption's.
 """
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -14,36 +13,17 @@ from torch import nn
 
 from connectx.position import geometry_of
 from connectx_toolkit.kaggle.agent_file import Struct
-from connectx_toolkit.training.adoption import worker
-from connectx_toolkit.training.adoption.observations import Doubt
+from connectx_toolkit.training import adopt
 from connectx_toolkit.training.opponents import function_of_file
 from connectx_toolkit.training.vector_games import ConnectX
-from tests.training.models_of_users import ADOPTED, BLIND, REFUSED, REFUSED_BLIND
+from tests.training.models_of_users import ADOPTED, REFUSED
 
 POSITIONS = 60
-MODELS: dict[str, tuple[str, dict[str, str]]] = {
-    name: case for name, case in (BLIND | ADOPTED).items() if name not in REFUSED_BLIND
-}
-Refusals = dict[str, tuple[str, dict[str, str], str]]
-REFUSALS: Refusals = REFUSED | {name: (*BLIND[name], words) for name, words in REFUSED_BLIND.items()}
-
 SCRIPTED = {  # those with a layer that connectx.network has not
     "MaskablePPO, residual extractor",
-    "torch, a GRU over columns",
     "torch, attention over cells",
-    "torch, duelling heads",
-    "GELU, not in numpy",
-    "Softsign",
-    "own activation",
-    "own activation beside an extractor",
-    "own function",
-    "a dict",
-    "doubles",
     "LSTM",
-    "a transformer's layer",
-    "grouped and dilated convolutions",
     "small numbers that wrap",
-    "a table filled by a function",
 }
 
 
@@ -72,22 +52,16 @@ def saved(model: Any, folder: Path) -> Path:
     return path
 
 
-def task_of(path: Path, file: Path, options: dict[str, Any]) -> dict[str, Any]:
-    task: dict[str, Any] = {"model": str(path), "output": "mine.py", "module": "", "observation": "", "activation": ""}
-    task |= {"board": [6, 7, 4], "positions": POSITIONS, "no_proof": False, "trusted": False}
-    shown = {name: value.replace("FILE", str(file)) for name, value in options.items()}
-    return task | shown | {"arguments": json.loads(shown.get("arguments", "{}"))}
-
-
-def made(code: str, options: dict[str, Any], folder: Path) -> tuple[Any, dict[str, Any], dict[str, Any]]:
-    """The model, the names of the user's file, and the task."""
+def made(code: str, options: dict[str, Any], folder: Path) -> tuple[Any, dict[str, Any], adopt.Config]:
+    """The model, the names of the user's file, and what the command is told."""
     file = folder / "lesson.py"
     file.write_text(code)
     torch.manual_seed(5)
     names: dict[str, Any] = {"__name__": "__main__"}
     exec(compile(code, str(file), "exec"), names)
     model = names["make"]()
-    return model, names, task_of(saved(model, folder), file, options)
+    shown = {name: value.replace("FILE", str(file)) for name, value in options.items()}
+    return model, names, adopt.Config(saved(model, folder), folder / "mine.py", positions=POSITIONS, **shown)
 
 
 def games_at_random() -> list[tuple[Struct, list[int]]]:
@@ -127,25 +101,21 @@ def positions():
     return games_at_random()
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", ADOPTED)
 def test_the_agent_plays_as_the_model_itself(name, positions, tmp_path):
-    model, names, task = made(*MODELS[name], tmp_path)
-    result = worker.adopt(tmp_path, task)
-    assert not result["unproved"], result
-    assert bool(result["script"]) == (name in SCRIPTED), result["script"]
-    agent, config = function_of_file(tmp_path / "mine.py"), Struct(rows=6, columns=7, inarow=4)
-    moves = [own_move(model, names["look"](obs, config), legal) for obs, legal in positions]
-    same = [agent(obs, config) == move for (obs, legal), move in zip(positions, moves, strict=True) if move in legal]
+    model, names, config = made(*ADOPTED[name], tmp_path)
+    result = adopt.adopt(config)
+    assert result.data.suffix == (".pt" if name in SCRIPTED else ".bin")
+    agent, board = function_of_file(tmp_path / "mine.py"), Struct(rows=6, columns=7, inarow=4)
+    moves = [own_move(model, names["look"](obs, board), legal) for obs, legal in positions]
+    same = [agent(obs, board) == move for (obs, legal), move in zip(positions, moves, strict=True) if move in legal]
     assert all(same) and len(same) >= 5 and len(set(moves)) > 1
 
 
-@pytest.mark.parametrize("name", REFUSALS)
+@pytest.mark.parametrize("name", REFUSED)
 def test_a_model_that_cannot_be_told_is_refused_with_the_cure(name, tmp_path):
-    code, options, words = REFUSALS[name]
-    *_, task = made(code, options, tmp_path)
+    code, options, words = REFUSED[name]
+    *_, config = made(code, options, tmp_path)
     with pytest.raises((ValueError, OSError), match=words) as refused:
-        worker.adopt(tmp_path, task)
-    assert isinstance(refused.value, Doubt) == ("readings" in words)
-    assert "\n" not in str(refused.value)
-    if isinstance(refused.value, Doubt):
-        assert refused.value.readings.count("--observation") == int(words[0])
+        adopt.adopt(config)
+    assert "\n" not in str(refused.value) and not (tmp_path / "mine.py").exists()

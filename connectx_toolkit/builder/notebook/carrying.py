@@ -10,26 +10,23 @@ import copyreg
 import io
 import json
 import sys
+import threading
 from collections.abc import Callable
 from functools import _lru_cache_wrapper
+from hashlib import sha256
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
 
-from connectx.carried import VALUES
+from connectx.carried import VALUES, generator
 from connectx_toolkit.builder.notebook import predictors
+from connectx_toolkit.builder.source.refusals import Refused
 
-BRACKETS: dict[type, str] = {tuple: "({})", list: "[{}]", set: "{{{}}}", dict: "{{{}}}", frozenset: "frozenset({{{}}})"}
 LITERAL = 400  # characters of the longest value that stands in the source
 NAMED = (type, FunctionType, ModuleType, BuiltinFunctionType, np.ufunc, _lru_cache_wrapper)
-ANEW = {  # type that starts anew -> the function that makes one
-    "numpy.random._generator.Generator": "numpy.random.default_rng",
-    "numpy.random.mtrand.RandomState": "numpy.random.RandomState",
-    "torch._C.Generator": "torch.Generator",
-    "_thread.lock": "threading.Lock",
-    "_thread.RLock": "threading.RLock",
-}
+LOCKS = {"_thread.lock": "Lock", "_thread.RLock": "RLock"}  # type -> what of threading makes a new one
+SHARED = 1 << 20  # bytes: so large an array is carried whole, with a view of it that is smaller
 RECURRENT = "_flat_weight_refs"  # weak references to weights, by which a GRU sees whether others came in their place
 MODULE_STATE = ("training", "_parameters", "_buffers", "_modules", "_non_persistent_buffers_set")
 NUMBERS = "biuf"  # kinds of numpy's dtypes
@@ -39,18 +36,16 @@ class Uncarried(Exception):
     """A value cannot be carried; with why."""
 
 
-def literal(value: Any, is_shared: Callable[[Any], bool] = lambda value: False) -> str:
-    """Python's text for a short plain value that nothing else holds, "" for any other."""
+def literal(value: Any) -> str:
+    """Python's text for a short plain value that nothing can change, "" for any other."""
     kind, text = type(value), ""
     if kind is float and not np.isfinite(value):
         text = f'float("{value}")'
     elif kind in (type(None), bool, int, float) or (kind in (str, bytes) and len(value) < LITERAL):
         text = repr(value)
-    elif kind in BRACKETS and len(value) < LITERAL and not is_shared(value):
-        entries = value.items() if kind is dict else zip(value, strict=True)
-        parts = [[literal(each, is_shared) for each in entry] for entry in entries]
-        inside = ", ".join(map(": ".join, parts)) + "," * (kind is tuple and len(value) == 1)
-        text = (BRACKETS[kind].format(inside) if value else repr(value)) if all(map(all, parts)) else ""
+    elif kind is tuple and len(value) < LITERAL:
+        parts = [literal(each) for each in value]
+        text = f"({', '.join(parts)}{',' * (len(parts) == 1)})" if all(parts) else ""
     return text if len(text) <= LITERAL else ""
 
 
@@ -59,58 +54,54 @@ def type_name(value: Any) -> str:
     return f"{type(value).__module__}.{type(value).__qualname__}"
 
 
+def qualified_name(value: Any) -> str:
+    """What tells a function, a class or a module from others, where it need not be found again."""
+    return f"{getattr(value, '__module__', '')} {getattr(value, '__qualname__', getattr(value, '__name__', ''))}"
+
+
 class Values:
     """The values of an agent's file, as they are added.
 
+    An attribute of an object is left out if it cannot be carried, and that is noted. Anything else is refused.
+
     Args:
-        name_of: gives the name in the agent's file for a function, a class or a module, which it then holds.
-        keeps: whether an attribute of an instance is read by anything.
-        reads: called with the name of a method that something holds.
+        name_of: gives the name in the agent's file for a function, a class or a module, which it then holds. It may
+            raise Refused.
+        lacks: why a submission cannot import what defines a function, a class or a module; "" if it can.
         note: called with what people should know.
     """
 
-    def __init__(
-        self,
-        name_of: Callable[[Any], str],
-        keeps: Callable[[Any, str], bool],
-        reads: Callable[[str], None],
-        note: Callable[[str], None],
-    ) -> None:
-        self._name_of, self._keeps, self._reads, self._note = name_of, keeps, reads, note
+    def __init__(self, name_of: Callable[[Any], str], lacks: Callable[[Any], str], note: Callable[[str], None]) -> None:
+        self._name_of, self._lacks, self._note = name_of, lacks, note
         self.roots: dict[str, Any] = {}
         self._nodes: list[Any] = []
         self._arrays: dict[str, np.ndarray] = {}
         self._numbers: dict[int, int] = {}  # id of an object -> its node
         self._alive: list[Any] = []  # or an id could be another's
-        self._pending: list[tuple[int, Any, str]] = []
-        self.visits: dict[int, int] = {}  # id of a mutable value -> how often something holds it
-        self._left_out: dict[str, set[str]] = {}
+        self._pending: list[tuple[int, Any, str, tuple[str, str]]] = []
+        self._attribute = ("", "")  # class and name of the attribute that holds what is being added, if one does
+        self._left_out: dict[tuple[str, str], str] = {}
 
     def add(self, name: str, value: Any, path: str) -> None:
-        """Adds a value under a name. Raises Uncarried with the path of what cannot be carried."""
-        self.roots[name] = self._ref(value, path)
-        while self._pending:
-            number, held, place = self._pending.pop()
-            self._nodes[number] = self._node(held, place)
-
-    def names_in(self, root: str) -> set[str]:
-        """The names that a root's value stands on."""
-        found, done, pending = set[str](), set[int](), [self.roots.get(root)]
-        parts: list[Any]
-        while pending:
-            ref = pending.pop()
-            kind, *parts = ref if isinstance(ref, list) and ref else [""]
-            if kind == "n":
-                found.add(parts[0])
-            elif kind == "@":
-                pending += [self._nodes[number] for number in parts if number not in done]
-                done.update(parts)
-            elif kind in ("call", "new"):
-                function, arguments, state, items, pairs = parts
-                pending += [function, state, *arguments, *items, *pairs]
-            else:
-                pending += parts
-        return found
+        """Adds a value under a name. Raises Uncarried with the path of what cannot be carried, or Refused."""
+        while True:
+            before = dict(self._numbers), len(self._nodes), dict(self._arrays)
+            try:
+                self.roots[name] = None
+                self.roots[name] = self._ref(value, path)
+                while self._pending:
+                    number, held, place, self._attribute = self._pending.pop()
+                    self._nodes[number] = self._node(held, place)
+                return
+            except (Uncarried, Refused) as fault:
+                self._numbers, count, self._arrays = before
+                del self._nodes[count:], self.roots[name]
+                if self._attribute == ("", ""):
+                    raise
+                self._left_out[self._attribute] = str(fault)
+            finally:
+                self._pending.clear()
+                self._attribute = ("", "")
 
     def content(self) -> bytes:
         """The file."""
@@ -120,12 +111,18 @@ class Values:
         np.savez_compressed(file, **arrays)
         return file.getvalue()
 
+    def digest(self) -> str:
+        """What tells these values from others."""
+        arrays = b"".join(f"{each.dtype}{each.shape}".encode() + each.tobytes() for each in self._arrays.values())
+        return sha256(json.dumps([self.roots, self._nodes]).encode() + arrays).hexdigest()
+
     def left_out(self) -> list[str]:
-        """Attributes that nothing reads, a line for each class."""
-        return [
-            f"{cls}: {', '.join(sorted(names)[:6])}{' and others' * (len(names) > 6)} left out: nothing reads them"
-            for cls, names in sorted(self._left_out.items())
-        ]
+        """What of objects is left out, a line for each class."""
+        names = dict[str, list[str]]()
+        for cls, name in sorted(self._left_out):
+            names.setdefault(cls, []).append(name)
+        reasons = {cls: self._left_out[cls, found[0]] for cls, found in names.items()}
+        return [f"{cls}: {', '.join(found)} left out: {reasons[cls]}" for cls, found in names.items()]
 
     def largest(self) -> str:
         """The largest array, in words."""
@@ -137,7 +134,7 @@ class Values:
         if value is None or kind in (bool, int, float, str):
             return value
         if kind in (tuple, frozenset):
-            return ["t" if kind is tuple else "z", *(self._ref(each, path) for each in value)]
+            return ["t" if kind is tuple else "z", *(self._ref(each, path) for each in _in_order(value))]
         if kind is bytes:
             return ["b", base64.b64encode(value).decode()]
         if kind is complex:
@@ -145,29 +142,36 @@ class Values:
         if isinstance(value, np.generic) and value.dtype.kind in NUMBERS and kind.__module__ == "numpy":
             return ["s", value.dtype.str, value.item()]
         if isinstance(value, NAMED) and isinstance(getattr(value, "__self__", None), ModuleType | None):
+            if self._attribute != ("", "") and (why := self._lacks(value)):
+                raise Uncarried(f"{path} needs {why}")
             return ["n", self._name_of(value)]
-        self.visits[id(value)] = self.visits.get(id(value), 0) + 1
         if id(value) not in self._numbers:
             self._alive.append(value)
             number = self._numbers[id(value)] = len(self._nodes)
             self._nodes.append(None)
-            self._pending.append((number, value, path))
+            self._pending.append((number, value, path, self._attribute))
         return ["@", self._numbers[id(value)]]
 
     def _node(self, value: Any, path: str) -> list[Any]:
         kind = type(value)
         if kind in (list, set):
-            return [kind.__name__, *(self._ref(each, f"{path}[{n}]") for n, each in enumerate(value))]
+            if kind is set and _in_order(value) is value and _filled(value) != list(value):
+                self._note(f"{path} is a set whose order differs in the file: sort it where the order matters")
+            return [kind.__name__, *(self._ref(each, f"{path}[{n}]") for n, each in enumerate(_in_order(value)))]
         if kind is dict:
             return ["dict", *self._pairs(value.items(), path)]
         if kind is bytearray:
             return ["bytearray", base64.b64encode(value).decode()]
         if kind is np.ndarray or kind is np.memmap:
             return self._array(np.asarray(value), path)
-        if anew := ANEW.get(type_name(value)):
-            self._note(f"{path} starts anew: its state is not carried")
-            module, _, name = anew.rpartition(".")
-            return self._call(getattr(sys.modules[module], name))
+        if lock := LOCKS.get(type_name(value)):
+            return self._call(getattr(threading, lock))
+        if type_name(value) == "torch._C.Generator":
+            return self._call(generator, "torch", self._ref(value.get_state().numpy(), path))
+        if isinstance(value, np.random.Generator | np.random.RandomState):
+            is_old = isinstance(value, np.random.RandomState)
+            state = value.get_state(legacy=False) if is_old else value.bit_generator.state  # type: ignore[union-attr]
+            return self._call(generator, f"{kind.__name__} {state['bit_generator']}", self._ref(state, path))
         if predictors.is_algorithm(value):
             return self._predictor(value, path)
         root = kind.__module__.partition(".")[0]
@@ -183,6 +187,14 @@ class Values:
             return ["objects", list(array.shape), *(self._ref(each, path) for each in array.ravel())]
         if array.dtype.hasobject:
             raise Uncarried(f"{path} is an array of records with objects in them: make an array for each field")
+        owner = array
+        while isinstance(owner.base, np.ndarray):
+            owner = owner.base
+        is_whole = type(owner) is np.ndarray and owner.flags.owndata and not owner.dtype.fields
+        if owner is not array and is_whole and owner.nbytes <= max(SHARED, 2 * array.nbytes):
+            start = array.__array_interface__["data"][0] - owner.__array_interface__["data"][0]
+            where = self._ref(array.shape, path), array.dtype.str, self._ref(owner, path)
+            return self._call(np.ndarray, *where, start, self._ref(array.strides, path))
         key = "".join(letter if letter.isalnum() or letter in "._ " else "_" for letter in path)
         while key in (*self._arrays, VALUES):
             key = f"{key} {len(self._arrays)}"
@@ -238,16 +250,12 @@ class Values:
             if name in blank and name not in MODULE_STATE:
                 if held and held != blank[name]:
                     raise Uncarried(f"{path} has hooks ({name}), which are not carried: remove them")
-            elif name in blank or self._is_read(value, name):
-                state += [name, self._ref(held, f"{path}.{name}".replace("._modules", "").replace("._parameters", ""))]
+            elif name in blank:
+                state += [name, self._ref(held, path)]
+            else:
+                state += self._attributes(value, {name: held}, path)[1:]
         names = (self._name_of(type(value)), self._name_of(torch.nn.Module))
         return ["module", ["n", names[0]], ["n", names[1]], ["d", *state]]
-
-    def _is_read(self, value: Any, name: str) -> bool:
-        is_read = self._keeps(value, name)
-        if not is_read:
-            self._left_out.setdefault(type(value).__name__, set()).add(name)
-        return is_read
 
     def _of_pandas(self, value: Any, path: str) -> list[Any] | None:
         import pandas as pd
@@ -274,15 +282,15 @@ class Values:
         try:
             take_apart = copyreg.dispatch_table.get(type(value))
             parts = take_apart(value) if take_apart else value.__reduce_ex__(2)
-        except Exception as fault:  # their code may raise anything
-            what = type_name(value).removeprefix("builtins.").removeprefix("__main__.")
-            raise Uncarried(f"{path} is a {what}, which cannot be carried ({fault})") from None
+        except Exception as fault:  # their code may raise anything, as a dict whose attributes are its keys does
+            if not isinstance(value, dict):
+                what = type_name(value).removeprefix("builtins.").removeprefix("__main__.")
+                raise Uncarried(f"{path} is a {what}, which cannot be carried ({fault})") from None
+            parts = copyreg.__newobj__, (type(value),), vars(value), None, value.items()  # type: ignore[attr-defined]
         if isinstance(parts, str):
             return self._call(getattr, ["n", self._name_of(sys.modules[type(value).__module__])], parts)
         function, arguments, state, items, pairs = (*parts, None, None, None)[:5]
         kind = "call"
-        if function is getattr:
-            self._reads(arguments[1])
         if function is copyreg.__newobj__:  # type: ignore[attr-defined]
             kind, function, arguments = "new", arguments[0], arguments[1:]
         refs = [self._ref(each, path) for each in arguments]
@@ -291,15 +299,34 @@ class Values:
         return [kind, ["n", self._name_of(function)], refs, self._state(value, state, path), listed, keyed]
 
     def _state(self, value: Any, state: Any, path: str) -> Any:
-        if state is None or hasattr(value, "__setstate__"):
+        if state is None or hasattr(type(value), "__setstate__"):
             return None if state is None else self._ref(state, path)
         if isinstance(state, tuple):
             return ["t", *(None if part is None else self._attributes(value, part, path) for part in state)]
         return self._attributes(value, state, path)
 
     def _attributes(self, value: Any, state: dict[str, Any], path: str) -> list[Any]:
-        kept = {name: held for name, held in state.items() if self._is_read(value, name)}
-        return ["d", *(ref for name, held in kept.items() for ref in (name, self._ref(held, f"{path}.{name}")))]
+        refs, outside = ["d"], self._attribute
+        for name, held in state.items():
+            self._attribute = (type(value).__name__, name)
+            if self._attribute not in self._left_out:
+                refs += [name, self._ref(held, f"{path}.{name}")]
+        self._attribute = outside
+        return refs
+
+
+def _in_order(value: Any) -> Any:
+    """The elements of a list or a set; those of a set of texts are sorted, since each process has another order."""
+    is_any = isinstance(value, set | frozenset) and any(isinstance(each, str) for each in value)
+    return sorted(value, key=repr) if is_any else value
+
+
+def _filled(value: set[Any]) -> list[Any]:
+    """The elements of a set in their order, after it was filled anew in the order of now."""
+    made = set[Any]()
+    for each in value:
+        made.add(each)
+    return list(made)
 
 
 def _is_module(value: Any) -> bool:

@@ -1,7 +1,7 @@
 """Which function of a page is the agent, and as of which cell.
 
 The one that is named; else what the page itself writes to a file, by %%writefile, or by getsource as the course's
-``write_agent_to_file`` does; else the only one that takes (obs, config).
+``write_agent_to_file`` does; else the only candidate (see ``connectx_toolkit.kaggle.agent_function``).
 """
 
 import ast
@@ -10,10 +10,9 @@ from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from connectx_toolkit.builder.notebook.cells import Cell
-from connectx_toolkit.builder.notebook.changes import Names, names_of
-from connectx_toolkit.builder.notebook.reads import FUNCTIONS, outside_functions, root, run_at_once
-from connectx_toolkit.builder.notebook.slicer import Statement
-from connectx_toolkit.kaggle.sources import agent_in
+from connectx_toolkit.builder.notebook.reads import FUNCTIONS, root, run_at_once
+from connectx_toolkit.builder.notebook.statements import Names, Statement, names_of
+from connectx_toolkit.kaggle.agent_function import agent_in, candidates, suggested
 
 USUAL = ("submission.py", "main.py")  # names of the file that is submitted, the likeliest first
 TARGET = USUAL[0]  # where no name can be read
@@ -33,6 +32,10 @@ class File(NamedTuple):
     @property
     def text(self) -> str:
         return "".join(cell.code for cell in self.cells)
+
+    @property
+    def places(self) -> list[str]:
+        return [cell.place(line) for cell in self.cells for line in range(1, cell.code.count("\n") + 1)]
 
 
 class Choice(NamedTuple):
@@ -64,14 +67,17 @@ def choose(path: str, statements: Sequence[Statement], files: Sequence[File], na
     found = [written[target] for target in USUAL if target in written][:1] or list(written.values())
     if len(found) == 1:
         return found[0]
-    candidates = {name: each for each in statements for name in _agents(each.node)}
-    if not found and len(candidates) == 1:
-        return Choice(next(iter(candidates)), len(statements))
+    nodes = [each.node for each in statements]
+    among = candidates(nodes)
+    if not found and len(among) == 1:
+        return Choice(among[0], len(statements))
     named = [f"{choice.name} ({choice.target})" for choice in found]
-    named = named or [f"{name} ({each.where})" for name, each in candidates.items()]
+    where = {name: each.where for each in statements for name in each.reads.binds}
+    named = named or [f"{name} ({where[name]})" for name in among]
     if named:
+        likely = found[0].name if found else suggested(nodes, among)
         which = f"which of its functions is the agent? {', '.join(named)}"
-        raise ValueError(f"{path}: {which}: write {path}:{(found or [Choice(next(iter(candidates)), 0)])[0].name}")
+        raise ValueError(f"{path}: {which}: write {path}:{likely}")
     functions = list(dict.fromkeys(each.node.name for each in statements if isinstance(each.node, ast.FunctionDef)))
     known = f": it defines {', '.join(functions[:12])}" if functions else ", nor any other function"
     raise ValueError(f"{path} has no function of (obs, config), which an agent should be{known}")
@@ -110,7 +116,7 @@ def _written(statements: Sequence[Statement], files: Sequence[File]) -> Iterator
     """The agents that a page writes to files."""
     for file in files:
         tree, is_usual = _tree(file), PurePosixPath(file.name).name in USUAL
-        if is_usual or any(name for each in (tree.body if tree else ()) for name in _agents(each)):
+        if is_usual or (tree and candidates(tree.body)):
             name = agent_in(tree) if tree else "agent"
             yield Choice(name, file.end, file, PurePosixPath(file.name).name)
     names = names_of([each.node for each in statements])
@@ -118,7 +124,7 @@ def _written(statements: Sequence[Statement], files: Sequence[File]) -> Iterator
         written = [
             name for name in dict.fromkeys(_sources_in(each.node, names)) if "." in names.imported.get(name, ".")
         ]
-        agents = [name for name in written if name in names.functions and _is_agent(names.functions[name].args)]
+        agents = candidates([names.functions[name] for name in written if name in names.functions])
         if written:
             yield Choice((agents or written)[-1], each.number, None, _target(each.node), tuple(written))
 
@@ -168,23 +174,3 @@ def _place_of_source(function: ast.FunctionDef | None) -> int | None:
 def _target(node: ast.stmt) -> str:
     texts = (each.value for each in ast.walk(node) if isinstance(each, ast.Constant) and isinstance(each.value, str))
     return next((PurePosixPath(text).name for text in texts if text.endswith(".py")), TARGET)
-
-
-def _agents(node: ast.stmt) -> Iterator[str]:
-    """The names that a statement gives to functions that Kaggle could call."""
-    for each in outside_functions(node):
-        if isinstance(each, FUNCTIONS) and _is_agent(each.args):
-            yield each.name
-        elif isinstance(each, ast.Assign | ast.AnnAssign) and isinstance(each.value, ast.Lambda):
-            targets = each.targets if isinstance(each, ast.Assign) else [each.target]
-            found = targets if _is_agent(each.value.args) else []
-            yield from (target.id for target in found if isinstance(target, ast.Name))
-
-
-def _is_agent(arguments: ast.arguments) -> bool:
-    """Whether parameters are those that Kaggle passes: an observation and mostly a configuration."""
-    every = [each.arg for each in (*arguments.posonlyargs, *arguments.args)]
-    required = every[: len(every) - len(arguments.defaults)] or every[:1]
-    starts = ("obs", "conf")
-    fits = all(name.startswith(start) or name == "cfg" for name, start in zip(every, starts, strict=False))
-    return fits and 0 < len(required) <= 2 and every[0].startswith("obs") and None not in arguments.kw_defaults

@@ -3,56 +3,38 @@
 import ast
 import builtins
 import contextlib
+import os
 import sys
-import sysconfig
-from collections.abc import Callable
 from operator import attrgetter
-from pathlib import Path
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any
 
 from connectx_toolkit.builder.notebook.carrying import NAMED, literal
 from connectx_toolkit.builder.notebook.ran import Cell
 from connectx_toolkit.builder.notebook.reads import IMPORTS
-
-INSTALLED = ("site-packages", "dist-packages")
-
-
-class Import(NamedTuple):
-    """An import of a name: the object that it binds, and the statement that binds it."""
-
-    value: Any
-    statement: str
+from connectx_toolkit.kaggle.dependencies import REACHED, is_installed
+from connectx_toolkit.kaggle.remedies import KNOWN, standing
 
 
 class Imports:
-    """The imports of an agent's file, as they are added.
+    """The imports of an agent's file, as they are added to ``statements``.
 
     Args:
         cells: those of the notebook.
-        read: called with the source of each module of the user's that is imported, directly or by another.
-
-    Attributes:
-        statements: the imports.
-        modules: all that they load, themselves or by the user's modules.
     """
 
-    def __init__(self, cells: list[Cell], read: Callable[[Cell], None]):
-        self._of_cells, self._read = imports_in(cells), read
+    def __init__(self, cells: list[Cell]):
+        self._of_cells = imports_in(cells)
         self.statements: dict[str, None] = {}
-        self.modules = set[ModuleType]()
 
     def as_cells_do(self, name: str, value: Any) -> bool:
         """Imports a name as a cell does, if that gives this value, and it is of a package; whether it is."""
         if literal(value) and not isinstance(value, float):
             return False
-        same = [each.statement for each in self._of_cells.get(name, ()) if each.value is value]
+        same = [statement for statement, held in self._of_cells.get(name, ()) if held is value]
         if not isinstance(value, NAMED):
-            same = [each for each in same if not _is_users(each)]
-        if same:
-            is_module, place = isinstance(value, ModuleType), place_of(value)
-            self.statements |= dict.fromkeys(same if is_module else same[-1:])
-            self._use(value if is_module else place and place[0])
+            same = [each for each in same if not own_file(sys.modules.get(each.split()[1]))]
+        self.statements |= dict.fromkeys(same if isinstance(value, ModuleType) else same[-1:])
         return bool(same)
 
     def by_place(self, name: str, value: Any) -> str | None:
@@ -68,43 +50,23 @@ class Imports:
         bound = f"_{first}" if rest else name
         statement = f"from {module} import {first}" if first else f"import {module}"
         self.statements.setdefault(statement if bound == (first or module) else f"{statement} as {bound}")
-        self._use(module)
         return f"{name} = {bound}.{rest}" if rest else ""
 
-    def _use(self, module: Any) -> None:
-        found = module if isinstance(module, ModuleType) else sys.modules.get(str(module))
-        if found is None or found in self.modules:
-            return
-        self.modules.add(found)
-        if file := own_file(found):
-            cell = Cell(file.read_text(encoding="utf-8", errors="replace"), str(file))
-            self._read(cell)
-            for each in [each for imports in imports_in([cell]).values() for each in imports]:
-                self._use(each.statement.split()[1])
 
-
-def _is_users(statement: str) -> bool:
-    module = sys.modules.get(statement.split()[1])
-    return module is not None and own_file(module) is not None
-
-
-def imports_in(cells: list[Cell]) -> dict[str, list[Import]]:
-    """Name -> the imports in cells that bind it, of what is loaded."""
-    found: dict[str, list[Import]] = {}
+def imports_in(cells: list[Cell]) -> dict[str, list[tuple[str, Any]]]:
+    """Name -> the imports in cells that bind it, of what is loaded: a statement, and what it gives."""
+    found: dict[str, list[tuple[str, Any]]] = {}
     nodes = (node for cell in cells for node in ast.walk(cell.tree) if isinstance(node, IMPORTS))
     for node in nodes:
         for alias in node.names:
             bound = alias.asname or alias.name.partition(".")[0]
             if isinstance(node, ast.Import):
                 value = sys.modules.get(alias.name if alias.asname else bound)
-                statement: ast.stmt = ast.Import([alias])
+                found.setdefault(bound, []).append((ast.unparse(ast.Import([alias])), value))
             elif not node.level:
                 value = _found(sys.modules.get(str(node.module)), alias.name)
                 value = sys.modules.get(f"{node.module}.{alias.name}") if value is None else value
-                statement = ast.ImportFrom(node.module, [alias], 0)
-            else:
-                continue
-            found.setdefault(bound, []).append(Import(value, ast.unparse(statement)))
+                found.setdefault(bound, []).append((ast.unparse(ast.ImportFrom(node.module, [alias], 0)), value))
     return found
 
 
@@ -129,26 +91,24 @@ def _found(module: Any, name: str) -> Any:
     return None
 
 
+def lacking(value: Any) -> str:
+    """The package of a function, a class or a module, and what Kaggle is known to have of it; "" if it can be had."""
+    found = place_of(value)
+    top = found[0].partition(".")[0] if found else ""
+    module = sys.modules.get(top)
+    if top == "connectx_toolkit":
+        return f"{top}: a submission brings only {REACHED}"
+    if not top or top in KNOWN | sys.stdlib_module_names | {REACHED} or (module and own_file(module)):
+        return ""
+    return f"{top}: {standing(top)}"
+
+
 def is_builtin(value: Any) -> bool:
     name = getattr(value, "__name__", "")
     return isinstance(name, str) and getattr(builtins, name, None) is value
 
 
-def own_file(module: ModuleType) -> Path | None:
-    """The file of a module of the user's: neither Python's nor installed; None of any other."""
+def own_file(module: ModuleType | None) -> bool:
+    """Whether a module is of a file of the user's, neither Python's nor installed."""
     file = getattr(module, "__file__", None)
-    if not file or any(part in INSTALLED for part in Path(file).parts):
-        return None
-    path = Path(file).resolve()
-    python = [Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "platstdlib")]
-    return None if any(path.is_relative_to(folder) for folder in python) else path
-
-
-def top_of(module: ModuleType) -> tuple[str, Path] | None:
-    """The name of a module's outermost package, and its file or folder, if it is of the user's; else None."""
-    top = sys.modules.get(module.__name__.partition(".")[0], module)
-    file = own_file(module)
-    if file is None:
-        return None
-    folders = [Path(folder).resolve() for folder in getattr(top, "__path__", ())]
-    return top.__name__, next(iter(folders), own_file(top) or file)
+    return file is not None and not is_installed(os.path.realpath(file))

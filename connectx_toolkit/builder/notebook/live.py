@@ -4,27 +4,21 @@ Code is the source of what ran, values are those of now. The function may be a l
 with ``__call__`` or a closure; the file then ends in a plain function that calls it.
 """
 
-import ast
 import functools
 import inspect
-import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from types import FunctionType, ModuleType
+from types import FunctionType
 from typing import Any
 
-from connectx_toolkit.builder.notebook.carrying import Values
-from connectx_toolkit.builder.notebook.imports import top_of
 from connectx_toolkit.builder.notebook.ran import Cell, cells_here
-from connectx_toolkit.builder.notebook.reads import reads_of, root
-from connectx_toolkit.builder.notebook.writing import CARRIED, Known, Part, Writer, owner_in
-from connectx_toolkit.builder.notebook.written import AGENT, BLOCK, Written, composed
+from connectx_toolkit.builder.notebook.writing import CARRIED, Part, Writer, owner_in
+from connectx_toolkit.builder.notebook.written import AGENT, Written, composed
+from connectx_toolkit.kaggle.dependencies import on_path
 from connectx_toolkit.kaggle.rules import Limits
 from connectx_toolkit.kaggle.runner import positional
-from connectx_toolkit.system.files import ROOT
 
-MOST_PASSES = 20
 MOST = Limits().size  # bytes of the values
 HEAD = (
     '"""The agent {who}, as it ran in a notebook: written by build({who})."""\n\nfrom __future__ import annotations\n'
@@ -48,13 +42,9 @@ def from_function(function: Callable, folder: Path) -> Written:
     who = name_of(function, main)
     check(function, who)
     cells = cells_behind(main)
-    known = Known()
-    for _ in range(MOST_PASSES):
-        size, writer = known.size, Writer(main, who, cells, known)
-        entry, last = _enter(writer, function, who)
-        writer.run()
-        if known.size == size:
-            break
+    writer = Writer(main, who, cells)
+    entry, last = _enter(writer, function, who)
+    writer.run()
     return _write(writer, entry, last, folder)
 
 
@@ -133,63 +123,19 @@ def _write(writer: Writer, entry: str, last: list[Part], folder: Path) -> Writte
             cure = "leave out what it can do without, or hold it as float16"
             raise writer.refuse(who, f"{who} holds {size}: {cure}; largest is {writer.carried.largest()}")
         (folder / "values.npz").write_bytes(content)
-    text, places = composed(head, _in_order(writer, last))
+    text, places = composed(head, [*writer.parts.values(), *writer.settings, *last])
     agent = folder / AGENT
     agent.write_text(text, encoding="utf-8")
-    _copy_modules(writer.imports.modules, folder)
-    notes = [*writer.notes, *writer.carried.left_out()]
-    return Written(agent, entry, Path.cwd(), places, notes, who, tuple(writer.restarts.values()))
-
-
-def _in_order(writer: Writer, last: list[Part]) -> list[Part]:
-    """All parts: functions and classes, values, settings; but first what another needs as the file is loaded."""
-    parts = sorted(writer.parts.values(), key=lambda each: not each.text.startswith(BLOCK))
-    parts += [*writer.settings, *last]
-    trees = [ast.parse(each.text) for each in parts]
-    reads = [[reads_of(node, has_lazy=True) for node in tree.body] for tree in trees]
-    binds = {name: number for number, statements in enumerate(reads) for each in statements for name in each.binds}
-    now = [_carried_in(tree, writer.carried) for tree in trees]
-    now = [names.union(*(each.now for each in statements)) for names, statements in zip(now, reads, strict=True)]
-    every = [names.union(*(each.later for each in statements)) for names, statements in zip(now, reads, strict=True)]
-
-    def reached(names: set[str]) -> set[int]:
-        """The parts that bind names, and those that these need in turn, also when they are called."""
-        found, pending = set[int](), [*names]
-        while pending:
-            number = binds.get(pending.pop())
-            if number is not None and number not in found:
-                found.add(number)
-                pending += every[number]
-        return found
-
-    order, begun = list[Part](), set[int]()
-
-    def put(number: int) -> None:
-        if number not in begun:
-            begun.add(number)
-            for each in sorted(reached(now[number])):
-                put(each)
-            order.append(parts[number])
-
-    for number in range(len(parts)):
-        put(number)
-    return order
-
-
-def _carried_in(tree: ast.Module, carried: Values) -> set[str]:
-    """The names that the carried values in a part stand on."""
-    found = (node.slice for node in ast.walk(tree) if isinstance(node, ast.Subscript) and root(node) == CARRIED)
-    return set[str]().union(*(carried.names_in(str(each.value)) for each in found if isinstance(each, ast.Constant)))
-
-
-def _copy_modules(modules: set[ModuleType], folder: Path) -> None:
-    """Copies modules of the user's that are not found from the working directory, which the builder searches, too."""
-    for name, path in {top for module in modules if (top := top_of(module))}:
-        is_ours = path.is_relative_to(ROOT) and path.parent == ROOT
-        beside = [Path.cwd().resolve() / name, Path.cwd().resolve() / f"{name}.py"]
-        if is_ours or path in beside:
-            continue
-        if path.is_dir():
-            shutil.copytree(path, folder / name, ignore=shutil.ignore_patterns("__pycache__", ".*"))
-        else:
-            shutil.copy(path, folder / f"{name}.py")
+    left_out = (*writer.left_out, *writer.carried.left_out())
+    return Written(
+        agent,
+        entry,
+        Path.cwd(),
+        places,
+        [*writer.notes, *left_out],
+        who,
+        tuple(on_path()),
+        None,
+        left_out,
+        writer.state,
+    )

@@ -1,84 +1,242 @@
-"""An agent out of a notebook's page, without running it: a file with the definitions that the agent needs."""
+"""An agent out of a notebook's page, without running it: the page up to the agent, less what only shows or plays.
+
+Every statement stays that binds a needed name, or mentions a needed value, in the same order. Nothing is proved here.
+The builder loads the file twice with other seeds, and runs the page's own cells: what was drawn or trained plays
+otherwise, and so does what lacks something (see proof.py).
+"""
 
 import ast
 import difflib
-import importlib
 import re
-import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from pathlib import Path, PurePosixPath
 
-from connectx_toolkit.builder.notebook.cells import Cell, cells_of
-from connectx_toolkit.builder.notebook.changes import changed_by, find_effects, names_of
+from connectx_toolkit.builder.notebook.cells import SHELL, Cell, cells_of
 from connectx_toolkit.builder.notebook.chosen import Choice, File, choose
 from connectx_toolkit.builder.notebook.old_numpy import modernised
-from connectx_toolkit.builder.notebook.reads import IMPORTS, run_at_once
-from connectx_toolkit.builder.notebook.slicer import Program, Slice, Statement, statements_of
-from connectx_toolkit.builder.notebook.values import Judge
+from connectx_toolkit.builder.notebook.reads import BUILTINS, DEFINITIONS, IMPORTS, outside_functions, reads_of, root
+from connectx_toolkit.builder.notebook.statements import Statement, is_future, names_of, statements_of
 from connectx_toolkit.builder.notebook.written import AGENT, Written, composed
-from connectx_toolkit.builder.source.module import Project, read_source, star_names
 from connectx_toolkit.builder.source.refusals import Refusal, Refused
-from connectx_toolkit.builder.source.text import first_line
+from connectx_toolkit.builder.source.text import dotted, first_line
+from connectx_toolkit.kaggle.dependencies import find_module
 
 KAGGLE = "/kaggle/working/"
-COURSE = "learntools"  # checks a lesson's answers, and brings nothing that an agent may use
-# Calls that change how a module works for all that use it, such as sys.setrecursionlimit.
-SETTING = re.compile(r"set_(?!printoptions|style|theme|trace)\w+|setrecursionlimit|seterr|use_deterministic_\w+")
-RUN = re.compile(r"^\s*(?:%run|%load|get_ipython\(\)\.run_line_magic\('run')", re.MULTILINE)
 ONLY_THERE = {"display", "get_ipython", "In", "Out", "exit", "quit"}  # names that a notebook has without defining them
+COURSE = "learntools"  # checks a lesson's answers, and brings nothing that an agent may use
+SETTING = re.compile(r"(?:manual_)?seed(?:_all)?|set_(?!printoptions|style|theme|trace)\w+|setrecursionlimit|seterr")
+SHOWING = {"print", "display", "show", "plot", "imshow", "head", "describe", "render"}
+PLAYING = {"run", "reset", "render", "train", "evaluate", "play"}  # of an environment that make() gave
+
+
+class Page:
+    """The statements up to the agent, and which of them it needs."""
+
+    def __init__(self, statements: Sequence[Statement], agent: str, is_own: Callable[[str], bool]):
+        self.agent, self.statements = agent, [each for each in statements if not _is_of_course(each.node)]
+        self.names = names_of([each.node for each in self.statements])
+        plain = {name for each in self.statements if each.is_plain for name in each.reads.binds}
+        own = {name for name, module in self.names.imported.items() if is_own(module)}
+        made = [each for each in self.statements if not isinstance(each.node, DEFINITIONS | IMPORTS)]
+        self.values = set().union(*(each.reads.binds for each in made)) | own
+        self.values |= plain & set().union(*map(_stored, self.statements))
+        self.reached = {name: self._reached(name) for name in self.names.functions if name != agent}
+        self.kept, self.wanted = set[int](), {agent}
+
+    def _reached(self, name: str) -> set[str]:
+        """The names that a function of the page reads, or those that it calls."""
+        found, pending = set[str](), [name]
+        while pending:
+            function = self.names.functions.get(pending.pop())
+            reads = reads_of(function) if function else None
+            new = (reads.later | reads.called | reads.now) - found - {self.agent} if reads else set()
+            found |= new
+            pending += new
+        return found
+
+    def mentioned(self, each: Statement) -> set[str]:
+        """The names that it reads as it runs, and that the functions read which it mentions."""
+        own = each.reads.now | _stored(each)
+        reached = set[str]().union(*(self.reached.get(name, set()) for name in own))
+        return {*own} | reached | (self.wanted if reached & {"globals", "exec"} else set())
+
+    def is_kept(self, each: Statement) -> bool:
+        binds, node = each.reads.binds, each.node
+        modules = {self.names.imported[name].split(".")[0] for name in self.wanted & self.names.imported.keys()}
+        stored = {name for name in _stored(each) if self.names.imported.get(name, "-").split(".")[0] in modules}
+        if is_future(node) or "*" in binds or binds & self.wanted or _stored(each) & self.wanted or stored:
+            return True
+        call = node.value if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) else None
+        last = self.names.qualified(call.func).rpartition(".")[2] if call else ""
+        if call and SETTING.fullmatch(last) and root(call.func) in self.names.imported:
+            return True
+        if isinstance(node, DEFINITIONS) and each.is_plain:  # classes may ask for those below them, code for all names
+            bases = [name for base in getattr(node, "bases", ()) if (name := root(base)) in self.wanted]
+            return bool(bases) or bool(self.wanted & {"globals", "exec", "eval"})
+        is_idle = last in SHOWING or (root(call.func) in self.names.environments and last in PLAYING) if call else False
+        return not each.is_plain and not is_idle and bool(self.mentioned(each) & self.wanted & self.values)
+
+    def text_of(self, each: Statement) -> str:
+        """Its text; an import without the names that nothing needs."""
+        node = each.node
+        if not isinstance(node, IMPORTS) or node.names[0].name == "*" or is_future(node):
+            return each.text
+        names = [alias for alias in node.names if (alias.asname or alias.name.split(".")[0]) in self.wanted]
+        pruned = ast.Import(names) if isinstance(node, ast.Import) else ast.ImportFrom(node.module, names, node.level)
+        return each.text if len(names) in (0, len(node.names)) else ast.unparse(pruned)
+
+    def run(self) -> list[Statement]:
+        """The needed statements, in order."""
+        size = -1
+        while size != len(self.kept):
+            size = len(self.kept)
+            for each in self.statements:
+                if each.number not in self.kept and self.is_kept(each):
+                    self.kept.add(each.number)
+                    self.wanted |= each.reads.now | each.reads.later | (set() if each.is_plain else each.reads.binds)
+        return [each for each in self.statements if each.number in self.kept]
+
+    def notes(self, kept: Sequence[Statement]) -> list[str]:
+        """What depends on the machine, and which values functions change, as far as their text shows."""
+        found, changed = list[str](), set[str]()
+        for each in kept:
+            if any(self.names.qualified(node) in ("os.environ", "os.getenv") for node in ast.walk(each.node)):
+                found.append(f"{each.places[0]}: it reads the environment, and the judge's variables are not known")
+            if isinstance(each.node, DEFINITIONS):
+                inside = [node for node in ast.walk(each.node) if isinstance(node, ast.Attribute | ast.Subscript)]
+                changed |= {root(node) for node in inside if isinstance(node.ctx, ast.Store)} | each.reads.called
+        last = {name: each for each in kept if not each.is_plain for name in each.reads.binds}
+        begins = "changes while the agent plays: it begins as this cell makes it"
+        return found + [f"{last[name].places[0]}: {name} {begins}" for name in sorted(changed & last.keys())]
+
+    def refusals(self, cells: Sequence[Cell]) -> list[tuple[str, str]]:
+        """(place, reason) of names that nothing binds, and of games that were left out and may have filled a value."""
+        found, environments = list[tuple[str, str]](), self.names.environments
+        kept = [each for each in self.statements if each.number in self.kept]
+        for each in self.statements:
+            calls = (root(node.func) for node in ast.walk(each.node) if isinstance(node, ast.Call))
+            filled = self.mentioned(each) & self.wanted & self.values - environments - {self.agent}
+            if filled and each not in kept and any(name in environments for name in calls):
+                found.append((each.places[0], f"{min(filled)} may be filled by games: {CARRIES.format(self.agent)}"))
+        bound = set().union(*(each.reads.binds | each.reads.called | each.reads.perhaps for each in kept)) | BUILTINS
+        if "*" in bound:
+            return found
+        known = set[str]().union(*(each.reads.binds for each in self.statements))
+        last = {name: each.number for each in kept if each.is_plain for name in each.reads.binds}
+        for each in kept:
+            is_old = each.is_plain and all(last[name] != each.number for name in each.reads.binds)  # defined again
+            for name in sorted((each.reads.now | (set() if is_old else each.reads.later)) - bound):
+                lines = [node.lineno for node in ast.walk(each.node) if isinstance(node, ast.Name) and node.id == name]
+                place = each.places[min(lines, default=first_line(each.node)) - first_line(each.node)]
+                found.append((place, self._undefined(name, cells, known)))
+        return found
+
+    def _undefined(self, name: str, cells: Sequence[Cell], known: Collection[str]) -> str:
+        """Why no statement binds a name, and the cure."""
+        if name == SHELL:
+            return "the output of a command is used, and Kaggle does not run it: write the value into a cell"
+        if name in ONLY_THERE:
+            return f"{name} is the notebook's own, which Kaggle's judge does not have: leave it out"
+        pattern = re.compile(rf"\b(?:def|class|import|as)\s+{name}\b|^\s*{name}\s*[=,:]", re.MULTILINE)
+        broken = next((cell for cell in cells if cell.fault and pattern.search(cell.text)), None)
+        close = difflib.get_close_matches(name, sorted(known), 1)
+        said = f"{name} is used, and no cell defines it"
+        if broken:
+            fault = broken.fault if broken.fault.startswith("is ") else f"has a {broken.fault}"
+            return f"{said}: {broken.place(broken.fault_line)}, which may do so, {fault}"
+        if close:
+            return f"{said}: did you mean {close[0]}?"
+        sources = [word for word in (COURSE, "%run") if any(word in cell.text for cell in cells)]
+        return f"{said}{f'; if {sources[0]} brought it, import it yourself' if sources else ''}"
+
+
+CARRIES = "values are not in the notebook's text; build({}) in the notebook carries them"
+
+
+def _is_of_course(node: ast.stmt) -> bool:
+    return isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == COURSE
+
+
+def _stored(each: Statement) -> set[str]:
+    """The names X of X.a = ..., X[0] = ... and del X.a."""
+    stores = (n for n in outside_functions(each.node) if isinstance(n, ast.Attribute | ast.Subscript))
+    return {root(node) for node in stores if isinstance(node.ctx, ast.Store | ast.Del)} - {""}
 
 
 def from_page(path: Path, name: str | None, folder: Path) -> Written:
-    """Writes the agent of a page into a folder.
-
-    Args:
-        path: a notebook (.ipynb), or the script that nbconvert makes of one.
-        name: of the agent's function; None finds the one that is meant.
-        folder: an empty one, for AGENT and the files that cells write.
-
-    Raises:
-        Refused: with the cell and line of all that would play otherwise.
-        ValueError: it is no notebook, or has no such function, or several that may be meant.
-        OSError: the page cannot be read, or the folder not be written.
-    """
-    try:
-        return _from_cells(cells_of(path), path, name, folder)
-    except RecursionError:
-        raise ValueError(f"{path}: its functions call each other too deeply to be followed") from None
-
-
-def _from_cells(cells: Sequence[Cell], path: Path, name: str | None, folder: Path) -> Written:
+    """Writes the agent of a page into an empty folder. Raises Refused, ValueError, OSError."""
+    cells = cells_of(path)
     statements, files = _parts(cells)
-    choice = choose(path.name, statements, files, name)
-    root = path.resolve().parent
-    _write_files(_beside(files, statements, choice, any("reload" in cell.text for cell in cells)), folder)
-    project = Project((folder, root), frozenset())
-    counted = _counted(statements[: choice.end], project)
-    program = Program(counted, (choice.name,), lambda name: _tree_of(name, project))
+    choice, home = choose(path.name, statements, files, name), path.resolve().parent
+    statements, notes, left_out = statements[: choice.end], list[str](), list[str]()
+    _write_files(files, choice, any("reload" in cell.text for cell in cells), statements, folder)
     if choice.file:
-        text, places = choice.file.text, _places_of(choice.file)
-        notes = list[str]()
-        text, rewritten = modernised(text, names_of(_parsed(choice.file, path).body).qualified, places)
+        parts = [(choice.file.text, choice.file.places)]
+        try:
+            ast.parse(choice.file.text)
+        except SyntaxError as fault:
+            place = dict(enumerate(choice.file.places, 1)).get(fault.lineno or 1, "")
+            raise Refused([Refusal(path, 1, f"syntax error in {choice.file.name}: {fault.msg}", place)]) from None
     else:
-        found = _sliced(program, choice.name, cells, path)
-        text, places, rewritten = _text(program, found, choice.name, path)
-        notes = _notes(program, found, choice.name)
+        page = Page(statements, choice.name, lambda name: find_module((folder, home), name.split(".")[0]) is not None)
+        kept = page.run()
+        parts = [(page.text_of(each), each.places) for each in kept]
+        if found := page.refusals(cells):
+            raise Refused([Refusal(path, 1, why, place) for place, why in dict.fromkeys(found)])
+        notes = page.notes(kept)
+        left_out = [each.places[0] for each in page.statements if each not in kept and not each.is_plain]
+    qualified = partial(dotted, names={"np": "numpy"} if choice.file else page.names.imported)
+    parts.sort(key=lambda part: not part[0].startswith("from __future__"))
+    for number, (text, places) in enumerate(parts):
+        new, own = modernised(text, qualified, dict(enumerate(places, 1)))
+        parts[number] = new, places
+        notes += own
+    text, where = composed(f'"""{choice.name} of {path.name}."""', parts)
     (folder / AGENT).write_text(text, encoding="utf-8", newline="\n")
-    return Written(folder / AGENT, choice.name, root, places, [*notes, *rewritten])
+    script = None if choice.file else folder / "cells_of_notebook.py"
+    if script:
+        own_cells = dict[str, list[str]]()
+        for each in page.statements:
+            own_cells.setdefault(each.where, []).append(modernised(each.text, qualified, {})[0])
+        texts = [(f"{path.name}, {cell}", "\n".join(texts) + "\n") for cell, texts in own_cells.items()]
+        script.write_text(CELLS.format(name=path.name, cells=texts, agent=choice.name), encoding="utf-8")
+    return Written(
+        folder / AGENT, choice.name, home, where, [*dict.fromkeys(notes)], page=script, left_out=tuple(left_out)
+    )
+
+
+CELLS = """# The cells of {name}, as Run All runs them; that a cell fails is noted.
+import codeop
+import json
+import linecache
+import os
+import sys
+import types
+from pathlib import Path
+
+os.environ.setdefault("MPLBACKEND", "Agg")
+compiled, failed = codeop.Compile(), []
+page = sys.modules["__main__"] = types.ModuleType("__main__")
+page.display = lambda *shown, **options: None
+for place, text in {cells!r}:
+    linecache.cache[place] = len(text), None, text.splitlines(True), place
+    try:
+        exec(compiled(text, place, "exec"), vars(page))
+    except (Exception, SystemExit) as fault:
+        failed.append(f"{{place}}: {{type(fault).__name__}}: {{fault}}"[:200])
+Path(__file__).with_suffix(".json").write_text(json.dumps(failed), encoding="utf-8")
+AGENT = page.{agent}
+"""
 
 
 def as_page_writes_it(path: Path, name: str | None) -> tuple[str, str]:
-    """(name, text) of the submission that a page itself writes, by %%writefile or getsource, as it writes it.
-
-    Raises:
-        ValueError, OSError: as ``from_page``; or it writes none.
-    """
+    """(name, text) of the submission that a page itself writes. Raises ValueError, OSError."""
     statements, files = _parts(cells_of(path))
     choice = choose(path.name, statements, files, name)
     if not choice.target:
-        raise ValueError(
-            f"{path} writes no submission that could be checked: build {path}:{choice.name} without --check"
-        )
+        why = "writes no submission that could be checked"
+        raise ValueError(f"{path} {why}: build {path}:{choice.name} instead")
     if choice.file:
         return choice.target, choice.file.text
     known = {name: each.text for each in statements[: choice.end] for name in each.reads.binds}
@@ -86,7 +244,6 @@ def as_page_writes_it(path: Path, name: str | None) -> tuple[str, str]:
 
 
 def _parts(cells: Sequence[Cell]) -> tuple[list[Statement], list[File]]:
-    """The statements of a page's cells, and the files that its cells write, each as often as it is written."""
     statements, files = list[Statement](), list[File]()
     for cell in cells:
         if cell.file:
@@ -94,184 +251,25 @@ def _parts(cells: Sequence[Cell]) -> tuple[list[Statement], list[File]]:
             files.append(File(cell.file, (*sum(before, ()), cell), len(statements)))
         elif not cell.fault:
             places = {line: (cell.place(line), cell.where(line)) for line in range(1, cell.code.count("\n") + 2)}
-            for each in statements_of(cell.code, places, statements):
-                each.number = len(statements)
-                statements.append(each)
+            statements += statements_of(cell.code, places, statements)
     return statements, files
 
 
-def _beside(files: Sequence[File], statements: Sequence[Statement], choice: Choice, reloads: bool) -> list[File]:
-    """The files that are there for the agent: a module that was imported stays as it is when it is written again."""
-    others = [file for file in files if file.end <= choice.end and not (choice.file and file.name == choice.file.name)]
-    return [file for file in others if reloads or not _is_imported(file, statements[: file.end])]
-
-
-def _is_imported(file: File, statements: Sequence[Statement]) -> bool:
-    module = file.name.removesuffix(".py").replace("/", ".")
-    nodes = [node for each in statements for node in run_at_once(each.node)]
-    imported = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
-    return module in imported | {node.module for node in nodes if isinstance(node, ast.ImportFrom)}
-
-
-def _write_files(files: Sequence[File], folder: Path) -> None:
-    """Writes the files of %%writefile that can lie beside the agent."""
+def _write_files(
+    files: Sequence[File], choice: Choice, reloads: bool, statements: Sequence[Statement], folder: Path
+) -> None:
+    """Writes the files of %%writefile that lie beside the agent; one that was imported stays as it was then."""
     for file in files:
-        name = PurePosixPath(file.name.removeprefix(KAGGLE))
-        if not name.is_absolute() and ".." not in name.parts and str(name) not in (AGENT, "."):
+        name, module = PurePosixPath(file.name.removeprefix(KAGGLE)), file.name.removesuffix(".py").replace("/", ".")
+        imported = names_of([each.node for each in statements[: file.end]]).imported.values()
+        is_old = not reloads and any(f"{each}.".startswith(f"{module}.") for each in imported)
+        is_agents = choice.file and file.name == choice.file.name
+        if (
+            file.end <= choice.end
+            and not is_agents
+            and not is_old
+            and not name.is_absolute()
+            and ".." not in name.parts
+        ):
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_text(file.text, encoding="utf-8", newline="\n")
-
-
-def _tree_of(module: str, project: Project) -> ast.Module | None:
-    """The source of a module beside the notebook; None if there is none that parses."""
-    path = project.find(module)
-    try:
-        return ast.parse(read_source(path)) if path and path.is_file() else None
-    except (SyntaxError, ValueError, Refused):
-        return None  # the builder says what is wrong
-
-
-def _counted(statements: Sequence[Statement], project: Project) -> list[Statement]:
-    """The statements that count, with what a star import of one's own module binds in place of the star."""
-    found = list[Statement]()
-    for each in statements:
-        node = each.node
-        if isinstance(node, ast.ImportFrom) and "*" in each.reads.binds and node.module:
-            if node.module.split(".")[0] == COURSE:
-                continue
-            if project.find(node.module):
-                each.reads = each.reads._replace(binds=frozenset(star_names(node.module, project)))
-        found.append(each)
-    return found
-
-
-def _sliced(program: Program, name: str, cells: Sequence[Cell], path: Path) -> Slice:
-    """What the agent needs. Raises Refused if some of it is not there, or would be another value."""
-    found = program.needed(name)
-    found = program.needed(name, _settings(program, found))
-    judge = Judge(program, name)
-    refusals = [(each.places[0], why) for each, why in judge.refusals(found)]
-    refusals += [
-        _absent(program, missing, reader, cells, path)
-        for missing, reader, _ in found.missing
-        if not _comes_by_star(program, found, missing)
-    ]
-    if refusals:
-        raise Refused([Refusal(path, 1, why, place) for place, why in dict.fromkeys(refusals)])
-    return found
-
-
-def _settings(program: Program, found: Slice) -> list[Statement]:
-    """The statements that set up a module which the agent uses."""
-    used = {name for number in found.needs for name in program.statements[number].reads.binds}
-    used = {name for name in used if name in program.names.imported} | {"sys"}
-    return [each for each in program.statements if isinstance(each.node, ast.Expr) and _sets(each.node, used)]
-
-
-def _sets(node: ast.Expr, modules: Collection[str]) -> bool:
-    call = node.value
-    first, _, last = ast.unparse(call.func).partition(".") if isinstance(call, ast.Call) else ("", "", "")
-    return first in modules and bool(SETTING.fullmatch(last.rpartition(".")[2]))
-
-
-def _comes_by_star(program: Program, found: Slice, name: str) -> bool:
-    """Whether a star import of a library may bind a name; of Python's own modules that is looked up."""
-    modules = [
-        node.module or ""
-        for number in found.needs
-        if isinstance(node := program.statements[number].node, ast.ImportFrom) and node.names[0].name == "*"
-    ]
-    return any(
-        hasattr(importlib.import_module(module), name) if module in sys.stdlib_module_names else True
-        for module in modules
-    )
-
-
-def _absent(program: Program, name: str, reader: Statement, cells: Sequence[Cell], path: Path) -> tuple[str, str]:
-    """(place, reason) for a name that no cell defines."""
-    first = first_line(reader.node)
-    lines = [node.lineno for node in ast.walk(reader.node) if isinstance(node, ast.Name) and node.id == name]
-    place = reader.places[min(lines, default=first) - first]
-    later = next((each for each in program.statements if name in each.reads.binds), None)
-    if later:
-        return place, f"{name} is used before {later.where} defines it: Run All would stop here"
-    pattern = re.compile(rf"\b(?:def|class|import|as)\s+{name}\b|^\s*{name}\s*[=,:]", re.MULTILINE)
-    for cell in cells:
-        if cell.fault and pattern.search(cell.text):
-            fault = cell.fault if cell.fault.startswith("is ") else f"has a {cell.fault}"
-            return place, f"{name} is not defined: {cell.place(cell.fault_line)}, which may do so, {fault}"
-    if runs := next((cell for cell in cells if RUN.search(cell.text)), None):
-        return place, f"{name} is not defined: if what {runs.place(1)} runs by %run does it, import it from there"
-    if name in ONLY_THERE:
-        return place, f"{name} is the notebook's own, which Kaggle's judge does not have: leave it out"
-    known = sorted(set[str]().union(*(each.reads.binds for each in program.statements)) - {"*"})
-    close = difflib.get_close_matches(name, known, 1)
-    cure = f": did you mean {close[0]}?" if close else ""
-    if not cure and any(COURSE in cell.code for cell in cells):
-        cure = f"; if {COURSE} brought it, import or define it yourself: Kaggle's judge may lack {COURSE}"
-    return place, f"{name} is used, and no cell defines it{cure}"
-
-
-def _text(program: Program, found: Slice, name: str, path: Path) -> tuple[str, dict[int, str], list[str]]:
-    """The file, the places of its lines, and what was replaced in it."""
-    parts, rewritten = list[tuple[str, list[str]]](), list[str]()
-    for number, need in found.needs.items():
-        each = program.statements[number]
-        text = _pruned(each, need.names)
-        text, own = modernised(text, program.names.qualified, dict(enumerate(each.places, 1)))
-        rewritten += own
-        parts.append((text, each.places))
-    parts.sort(key=lambda part: not part[0].startswith("from __future__"))
-    cells = dict.fromkeys(program.statements[number].where for number in found.needs)
-    text, places = composed(f'"""{name} of {path.name}: {", ".join(cells)}."""', parts)
-    return text, places, list(dict.fromkeys(rewritten))
-
-
-def _pruned(each: Statement, wanted: set[str]) -> str:
-    """A statement; an import without the names that nothing needs, and instead of a star with those of one's own module
-    that are needed."""
-    node = each.node
-    if not isinstance(node, IMPORTS):
-        return each.text
-    if isinstance(node, ast.ImportFrom) and node.names[0].name == "*":
-        if "*" in each.reads.binds:
-            return each.text
-        names = [ast.alias(name) for name in sorted(wanted & each.reads.binds)]
-    else:
-        names = [alias for alias in node.names if (alias.asname or alias.name.split(".")[0]) in wanted]
-    if not names or (len(names) == len(node.names) and names == node.names):
-        return each.text
-    pruned = ast.Import(names) if isinstance(node, ast.Import) else ast.ImportFrom(node.module, names, node.level)
-    return ast.unparse(pruned)
-
-
-def _places_of(file: File) -> dict[int, str]:
-    places = [cell.place(line) for cell in file.cells for line in range(1, cell.code.count("\n") + 1)]
-    return dict(enumerate(places, 1))
-
-
-def _parsed(file: File, path: Path) -> ast.Module:
-    try:
-        return ast.parse(file.text)
-    except (SyntaxError, ValueError) as fault:
-        place = _places_of(file).get(getattr(fault, "lineno", None) or 1, "")
-        why = f"syntax error in {file.name}: {getattr(fault, 'msg', fault)}"
-        raise Refused([Refusal(path, 1, why, place)]) from None
-
-
-def _notes(program: Program, found: Slice, name: str) -> list[str]:
-    """What starts anew in each game, and what is read of the machine."""
-    program.names.but = ()
-    find_effects(program.names)
-    changed = changed_by(ast.parse(f"{name}(0, 0)").body[0], program.names)
-    kept = {number: program.statements[number] for number in found.needs}
-    environment = [
-        f"{each.places[0]}: it reads the environment, and the judge's variables are not known"
-        for each in kept.values()
-        if {"os.environ", "os.getenv"} & {program.names.qualified(node) for node in run_at_once(each.node)}
-    ]
-    return environment + [
-        f"{each.places[0]}: {state} changes while the agent plays: it begins as this cell makes it"
-        for state in sorted(changed & program.names.values)
-        if (each := next((each for each in kept.values() if state in each.reads.binds), None))
-    ]

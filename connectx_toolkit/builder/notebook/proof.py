@@ -1,8 +1,9 @@
-"""Does the file that was written of a running function play as the function does?
+"""Does the file that was written of a notebook play as the notebook does?
 
-The function is asked in a fork of this process, so that nothing of the notebook changes (where there is no fork, it is
-asked here); the file in a process that has none of the notebook's values and environment variables. Where moves are
-drawn, by generators that the file may not share, their frequencies are compared instead.
+A running function is asked in a fork of this process, so that nothing of the notebook changes (where there is no fork,
+it is asked here). Of a page, its own cells run in a process of their own, and the file is loaded twice with other
+seeds, so that what is drawn or trained differs. Where moves are drawn, by generators that the other side may not
+share, their frequencies are compared instead.
 """
 
 import contextlib
@@ -15,29 +16,60 @@ import signal
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import sqrt
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from connectx.position import STANDARD
+from connectx_toolkit.builder.notebook.carrying import Values, qualified_name
 from connectx_toolkit.builder.notebook.live import namespace_of
 from connectx_toolkit.builder.notebook.written import Written
 from connectx_toolkit.builder.preflight.findings import Report
 from connectx_toolkit.builder.preflight.stage import Question, Stage, sample
 from connectx_toolkit.kaggle import runner
 from connectx_toolkit.kaggle.agent_file import Struct
-from connectx_toolkit.system.posix import HAS_FORK
+from connectx_toolkit.system.posix import HAS_FORK, signal_name
 
 TOPIC = "notebook"
 POSITIONS = 60
 SECONDS = 40.0  # that the function may take for all questions; after it no further one is asked
+CELLS_SECONDS = 120.0  # that a page's cells may run
 DRAWN, DRAWS, LEAST_DRAWS = 8, 100, 10  # positions in which moves are drawn again, and how often in each
 VARIABLES = ". It reads os.environ, and Kaggle has none of this notebook's variables: write the value into a cell"
 SIGMAS = 4.0  # at most one in 10,000 faithful files of an agent that draws is refused
 
 
+class Answer(NamedTuple):
+    """What one side of a comparison replies, in the form of ``runner.ask``.
+
+    replies: to as many questions as the time allows.
+    why: why there are none; "" if there are.
+    changed: of a running function, the labels of ``Written.state`` that its play changed.
+    """
+
+    replies: list[dict[str, Any]]
+    why: str = ""
+    changed: Sequence[str] = ()
+
+
+Side = Callable[[list[Question]], Answer]
+
+
+class Difference(NamedTuple):
+    """How two sides differ: in ``moves`` of ``of`` positions, and the first; ``drawn``: how far both draw alike."""
+
+    moves: int
+    of: int
+    first: str = ""
+    drawn: str = ""
+
+    def __bool__(self) -> bool:
+        return self.moves > 0 and not self.drawn
+
+
 class Proof:
-    """What ``connectx_toolkit.builder.build.build`` asks before it compares the built file with its source.
+    """What ``connectx_toolkit.builder.build.build`` asks of a running function before it compares the built file.
 
     Args:
         function: the agent as it lives here.
@@ -53,67 +85,136 @@ class Proof:
         Args:
             source: what the stage needs to load the source.
         """
-        questions, who = sample(POSITIONS, geometries=(STANDARD,)), self.written.who
-        here, there = self._both(stage, source, questions)
-        if why := _failure(there):
-            return report.add(TOPIC, "reject", f"{who} was written to a file that does not play: {why}")
-        if not here:
-            return report.add(TOPIC, "reject", f"{who} itself gives no answer here within {SECONDS:g} s")
-        pairs = list(zip(here, there["result"]["replies"], strict=False))
-        differ = [n for n, (a, b) in enumerate(pairs) if (a["column"], a["type"]) != (b["column"], b["type"])]
-        if not differ:
-            text = f"{who} here and its file, in a process of its own, agree on {len(pairs)} positions"
-            return report.add(TOPIC, "pass", text)
-        slowest = max(reply["seconds"] for pair in pairs for reply in pair)
-        counts, draws = self._drawn(stage, source, [questions[number] for number in differ], slowest)
-        if excess_of(counts) <= SIGMAS:
-            most = max(map(_difference, counts))
-            text = f"{who} draws its moves: here and in its file each column comes as often, within {most:.0%}, "
-            return report.add(TOPIC, "pass", f"{text}in {len(counts)} positions of {draws} draws")
-        (a, b), step = pairs[differ[0]], questions[differ[0]].obs["step"]
-        text = f"{who} here and its file play otherwise in {len(differ)} of {len(pairs)} positions, first after {step} "
-        text += f"plies: {_said(a)} here, {_said(b)} there"
-        reads_variables = re.search("environ|getenv", self.written.agent.read_text(encoding="utf-8"))
-        return report.add(TOPIC, "reject", text + (VARIABLES if reads_variables else ""))
+        questions, who, agent = sample(POSITIONS, geometries=(STANDARD,)), self.written.who, self.written.agent
 
-    def _both(
-        self, stage: Stage, source: dict[str, Any], questions: list[Question]
-    ) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-        """The replies of the function, and what the stage says of its file, asked as many questions."""
-        here = replies(self.function, self.written.restarts, [question.as_json() for question in questions])
-        options = {name: value for name, value in source.items() if name not in ("stop_after", "enough")}
-        return here, stage.replies(self.written.agent, "source", questions[: max(1, len(here))], **options)
+        def here(questions: list[Question]) -> Answer:
+            return asked_here(self.function, self.written.state, questions)
 
-    def _drawn(
-        self, stage: Stage, source: dict[str, Any], questions: list[Question], seconds: float
-    ) -> tuple[list[list[Counter[str]]], int]:
-        """How often each column is chosen on both sides, for each question, and in how many draws of other seeds.
-
-        Args:
-            seconds: that a move may take.
-        """
-        asks = SECONDS / max(seconds, 1e-6)
-        draws = int(min(DRAWS, max(LEAST_DRAWS, asks / DRAWN)))
-        chosen = questions[: int(max(1, min(DRAWN, asks / draws)))]
-        asked = [each._replace(config=each.config | {"draw": draw}) for each in chosen for draw in range(draws)]
-        here, there = self._both(stage, source, asked)
-        theirs = there["result"]["replies"] if not _failure(there) else []
-        starts = range(0, min(len(here), len(theirs)) // draws * draws, draws)
-        texts = [[reply["text"] for reply in side] for side in (here, theirs)]
-        return [[Counter(side[start : start + draws]) for side in texts] for start in starts], draws
+        there, ours = side_of(stage, agent, source), here(questions)
+        theirs = there(questions[: max(1, len(ours.replies))])
+        if theirs.why:
+            return report.add(TOPIC, "reject", f"{who} was written to a file that does not play: {theirs.why}")
+        if ours.why:
+            return report.add(TOPIC, "reject", f"{who} itself {ours.why}")
+        names = namespace_of(self.function)
+        for label in ours.changed:
+            is_new = label.isidentifier() and label not in names
+            begins = "without it" if is_new else "with its current value"
+            text = f"{who} modifies {label}. Each game of the built file starts {begins}"
+            report.add(TOPIC, "note", text)
+        found = difference(questions, (here, ours), (there, theirs))
+        if found:
+            text = f"{who} here and its file play otherwise in {found.moves} of {found.of} positions, {found.first}"
+            reads_variables = re.search("environ|getenv", agent.read_text(encoding="utf-8"))
+            text += VARIABLES if reads_variables else ""
+            return report.add(TOPIC, "reject", ". ".join([text, *self.written.notes[:6]]))
+        if found.drawn:
+            return report.add(TOPIC, "pass", f"{who} draws its moves: here and in its file {found.drawn}")
+        text = f"{who} here and its file, in a process of its own, agree on {found.of} positions"
+        return report.add(TOPIC, "pass", text)
 
 
-def replies(function: Callable, restarts: tuple[str, ...], questions: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """What a function replies, in the form of ``runner.ask``, to as many questions as the time allows.
+class PageProof:
+    """What ``build`` asks of a page's agent: does its file play as the page's own cells do, however often it is loaded?
+
+    Other seeds at each load, the same for each question: only what is drawn or trained as the cells run can differ.
+    """
+
+    def __init__(self, written: Written):
+        self.written = written
+
+    def __call__(self, stage: Stage, source: dict[str, Any], report: Report) -> None:
+        questions, entry, agent = sample(POSITIONS, geometries=(STANDARD,)), self.written.entry, self.written.agent
+        first, second = (side_of(stage, agent, source, load_seed=seed) for seed in (0, 1))
+        ours, again = first(questions), second(questions)
+        if ours.why or again.why:
+            return report.add(TOPIC, "reject", f"{entry}: {ours.why or again.why}")
+        if found := difference(questions, (first, ours), (second, again)):
+            text = f"{entry} plays otherwise in {found.moves} of {found.of} positions when its cells run again: they "
+            text += "draw a value at random, or train it, and only the running notebook has it"
+            return report.add(TOPIC, "reject", f"{text}. Run build({entry}) there, or save the value to a file")
+        page = self.written.page
+        if page is None:
+            return report.add(TOPIC, "pass", f"{entry} is the same however often its file is loaded")
+        cells = side_of(stage, page, source | {"function": "AGENT"}, load_seed=2, limit=CELLS_SECONDS)
+        theirs, faults = cells(questions[: len(ours.replies)]), page.with_suffix(".json")
+        failed = json.loads(faults.read_text(encoding="utf-8")) if faults.exists() else []
+        beside = f" ({'; '.join(failed[:3])}{'; and others' * (len(failed) > 3)})" if failed else ""
+        if theirs.why:
+            text = f"{entry} is the same however often its file is loaded. It could not be compared with the page's "
+            return report.add(TOPIC, "note", f"{text}own cells: they gave no agent here: {theirs.why}{beside}")
+        found = difference(questions, (cells, theirs), (first, ours))
+        if found:
+            text = f"{entry} of the page's cells and its file play otherwise in {found.moves} of {found.of} positions, "
+            left = f" Left out: {'; '.join(self.written.left_out[:6])}." if self.written.left_out else ""
+            cure = f"Run build({entry}) in the notebook, which carries its values"
+            return report.add(TOPIC, "reject", f"{text}{found.first}{beside}.{left} {cure}")
+        agree = f"play alike: {found.drawn}" if found.drawn else f"agree on {found.of} positions"
+        text = f"{entry} of the page's own cells, run here, and its file, loaded twice with other seeds, {agree}"
+        report.add(TOPIC, "pass", f"{text}{'. Some cells failed here' if failed else ''}{beside}")
+
+
+def side_of(stage: Stage, file: Path, source: Mapping[str, Any], **options: Any) -> Side:
+    """A file as the author's own source, loaded in a process of its own; all questions are asked."""
+    job = {name: value for name, value in source.items() if name not in ("stop_after", "enough")} | options
+
+    def asked(questions: list[Question]) -> Answer:
+        answer = stage.replies(file, "source", questions, **job)
+        if answer["ended"] != "ok":
+            return Answer([], f"{answer['ended']} ({answer['stage']})")
+        result = answer["result"]
+        if "raised" in result:
+            return Answer([], f"{result['raised']}: {result['text']}")
+        return Answer(result["replies"])
+
+    return asked
+
+
+def difference(questions: list[Question], first: tuple[Side, Answer], second: tuple[Side, Answer]) -> Difference:
+    """Whether two sides, each with its answer to the questions, play alike."""
+    pairs = list(zip(first[1].replies, second[1].replies, strict=False))
+    differ = [n for n, (a, b) in enumerate(pairs) if (a["column"], a["type"]) != (b["column"], b["type"])]
+    if not differ:
+        return Difference(0, len(pairs))
+    a, b = pairs[differ[0]]
+    said = f"first after {questions[differ[0]].obs['step']} plies: {_said(a)}, and in the file {_said(b)}"
+    slowest = max(reply["seconds"] for pair in pairs for reply in pair)
+    counts, draws = _drawn([questions[n] for n in differ], (first[0], second[0]), slowest)
+    if excess_of(counts) > SIGMAS:
+        return Difference(len(differ), len(pairs), said)
+    most = max(map(_difference, counts))
+    drawn = f"each column comes as often, within {most:.0%}, in {len(counts)} positions of {draws} draws"
+    return Difference(len(differ), len(pairs), said, drawn)
+
+
+def _drawn(questions: list[Question], sides: Sequence[Side], seconds: float) -> tuple[list[list[Counter[str]]], int]:
+    """How often each column is chosen on both sides, for each question, and in how many draws of other seeds.
 
     Args:
-        restarts: statements that are run before, in the function's module.
+        seconds: that a move may take.
     """
+    asks = SECONDS / max(seconds, 1e-6)
+    draws = int(min(DRAWS, max(LEAST_DRAWS, asks / DRAWN)))
+    chosen = questions[: int(max(1, min(DRAWN, asks / draws)))]
+    asked = [each._replace(config=each.config | {"draw": draw}) for each in chosen for draw in range(draws)]
+    texts = [[reply["text"] for reply in side(asked).replies] for side in sides]
+    starts = range(0, min(map(len, texts)) // draws * draws, draws)
+    return [[Counter(side[start : start + draws]) for side in texts] for start in starts], draws
+
+
+def asked_here(function: Callable, state: Mapping[str, Callable[[], Any]], questions: list[Question]) -> Answer:
+    """What a function replies that runs in this process, to as many questions as the time allows.
+
+    Args:
+        state: what may change as it plays, see ``Written``.
+    """
+    asked = [question.as_json() for question in questions]
     if not HAS_FORK:
         names = namespace_of(function)
         before = dict(names)
         try:
-            return list(_asked(function, restarts, questions))
+            replies = list(_asked(function, asked))
+            return Answer(replies, "" if replies else f"gives no answer here within {SECONDS:g} s")
         finally:
             names.update(before)  # what was bound anew; what was changed in place stays so
     ours, theirs = os.pipe()
@@ -123,17 +224,41 @@ def replies(function: Callable, restarts: tuple[str, ...], questions: list[dict[
             os.close(ours)
             _hush()
             with os.fdopen(theirs, "w", buffering=1) as pipe:
-                for reply in _asked(function, restarts, questions):
-                    print(json.dumps(reply), file=pipe)
+                before = contents(state)
+                try:
+                    for reply in _asked(function, asked):
+                        print(json.dumps(reply), file=pipe)
+                except BaseException as problem:  # SystemExit, too, which no move may raise
+                    print(json.dumps(f"raises {type(problem).__name__}: {problem}"), file=pipe)
+                after = contents(state)
+                print(json.dumps([label for label in state if before[label] != after[label]]), file=pipe)
         finally:
             os._exit(0)
     os.close(theirs)
-    try:
-        return [json.loads(line) for line in _lines(ours)]
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
-        os.waitpid(pid, 0)
+    lines = [json.loads(line) for line in _lines(ours)]
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
+    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    is_whole = bool(lines) and isinstance(lines[-1], list)
+    changed, why = lines.pop() if is_whole else [], ""
+    if not is_whole and code != -signal.SIGKILL:
+        why = f"is killed by {signal_name(-code)}" if code < 0 else f"ends its process (exit code {code})"
+    elif lines and isinstance(lines[-1], str):
+        why = lines.pop()
+    elif not lines:
+        why = f"gives no answer here within {SECONDS:g} s"
+    return Answer(lines, why, changed)
+
+
+def contents(state: Mapping[str, Callable[[], Any]]) -> dict[str, str]:
+    """A digest of each value; "" of one that no file can hold."""
+    found = dict[str, str]()
+    for label, of in state.items():
+        values = Values(qualified_name, lambda held: "", lambda text: None)
+        with contextlib.suppress(Exception):  # their code may raise anything
+            values.add(label, of(), label)
+            found[label] = values.digest()
+    return {label: found.get(label, "") for label in state}
 
 
 def _lines(pipe: int) -> list[bytes]:
@@ -156,10 +281,8 @@ def _hush() -> None:
         sys.modules["torch"].set_num_threads(1)  # its pool of threads was not forked
 
 
-def _asked(function: Callable, restarts: tuple[str, ...], questions: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+def _asked(function: Callable, questions: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     started, count = time.monotonic(), runner.positional(function)
-    for statement in restarts:
-        exec(statement, namespace_of(function))
 
     def agent(obs: Any, config: Any) -> Any:
         return function(*(obs, config)[:count])
@@ -199,11 +322,3 @@ def _difference(sides: list[Counter[str]]) -> float:
 
 def _said(reply: dict[str, Any]) -> str:
     return f"{reply['text']:.100}" if reply["type"] != "exception" else f"raises {reply['text']:.100}"
-
-
-def _failure(answer: dict[str, Any]) -> str:
-    """Why a file was not asked, "" if it was."""
-    if answer["ended"] != "ok":
-        return f"{answer['ended']} ({answer['stage']})"
-    result = answer["result"]
-    return f"{result['raised']}: {result['text']}" if "raised" in result else ""

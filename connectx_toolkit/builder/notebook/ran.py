@@ -11,11 +11,10 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from types import CodeType
+from types import CodeType, FunctionType
 from typing import Any, NamedTuple
 
 from connectx_toolkit.builder.notebook.cells import MAGICS, texts_of_magic
-from connectx_toolkit.builder.notebook.code_objects import within
 from connectx_toolkit.builder.source.text import Text, first_line
 
 FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
@@ -56,12 +55,15 @@ class Cell:
     def place(self, line: int) -> str:
         return f"{self.name}, line {line + self.shift}"
 
-    def codes(self) -> Iterator[CodeType]:
-        """Its code objects, as compiled again: as a whole and, as IPython does, each statement by itself."""
+    @cached_property
+    def traits(self) -> set[tuple[Any, ...]]:
+        """Of its code objects, as compiled again: as a whole and, as IPython does, each statement by itself."""
         flags = getattr(getattr(shell(), "compile", None), "flags", 0) | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+        found = set[tuple[Any, ...]]()
         for tree in (self.tree, *(ast.Module([node], []) for node in self.tree.body if self.number)):
             with contextlib.suppress(SyntaxError, ValueError):
-                yield from within(compile(tree, "<cell>", "exec", flags, dont_inherit=True))
+                found |= set(map(_traits, _within(compile(tree, "<cell>", "exec", flags, dont_inherit=True))))
+        return found
 
 
 class Definition(NamedTuple):
@@ -73,6 +75,11 @@ class Definition(NamedTuple):
     @property
     def place(self) -> str:
         return self.cell.place(self.node.lineno)
+
+    def place_of(self, name: str) -> str:
+        """Where it mentions a name first."""
+        lines = [each.lineno for each in ast.walk(self.node) if isinstance(each, ast.Name) and each.id == name]
+        return self.cell.place(min(lines, default=self.node.lineno))
 
 
 def shell() -> Any:
@@ -123,8 +130,7 @@ def definition_of(code: CodeType, cells: list[Cell]) -> Definition | None:
         own = [Cell("".join(lines), code.co_filename)]
     for cell in own or [cell for cell in reversed(cells) if not cell.file]:
         nodes = [node for node in ast.walk(cell.tree) if isinstance(node, FUNCTIONS) and _begins(node, code)]
-        is_there = any(_same(code, other) for other in cell.codes()) if nodes else False
-        if is_there:
+        if nodes and _traits(code) in cell.traits:
             return Definition(cell, next((node for node in nodes if _is_at(node, code)), nodes[0]))
     return None
 
@@ -133,14 +139,17 @@ def _begins(node: FUNCTIONS, code: CodeType) -> bool:
     return (getattr(node, "name", "<lambda>"), first_line(node)) == (code.co_name, code.co_firstlineno)
 
 
+def _within(code: CodeType) -> Iterator[CodeType]:
+    yield code
+    for each in code.co_consts:
+        if isinstance(each, CodeType):
+            yield from _within(each)
+
+
 def _traits(code: CodeType) -> tuple[Any, ...]:
-    """What two compilations of the same text share, but for the lines."""
+    """What two compilations of the same text share."""
     constants = tuple(_traits(each) if isinstance(each, CodeType) else repr(each) for each in code.co_consts)
-    return code.co_name, code.co_code, code.co_names, code.co_varnames, constants
-
-
-def _same(code: CodeType, other: CodeType) -> bool:
-    return code.co_firstlineno == other.co_firstlineno and _traits(code) == _traits(other)
+    return code.co_name, code.co_firstlineno, code.co_code, code.co_names, code.co_varnames, constants
 
 
 def _is_at(node: FUNCTIONS, code: CodeType) -> bool:
@@ -151,9 +160,27 @@ def _is_at(node: FUNCTIONS, code: CodeType) -> bool:
     return body is None or (body.lineno, body.col_offset) == min(inside, default=None)
 
 
-def class_named(name: str, cells: list[Cell]) -> Definition | None:
-    """The last statement of a cell that defines a class of this name."""
-    return _last(cells, lambda node: isinstance(node, ast.ClassDef) and node.name == name)
+def functions_of(cls: type) -> dict[str, FunctionType]:
+    """The functions of a class's own, as they were before decorators that tell."""
+    found = {}
+    for name, value in vars(cls).items():
+        for inner in (value, *(getattr(value, part, None) for part in ("__func__", "fget", "func", "py_func"))):
+            while isinstance(inner, FunctionType) and hasattr(inner, "__wrapped__"):
+                inner = inner.__wrapped__
+            inner = getattr(inner, "__wrapped__", inner)
+            if isinstance(inner, FunctionType):
+                found[name] = inner
+    return found
+
+
+def class_source(cls: type, cells: list[Cell]) -> Definition | None:
+    """The statement that made a class: found by its functions, else the last of its name."""
+    for function in functions_of(cls).values():
+        found = definition_of(function.__code__, cells)
+        for node in ast.walk(found.cell.tree) if found else ():
+            if found and isinstance(node, ast.ClassDef) and node.name == cls.__name__ and found.node in ast.walk(node):
+                return Definition(found.cell, node)
+    return _last(cells, lambda node: isinstance(node, ast.ClassDef) and node.name == cls.__name__)
 
 
 def binding_of(name: str, cells: list[Cell]) -> Definition | None:

@@ -2,9 +2,10 @@
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from connectx_toolkit.builder.source.inline import Inlined, inline
 
@@ -22,7 +23,10 @@ class Written(NamedTuple):
     places: line of it -> "lesson.ipynb, cell 16, line 3" or "In[16], line 3".
     notes: what was left out, rewritten, or starts anew.
     who: what people call the agent, if that is not its entry.
-    restarts: statements that give names of a running notebook the values that a game of the built agent begins with.
+    folders: more folders with modules.
+    page: of a page, a script that runs its cells as they are, and leaves the agent in AGENT.
+    left_out: what is not in the file: of a page the places of what else would run, of a function what no file can hold.
+    state: of a running function what may change as it plays: label -> a function that gives it.
     """
 
     agent: Path
@@ -31,11 +35,14 @@ class Written(NamedTuple):
     places: dict[int, str]
     notes: list[str]
     who: str = ""
-    restarts: tuple[str, ...] = ()
+    folders: tuple[Path, ...] = ()
+    page: Path | None = None
+    left_out: tuple[str, ...] = ()
+    state: Mapping[str, Callable[[], Any]] = MappingProxyType({})
 
     def inlined(self, extra_packages: frozenset[str] = frozenset(), extra_files: Sequence[Path] = ()) -> Inlined:
         """What the builder takes; raises as ``connectx_toolkit.builder.source.inline.inline``."""
-        found = inline(self.agent, extra_packages, extra_files, self.entry, self.root, self.places)
+        found = inline(self.agent, extra_packages, extra_files, self.entry, self.root, self.places, self.folders)
         found.notes[:0] = self.notes
         return found
 

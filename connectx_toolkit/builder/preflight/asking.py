@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 
 from connectx_toolkit.builder.preflight.findings import Report
 from connectx_toolkit.builder.preflight.stage import GAME_PLIES, LONG, Question, Stage, hard_questions
-from connectx_toolkit.kaggle.remedies import exception_line, explained, place_in, remedy, wrong_type
+from connectx_toolkit.kaggle.raised import Raised
+from connectx_toolkit.kaggle.remedies import explained, remedy, wrong_type
 from connectx_toolkit.kaggle.rules import Limits
 
 OVERAGE = "overage time"
@@ -244,18 +245,13 @@ def _ending(here: Stage, asked: Asked, answer: dict[str, Any]) -> Fault | None:
     if answer["ended"] != "ok":
         text = f"the process {answer['ended']} ({at}): {answer['tail'][-300:]}"
         return Fault(topic, "end its process", text, names, is_first)
+    fault = Raised(*result["fault"])
     if result["raised"] == "InvalidArgument":
-        text = f"fails: {_cause(result)}"
+        text = f"fails: {fault.line}"
     else:
         text = f"{result['raised']} escapes ({at}): {result['text']}"
     kind = "fail to load" if is_load else "end its process"
-    return Fault(topic, kind, explained(text, result["trace"], here.situation), names, is_first)
-
-
-def _cause(result: dict[str, Any]) -> str:
-    """The exception of the file itself while Kaggle's loader ran it, which names files, unlike its repr."""
-    own = result["trace"].partition("\n\nDuring handling of the above exception")[0]
-    return exception_line(own) or result["text"].removeprefix("Invalid raw Python: ")
+    return Fault(topic, kind, explained(text, fault, here.situation), names, is_first)
 
 
 def fault_of(question: Question, reply: dict[str, Any]) -> tuple[str, str]:
@@ -289,7 +285,9 @@ def _find_faults(here: Stage, asked: Asked) -> None:
         elif kind == "forfeit" and reply["type"] == "int" and len(returned) > 1:
             text = f"returns {', '.join(returned[:3])}, not legal columns"
         names = tuple(case[0].name for case in cases)
-        text = f"{explained(text, reply['trace'], here.situation)} ({len(names)} of {len(asked.standard)} positions)"
+        if reply["fault"]:
+            text = explained(text, Raised(*reply["fault"]), here.situation)
+        text = f"{text} ({len(names)} of {len(asked.standard)} positions)"
         asked.faults.append(Fault("replies", kind, text, names, question is asked.questions[0]))
 
 
@@ -447,21 +445,21 @@ def play(here: Stage, clock: tuple[float, float], seed: int = 0, **options: Any)
         game.fault = f"{game.result['raised']} escapes Kaggle's environment: {game.result['text']}"
     elif game.result["statuses"] != ["DONE", "DONE"] or None in game.result["rewards"]:
         game.fault = _ending_of_game(game.result, here.situation.name)
-        game.cure = remedy(game.fault, "".join(game.result["stderr"]), here.situation)
+        faults = [Raised(*last["raised"]) for last in game.result["last"] if "raised" in last]
+        game.cure = next(filter(None, (remedy(fault, here.situation) for fault in faults)), "")
     return game
 
 
 def _ending_of_game(result: dict[str, Any], name: str) -> str:
     """Which seat failed in a game that ended early, at which ply, why, and where in the file of this name."""
     seat = next((seat for seat in (0, 1) if result["statuses"][seat] != "DONE"), 0)
-    last, stderr = result["last"][seat], result["stderr"][seat]
+    last = result["last"][seat]
     ply = result["plies"] - 1
     where = f"{result['statuses'][seat]} of seat {seat + 1} on ply {ply}"
     if result["statuses"][seat] == "TIMEOUT":
         used = result["durations"][seat][-1:] or [0.0]
         return f"{where}: this move took {used[0]:.1f} s, and the overage time is gone"
     if "fault" in last:
-        text = (exception_line(stderr) or last["fault"]).removeprefix("kaggle_environments.errors.InvalidArgument: ")
-        place = place_in(stderr).replace("main.py", name)
-        return f"{where}: {text[:300]}" + (f" ({place})" if place else "")
+        place = Raised(*last["raised"]).place.replace("main.py", name) if "raised" in last else ""
+        return f"{where}: {last['fault'][:300]}" + (f" ({place})" if place else "")
     return f"{where}: it returned {last.get('action')!r}"

@@ -29,20 +29,25 @@ from connectx_toolkit.builder.preflight.asking import (
 from connectx_toolkit.builder.preflight.findings import Finding, Report, async_agent, judge_callable
 from connectx_toolkit.builder.preflight.stage import Runner, Stage, hard_questions, stage
 from connectx_toolkit.kaggle.jobs import SLOWER
-from connectx_toolkit.kaggle.remedies import KNOWN, standing
+from connectx_toolkit.kaggle.raised import raised_in
+from connectx_toolkit.kaggle.remedies import KNOWN, Situation, remedy, standing
 from connectx_toolkit.kaggle.rules import Limits
 from connectx_toolkit.kaggle.upload import Unsuitable, parse, read, unpack
-from connectx_toolkit.system.console import typed
+from connectx_toolkit.system.console import at_python
 from connectx_toolkit.system.cores import Restriction
 
 GUARD_MARK, TOO_LATE = "submission guard:", "TimeoutError: the agent"
+GUARD_SAYS = re.compile(  # before the exception
+    rf".*{GUARD_MARK} (?:the agent did not load|played column \d+ instead): "
+    "(?:RuntimeError: (?:not loaded: |(?=SystemExit|KeyboardInterrupt)))?"
+)
 WAITED = 0.1  # share of the time that was spent waiting for a processor, which may be why the guard had to answer
 GUARDED = 3  # threads of a submission of ours: its guard, its agent, and an agent that the guard did not wait for
 LOG_KEPT = 10_000  # characters of what a move prints: a measured limit of Kaggle's log
 NOT_MEASURED = "not measured: the call fails"
 CURE_OF_OVERAGE = (
     "think for less than config.actTimeout, or read obs.remainingOverageTime "
-    "(budget_for of connectx.clock does both, in an agent that build_submission.py builds)"
+    "(budget_for of connectx.clock does both, in an agent that the toolkit builds)"
 )
 OTHERS_COMPUTED = "not judged: other programs kept it from the processor. Check again on an idle machine"
 ENOUGH_SHARE = 0.7  # of the share of a processor that --slowdown wants: with less, other programs had the rest
@@ -169,7 +174,7 @@ def _report_game(here: Stage, game: Game, asked: Asked, report: Report) -> None:
     """Reports the game and its clock, and a second game without other programs if the file starts any."""
     asked.seen += [(kind, name) for kind, name in game.result.get("seen", [])]
     is_true = game.clock == (here.limits.act_timeout, here.limits.overage)
-    how = typed("--full and --submit play", "full=True plays")
+    how = "full=True plays" if at_python() else "--full and --submit play"
     quick = f"only a quick game ({game.clock[0]:g} s a move; {how} it at the judge's clock)"
     clock = (f"{game.reason}, so " if game.reason else "") + "the judge's clock" if is_true else quick
     name = f"against itself, a process for each seat, {clock}"
@@ -192,7 +197,7 @@ def _report_game(here: Stage, game: Game, asked: Asked, report: Report) -> None:
         report.add("game", "pass", f"{text}, {min(overages):.1f} s of overage time left")
         report.figures["overage_left"] = overages
         waits = [sum(seat) / max(sum(t), 0.001) for seat, t in zip(game.result["waited"], durations, strict=True)]
-        _judge_guard(list(zip(game.result["stderr"], waits, strict=True)), report)
+        _judge_guard(list(zip(game.result["stderr"], waits, strict=True)), here.situation, report)
         _judge_without_programs(here, game, asked, report)
     _report_clock(here, game, asked, report)
 
@@ -281,7 +286,7 @@ def _report_replies(here: Stage, asked: Asked, report: Report) -> None:
         if missed:
             report.add("play", "note", f"misses {'; '.join(missed)}")
     said = [(reply["stderr"], reply["waited"] / max(reply["seconds"], 0.001)) for _, reply in asked.standard]
-    _judge_guard([(asked.loaded["load_stderr"], 0.0), *said], report)
+    _judge_guard([(asked.loaded["load_stderr"], 0.0), *said], here.situation, report)
     pairs = list(zip(asked.questions, asked.replies, strict=False))
     for question, reply in pairs:
         if question.is_optional and GUARD_MARK in reply["stderr"]:
@@ -291,7 +296,7 @@ def _report_replies(here: Stage, asked: Asked, report: Report) -> None:
         report.add("other boards", "note", f"on {first_of(names)}: {first_of(list(asked.optional), 1)}")
 
 
-def _judge_guard(said: list[tuple[str, float]], report: Report) -> None:
+def _judge_guard(said: list[tuple[str, float]], situation: Situation, report: Report) -> None:
     """Rejects a submission of ours whose guard had to answer: it is legal, but not what its author meant.
 
     Args:
@@ -302,8 +307,8 @@ def _judge_guard(said: list[tuple[str, float]], report: Report) -> None:
     lines = sorted(((line, excused) for line, excused in lines if GUARD_MARK in line), key=lambda pair: pair[1])
     if lines and not any(finding.topic == "guard" for finding in report.findings):
         (line, is_excused), answered = lines[0], "the agent itself failed, the guard answered: "
-        excuse = f"; {OTHERS_COMPUTED}" if is_excused else ""
-        report.add("guard", "unknown" if is_excused else "reject", f"{answered}{line[:400]}{excuse}")
+        cure = OTHERS_COMPUTED if is_excused else remedy(raised_in(GUARD_SAYS.sub("", line)), situation)
+        report.add("guard", "unknown" if is_excused else "reject", f"{answered}{line[:400]}{'; ' * bool(cure)}{cure}")
 
 
 def _note_assumptions(here: Stage, tree: ast.Module, asked: Asked, report: Report) -> None:

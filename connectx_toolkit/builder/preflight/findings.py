@@ -6,8 +6,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from connectx_toolkit.kaggle.sources import first_bindings
-from connectx_toolkit.system.console import as_typed
+from connectx_toolkit.kaggle.agent_function import first_bindings, meant_agent
 from connectx_toolkit.system.table import Part, Shown, Table
 
 __all__ = ["Report"]
@@ -75,14 +74,12 @@ class Report(Shown):
 
     def parts(self) -> list[Part]:
         """The findings, the verdict, and the file that was built."""
-        found = [(topic, level, as_typed(text)) for topic, level, text in self.findings]
         warned = "; Kaggle takes it, and the warnings say where it will lose games" if self.warnings else ""
         verdict = f"{self.verdict} {self.name}{warned if self.accepted else ''}"
-        table = Table("", ("what", "", "found"), found, kind=itemgetter(1))
+        table = Table("", ("what", "", "found"), self.findings, kind=itemgetter(1))
         return [table, verdict, *([f"wrote {self.written}"] if self.written else [])]
 
 
-OBSERVATIONS = ("obs", "observation", "state", "board_state", "observations")  # usual names of the first argument
 CURE = "define it last, under a name used nowhere above"
 
 
@@ -91,38 +88,6 @@ def async_agent(tree: ast.Module) -> str:
     bound = first_bindings(tree)
     last = next((node for node in reversed(tree.body) if isinstance(node, ast.AsyncFunctionDef)), None)
     return last.name if last is not None and bound[-1][0] == last.name else ""
-
-
-def meant_agent(tree: ast.Module, taken: str, fails: bool) -> ast.FunctionDef | None:
-    """The function that the author probably meant, if Kaggle takes another callable; None if that may be right.
-
-    A taken function with parameters that uses a likely agent is a wrapper, and right; if the game fails, only one that
-    passes them on is: others play games with it. Functions with an agent's arguments but another name count only if
-    the game fails, because helpers often have such arguments, too.
-    """
-    functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
-    likely = [f for f in functions.values() if f.args.args and f.args.args[0].arg in OBSERVATIONS]
-    named = [f for f in likely if "agent" in f.name.lower()]
-    mine = functions.get(taken)
-    if mine is not None and _wraps(mine, {f.name for f in likely}, fails):
-        return None
-    if mine in named or (mine in likely and not named):
-        return None
-    candidates = [f for f in named or (likely if fails else []) if f.name != taken]
-    return next((f for f in candidates if f.name == "agent"), candidates[-1] if candidates else None)
-
-
-def _wraps(function: ast.FunctionDef, agents: set[str], passes_on: bool) -> bool:
-    """Whether a function, which has parameters, uses an agent; with ``passes_on``, by a call with one of these."""
-    parameters = {argument.arg for argument in (*function.args.args, function.args.vararg) if argument}
-    calls = [node for node in ast.walk(function) if isinstance(node, ast.Call) and _names(node.func) & agents]
-    if passes_on:
-        return any(_names(argument) & parameters for call in calls for argument in call.args)
-    return bool(parameters) and bool(_names(function) & agents)
-
-
-def _names(node: ast.AST) -> set[str]:
-    return {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
 
 
 def judge_callable(tree: ast.Module, loaded: dict[str, Any], fails: bool, report: Report) -> None:

@@ -7,142 +7,21 @@ Modules remain modules. Three things are rewritten; everything else, and all lin
   that does not exist under Kaggle's loader,
 - paths of data files that the agent opens are wrapped in ``__beside__()``, which finds them although the judge's
   working directory is not the author's.
-
-String literals that may become the path in a call are followed through names, attributes, arguments and returns. Scopes
-and the order of statements are ignored, so that it finds too many literals rather than too few.
 """
 
 import ast
-from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
 
 from connectx_toolkit.builder.source import data_files
-from connectx_toolkit.builder.source.module import STAND_IN, Module, Project
+from connectx_toolkit.builder.source.module import Module, Project
 from connectx_toolkit.builder.source.refusals import Refusal, Refused, adopt_command
-from connectx_toolkit.kaggle.agent_file import REACHED
-from connectx_toolkit.kaggle.sources import agent_in, first_bindings, import_name
+from connectx_toolkit.kaggle.agent_function import agent_in, first_bindings
+from connectx_toolkit.kaggle.dependencies import REACHED, files_below, is_private, named_files, together
+from connectx_toolkit.kaggle.sources import import_name
+from connectx_toolkit.system.console import as_option
 from connectx_toolkit.system.files import ROOT
-
-Key = tuple[str, str]  # (a module's key, a name in it); ("", name) for attributes and for what other modules may name
-
-
-class Literal(NamedTuple):
-    """A string in the source of ``module``."""
-
-    text: str
-    module: Module
-
-
-class Parameters(NamedTuple):
-    """The parameters of a function, less ``self``; the first ``positional`` of them can be given by position."""
-
-    module: Module
-    names: list[str]
-    positional: int
-
-
-class Flows:
-    """What the names in an agent's modules may hold."""
-
-    def __init__(self, modules: Collection[Module]):
-        self._values: dict[Key, list[tuple[Module, ast.expr]]] = defaultdict(list)
-        self._functions: dict[str, list[Parameters]] = defaultdict(list)
-        self._own = {module.key.split("/")[0].removesuffix(".py") for module in modules}
-        nodes = [(module, node) for module in modules for node in module.nodes]
-        for module, node in nodes:
-            self._read_definition(module, node)
-        for module, node in nodes:
-            self._read_binding(module, node)
-
-    def literals(self, module: Module, value: ast.expr) -> set[Literal]:
-        """Each string literal that may be a part of an expression's value."""
-        found, pending, done = set[Literal](), [(module, value)], set[Key]()
-        while pending:
-            module, value = pending.pop()
-            for node in ast.walk(value):
-                if isinstance(node, ast.Constant) and isinstance(node.value, str):
-                    found.add(Literal(node.value, module))
-                for key in _keys(module, node) - done:
-                    done.add(key)
-                    pending += self._values.get(key, [])
-        return found
-
-    def _read_definition(self, module: Module, node: ast.AST) -> None:
-        """Records a function's parameters with their defaults, and what it returns."""
-        if isinstance(node, ast.ClassDef):
-            for method in node.body:
-                if isinstance(method, ast.FunctionDef) and method.name == "__init__":
-                    self._functions[node.name].append(_parameters(module, method.args))
-        elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Lambda):
-            for target in node.targets:
-                if isinstance(target, ast.Name):
-                    self._functions[target.id].append(_parameters(module, node.value.args))
-        elif isinstance(node, ast.FunctionDef):
-            self._functions[node.name].append(_parameters(module, node.args))
-            named = [*node.args.posonlyargs, *node.args.args]
-            for parameter, default in zip(reversed(named), reversed(node.args.defaults), strict=False):
-                self._values[module.key, parameter.arg].append((module, default))
-            for inner in ast.walk(node):
-                if isinstance(inner, (ast.Return, ast.Yield)) and inner.value is not None:
-                    for key in ((module.key, node.name), ("", node.name)):
-                        self._values[key].append((module, inner.value))
-
-    def _read_binding(self, module: Module, node: ast.AST) -> None:
-        if isinstance(node, ast.Assign):
-            for target in node.targets:
-                self._bind(module, target, node.value)
-        elif isinstance(node, (ast.AnnAssign, ast.AugAssign, ast.NamedExpr)) and node.value is not None:
-            self._bind(module, node.target, node.value)
-        elif isinstance(node, (ast.For, ast.comprehension)):
-            self._bind(module, node.target, node.iter)
-        elif isinstance(node, ast.withitem) and node.optional_vars is not None:
-            self._bind(module, node.optional_vars, node.context_expr)
-        elif isinstance(node, ast.Call):
-            self._pass_arguments(module, node)
-
-    def _bind(self, module: Module, target: ast.expr, value: ast.expr) -> None:
-        if isinstance(target, (ast.Tuple, ast.List)):
-            for element in target.elts:
-                self._bind(module, element, value)
-        elif isinstance(target, (ast.Subscript, ast.Starred)):
-            self._bind(module, target.value, value)
-        elif isinstance(target, ast.Attribute):
-            self._values["", target.attr].append((module, value))
-        elif isinstance(target, ast.Name):
-            self._values[module.key, target.id].append((module, value))
-            if id(target) not in module.in_functions:
-                self._values["", target.id].append((module, value))
-
-    def _pass_arguments(self, module: Module, call: ast.Call) -> None:
-        """Binds the parameters of the agent's own functions of that name to the arguments."""
-        dotted = module.qualified(call.func)
-        root = dotted.split(".")[0]
-        if not dotted or (root in {name.split(".")[0] for name in module.names.values()} and root not in self._own):
-            return  # a package's function
-        for function in self._functions.get(dotted.rpartition(".")[2], []):
-            names = dict(enumerate(function.names[: function.positional]))
-            given = [(names.get(place), value) for place, value in enumerate(call.args)]
-            for name, value in [*given, *((keyword.arg, keyword.value) for keyword in call.keywords)]:
-                if name in function.names:
-                    self._values[function.module.key, name].append((module, value))
-
-
-def _keys(module: Module, node: ast.AST) -> set[Key]:
-    if isinstance(node, ast.Attribute):
-        return {("", node.attr)}
-    if not isinstance(node, ast.Name):
-        return set()
-    imported = module.names.get(node.id)
-    return {(module.key, node.id), *([("", imported.rpartition(".")[2])] if imported else [])}
-
-
-def _parameters(module: Module, arguments: ast.arguments) -> Parameters:
-    names = [argument.arg for argument in (*arguments.posonlyargs, *arguments.args)]
-    names = names[names[:1] in (["self"], ["cls"]) :]
-    return Parameters(module, [*names, *(argument.arg for argument in arguments.kwonlyargs)], len(names))
 
 
 @dataclass
@@ -151,28 +30,25 @@ class Inlined:
 
     sources: embedded path ("connectx/clock.py") -> rewritten source; every package has its ``__init__.py``
     data: embedded path -> the data file on disk, for the files named in ``read_data``
-    files: path in the archive -> (the data file on disk, the place in the source that names it), for those opened by
-        path
+    files: path in the archive -> (the data file on disk, the place in the source that names it), for other data files
     entry: the agent's dotted module name and the name of its function there
     root: the folder in which the agent's modules and data lie, if it is not its own
     places: line of the agent's file -> where people find it
+    folders: more folders with modules
     paths: the modules on disk
     notes: what may fail on the judge, with file and line
-    numba: the agent's own modules on disk if one imports numba: there may be machine code of their functions
-    with_code: embedded path -> source of those where they do, and of what else they then need
     """
 
     agent_path: Path
     entry: tuple[str, str]
     root: Path | None = None
     places: Mapping[int, str] = field(default_factory=dict)
+    folders: tuple[Path, ...] = ()
     paths: set[Path] = field(default_factory=set)
     sources: dict[str, str] = field(default_factory=dict)
     data: dict[str, Path] = field(default_factory=dict)
     files: dict[str, tuple[Path, Refusal]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
-    numba: list[Path] = field(default_factory=list)
-    with_code: dict[str, str] = field(default_factory=dict)
 
     def placed(self, refusal: Refusal) -> Refusal:
         """The refusal with the place that people know, if its line of the agent's file has one."""
@@ -187,16 +63,18 @@ def inline(
     entry: str = "",
     root: Path | None = None,
     places: Mapping[int, str] | None = None,
+    folders: Sequence[Path] = (),
 ) -> Inlined:
     """The sources that the agent in ``agent_path`` needs, its own included, ready to be embedded, and its data files.
 
     Args:
         agent_path: a Python file. Its helpers are modules or packages beside it, or in ``connectx``.
         extra_packages: third-party packages that may be imported besides ``connectx_toolkit.kaggle.remedies.KNOWN``.
-        extra_files: other files and folders beside the agent that it opens, by names that are not in its sources.
+        extra_files: other files and folders beside the agent, which no string in its sources names.
         entry: the name of the agent's function; else the one that Kaggle would call is found.
         root: another folder with modules and data, as if the agent's file lay there: that of its notebook.
         places: line of the agent's file -> where people find it, for what is refused and noted.
+        folders: more folders with modules.
 
     Raises:
         Refused: with the file and line of everything that cannot be inlined faithfully.
@@ -206,8 +84,8 @@ def inline(
     top, name = import_name(agent_path)
     agent_path = agent_path.resolve()
     home = root.resolve() if root else agent_path.parent
-    project = Project(tuple(dict.fromkeys([agent_path.parent, top, home, ROOT])), extra_packages)
-    inlined = Inlined(agent_path, (name, entry), root and home, places or {})
+    project = Project((agent_path.parent, top, home, *folders), extra_packages)
+    inlined = Inlined(agent_path, (name, entry), root and home, places or {}, tuple(folders))
     refusals: list[Refusal] = []
     modules = _follow_imports(name, agent_path, project, refusals)
     inlined.files = _files(modules.values(), home, extra_files, inlined)
@@ -219,24 +97,13 @@ def inline(
     inlined.paths = {module.path.resolve() for module in modules.values()}
     inlined.sources = {module.key: module.rewritten(bool(inlined.files)) for module in modules.values()}
     refusals += _saved_whole(modules.values(), inlined)
-    _add_stand_in(inlined, modules.values(), project)
     if refusals:
         raise Refused([inlined.placed(refusal) for refusal in sorted(set(refusals))])
     inlined.notes += _grouped([inlined.placed(note) for module in modules.values() for note in module.notes])
     imported = {name.split(".")[0] for module in modules.values() for name in module.names.values()}
-    inlined.notes += [f"--allow-package {name}: nothing imports it" for name in sorted(extra_packages - imported)]
+    unused = sorted(extra_packages - imported)
+    inlined.notes += [f"{as_option('allow-package', name)}: nothing imports it" for name in unused]
     return inlined
-
-
-def _add_stand_in(inlined: Inlined, modules: Collection[Module], project: Project) -> None:
-    """Sets ``numba`` and ``with_code``, but where the agent brings a package of its own with the name of ours."""
-    own = [module for module in modules if not module.path.is_relative_to(ROOT / REACHED)]
-    path, ours = project.find(STAND_IN), ROOT / REACHED / "__init__.py"
-    if any(module.numba_edits for module in own) and path is not None and project.find(REACHED) == ours:
-        inlined.numba = [module.path.resolve() for module in own]
-        needed = _follow_imports(STAND_IN, path, project, [])
-        inlined.with_code = {module.key: module.rewritten(opens_files=False) for module in needed.values()}
-        inlined.with_code |= {module.key: module.rewritten(bool(inlined.files), has_stand_in=True) for module in own}
 
 
 def _follow_imports(name: str, path: Path, project: Project, refusals: list[Refusal]) -> dict[str, Module]:
@@ -258,62 +125,45 @@ def _follow_imports(name: str, path: Path, project: Project, refusals: list[Refu
 def _files(
     modules: Collection[Module], home: Path, extra: Sequence[Path], inlined: Inlined
 ) -> dict[str, tuple[Path, Refusal]]:
-    """``Inlined.files``: what the modules read by path. What will clearly be missing is refused or noted.
+    """``Inlined.files``: what the strings of the agent's own modules name, and --data. What will clearly be missing is
+    refused or noted.
 
     Args:
         home: the folder that the agent's data lie in.
     """
-    found: dict[str, tuple[Path, Refusal]] = {}
-    written = {name for module in modules for name in module.written_names()}
-    flows = Flows(modules)
-    moves = [(module, call.args) for module in modules for call in module.calls_of("os.chdir")]
-    entered = set().union(*(flows.literals(module, path) for module, paths in moves for path in paths))
-    for module in modules:
-        if not any(data_files.name_in(literal.text) for literal in entered):
+    own = [each for each in modules if not each.path.is_relative_to(ROOT / REACHED) and not each.path.is_dir()]
+    if not any(module.calls_of("os.chdir") for module in modules):
+        written = {name for module in modules for name in module.written_names()}
+        for module in modules:
             module.judge_missing(home, written)
-        for call, path in module.openings:
-            purpose = data_files.purpose(call, module.qualified)
-            literals = flows.literals(module, path) | entered if purpose else set[Literal]()
-            for key, file in _opened(purpose, literals, module, home).items():
-                place = Refusal(module.path, call.lineno, f"{key} is opened by its path")
-                found.setdefault(key, (file, place))
-    private = sorted(key for key, (file, _) in found.items() if data_files.is_private(file))
+    named = [(module, module.mentions) for module in own]
+    places = {text: Refusal(m.path, line, "") for m, each in reversed(named) for text, line in each.names.items()}
+    every = together(each for _, each in named)
+    found: dict[str, tuple[Path, Refusal]] = {}
+    for folder, package in dict.fromkeys([*((m.path.parent, "/".join(m.package)) for m in own), (home, "")]):
+        for file, text in named_files(folder, every).items():
+            key = (Path(package) / file.relative_to(folder)).as_posix()
+            found.setdefault(key, (file, places[text]._replace(reason=f"{key} is named here")))
+    private = sorted(key for key, (file, _) in found.items() if is_private(file))
     for key in private:
         place = inlined.placed(found[key][1])
         inlined.notes.append(f"{place.short}: {key} is not packed: it may be private")
-    found = {key: entry for key, entry in found.items() if key not in private}
-    return found | _added(home, extra)
-
-
-def _opened(purpose: str, literals: Collection[Literal], module: Module, home: Path) -> dict[str, Path]:
-    """Path in the archive -> file on disk, for one call that reads a file or lists a folder.
-
-    A folder is taken whole if it is listed, or if no literal names the file in it that is read.
-    """
-    names = {name for literal in literals if (name := data_files.name_in(literal.text))}
-    folders = {(m.path.parent, "/".join(m.package)) for m in (module, *(literal.module for literal in literals))}
-    taken: dict[str, Path] = {}
-    for folder, package in [*sorted(folders), (home, "")] if names else ():
-        read, entered = data_files.reached(folder, names)
-        for path in entered if purpose == "list" or not read else read:
-            key = (Path(package) / path.relative_to(folder)).as_posix()
-            taken |= data_files.files_at(path, key)
-    return taken
+    return {key: entry for key, entry in found.items() if key not in private} | _added(home, extra)
 
 
 def _added(home: Path, extra: Sequence[Path]) -> dict[str, tuple[Path, Refusal]]:
     """What --data names."""
     found: dict[str, tuple[Path, Refusal]] = {}
+    data = as_option("data")
     for path in extra:
         if not path.exists():
-            raise ValueError(f"--data {path}: no such file or folder")
+            raise ValueError(f"{data} {path}: no such file or folder")
         if not path.resolve().is_relative_to(home):
-            raise ValueError(f"--data {path} does not lie beside the agent, in {home} or below it")
-        inside = path.resolve().relative_to(home).as_posix()
-        for key, file in data_files.files_at(path.resolve(), inside).items():
-            if data_files.is_private(file, by_name=True):
-                raise ValueError(f"--data {path}: {file.name} may hold a credential, and people share submissions")
-            found[key] = (file, Refusal(path, 1, f"--data {path}"))
+            raise ValueError(f"{data} {path} does not lie beside the agent, in {home} or below it")
+        for file in files_below(path.resolve()):
+            if is_private(file, by_name=True):
+                raise ValueError(f"{data} {path}: {file.name} may hold a credential, and people share submissions")
+            found[file.relative_to(home).as_posix()] = (file, Refusal(path, 1, f"{data} {path}"))
     return found
 
 
@@ -353,7 +203,7 @@ def _grouped(notes: list[Refusal]) -> list[str]:
 
 
 def _entry_name(module: Module, entry: str, refusals: list[Refusal]) -> str:
-    """``entry``, or what ``connectx_toolkit.kaggle.sources.agent_in`` finds; refuses what Kaggle cannot call."""
+    """``entry``, or what ``connectx_toolkit.kaggle.agent_function.agent_in`` finds; refuses what Kaggle cannot call."""
     name = entry or agent_in(module.tree)
     lines = {bound: (line, kind) for bound, line, kind in first_bindings(module.tree)}
     coroutines = {node.name for node in ast.walk(module.tree) if isinstance(node, ast.AsyncFunctionDef)}

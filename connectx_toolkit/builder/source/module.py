@@ -18,40 +18,29 @@ from connectx_toolkit.builder.source.refusals import (
     unknown_package,
 )
 from connectx_toolkit.builder.source.text import Edit, Text, dotted, edited
-from connectx_toolkit.kaggle.agent_file import REACHED
+from connectx_toolkit.kaggle.agent_function import first_bindings, is_main_test
+from connectx_toolkit.kaggle.dependencies import Mentions, find_module, mentions, module_folders
 from connectx_toolkit.kaggle.remedies import IN_PUBLIC_IMAGE, KNOWN
-from connectx_toolkit.kaggle.sources import first_bindings, is_main_test
-from connectx_toolkit.system.files import ROOT
 
 NUMBA_DECORATORS = frozenset({"jit", "njit", "vectorize", "guvectorize", "cfunc", "stencil", "jit_module"})
-STAND_IN = "connectx.stand_in"  # for numba, where a submission has machine code of an agent's own functions
 CONDITIONAL = (ast.Try, ast.If, ast.IfExp)  # code inside these may not run, or may fail without harm
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
-ON_YOUR_WORD = "package {}: taken on your word (--allow-package); if Kaggle lacks it, the load fails there"
+ON_YOUR_WORD = "package {}: taken on your word; if Kaggle lacks it, the load fails there"
 PERHAPS_WITHOUT = "package {}: not known to be on Kaggle, where the agent will probably play without it"
 # May contain open(), which is not called inside a submission; may fork, and catches what comes of it.
 UNCHECKED = frozenset({"connectx/weights.py", "connectx/machine_code.py"})
 
 
 class Project(NamedTuple):
-    """Where an agent's modules are searched, in this order, and which further packages are allowed."""
+    """Where an agent's own modules lie, first its own folder, and which further packages are allowed."""
 
-    roots: tuple[Path, ...]  # the agent's folder first, as ``connectx_toolkit.kaggle.agent_file`` finds its modules
+    folders: tuple[Path, ...]
     extra_packages: frozenset[str]
 
     def find(self, dotted: str) -> Path | None:
         """The file of a project module, the folder of a package without ``__init__.py``, or None."""
-        for number, root in enumerate(self.roots):
-            if number and root == ROOT and dotted.split(".")[0] != REACHED:
-                continue
-            base = root.joinpath(*dotted.split("."))
-            if (base / "__init__.py").is_file():
-                return base / "__init__.py"
-            if base.with_name(base.name + ".py").is_file():
-                return base.with_name(base.name + ".py")
-            if base.is_dir() and any(base.rglob("*.py")):
-                return base
-        return None
+        found = find_module(module_folders(self.folders, dotted), dotted)
+        return found if found is None or found.suffix == ".py" or found.is_dir() else None
 
 
 def read_source(path: Path) -> str:
@@ -84,7 +73,6 @@ class Module:
         self.data: dict[str, tuple[Path, Refusal]] = {}
         self.openings: list[tuple[ast.Call, ast.expr]] = []  # calls that open files, with the path's expression
         self.edits: list[Edit] = []
-        self.numba_edits: list[Edit] = []  # which lead its imports of numba to ``STAND_IN``
         self.names: dict[str, str] = {}  # what imports bind: "np" -> "numpy"
         self._span = Text(self.text).span
         dead = _dead_nodes(self.tree)
@@ -104,11 +92,8 @@ class Module:
             found = self.refusals if verdict.is_refused else self.notes
             found.append(Refusal(self.path, getattr(node, "lineno", 1), verdict.reason))
 
-    def rewritten(self, opens_files: bool, has_stand_in: bool = False) -> str:
-        numba_edits = self.numba_edits if has_stand_in else []
-        replaced = {(start, end) for start, end, _ in numba_edits}
-        edits = [edit for edit in self.edits if edit[:2] not in replaced] + numba_edits
-        return edited(self.text, [*edits, *(self._path_edits() if opens_files else ())])
+    def rewritten(self, opens_files: bool) -> str:
+        return edited(self.text, [*self.edits, *(self._path_edits() if opens_files else ())])
 
     def _path_edits(self) -> Iterator[Edit]:
         inside_text = _inside(self.tree, ast.JoinedStr)  # in f-strings Python 3.11 gives wrong positions
@@ -131,6 +116,13 @@ class Module:
             reason = data_files.missing(call, path, self.qualified, folder, written)
             if reason and id(call) not in self.conditional:
                 self.judge(call, Verdict(reason, id(call) not in self.deferred))
+
+    @property
+    def mentions(self) -> Mentions:
+        """What its strings name, but for those that ``read_data`` embeds or that are only written."""
+        calls = [node for node in self.nodes if isinstance(node, ast.Call) and self._is_read_data(node.func)]
+        paths = [path for call, path in self.openings if data_files.writes(call)]
+        return mentions(self.nodes, (node for each in (*calls, *paths) for node in ast.walk(each)))
 
     @property
     def package(self) -> list[str]:
@@ -188,7 +180,6 @@ class Module:
 
     def _read_import(self, node: ast.Import, forgiving: bool) -> None:
         dots, statements, is_changed = "." * len(self.key.split("/")), [], False
-        package, _, stand_in = STAND_IN.rpartition(".")
         for alias in node.names:
             self.names[alias.asname or alias.name.split(".")[0]] = (
                 alias.name if alias.asname else alias.name.split(".")[0]
@@ -208,10 +199,6 @@ class Module:
         padding = " \\\n" * ((node.end_lineno or node.lineno) - node.lineno)
         if is_changed:
             self.edits.append((*self._span(node), "; ".join(statements) + padding))
-        names = {f"import numba{f' as {a.asname}' if a.asname else ''}": a.asname or a.name for a in node.names}
-        others = [f"from {dots}{package} import {stand_in} as {names[s]}" if s in names else s for s in statements]
-        if others != statements:
-            self.numba_edits.append((*self._span(node), "; ".join(others) + padding))
 
     def _read_import_from(self, node: ast.ImportFrom, forgiving: bool) -> None:
         base = self._base(node)
@@ -220,8 +207,6 @@ class Module:
         for alias in node.names:
             self.names[alias.asname or alias.name] = f"{base}.{alias.name}"
             self.judge(node, judged_import(f"{base}.{alias.name}"))
-        if base == "numba" and [alias.name for alias in node.names] != ["*"]:
-            self.numba_edits.append(self._relative(node, STAND_IN))
         if not base or self._is_project(node, base, forgiving):
             self._want_members(node, base)
         elif node.level:

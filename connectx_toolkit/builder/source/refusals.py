@@ -5,12 +5,14 @@ Only what cannot work is refused. What may fail is noted; the checks of the buil
 
 import ast
 import difflib
+import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
 from connectx_toolkit.kaggle.remedies import KNOWN, standing
-from connectx_toolkit.system.console import typed
+from connectx_toolkit.kaggle.sandbox import AGENT
+from connectx_toolkit.system.console import as_option, command
 
 _NETWORK = "the judge has no network: the agent has to play without it"
 _PROCESS = (
@@ -132,10 +134,11 @@ def _judged_call(call: ast.Call, name: str) -> Verdict | None:
 
 def adopt_command(model: str, agent: Path) -> str:
     """The command that makes an agent of the model that an agent loads by its path: an archive, or a file of torch."""
-    name, is_torch = f"{agent.stem.replace('-', '_')}_adopted.py", model.endswith(TORCH_FILES)
+    name, is_torch = re.sub(r"\W", "_", agent.stem) + "_adopted.py", model.endswith(TORCH_FILES)
+    model = model.removeprefix(f"{AGENT}/")  # a path that is on the judge alone
     network = " --module FILE.py:CLASS --observation FILE.py:FUNCTION" if is_torch else ""
     keywords = ", module=CLASS, observation=FUNCTION" if is_torch else ""
-    return typed(f"python train.py adopt {model} -o {name}{network}", f'adopt("{model}", "{name}"{keywords})')
+    return command(f"train adopt {model} -o {name}{network}", f'adopt("{model}", "{name}"{keywords})')
 
 
 def loaded_model(nodes: Iterable[ast.AST]) -> str:
@@ -157,5 +160,6 @@ def unknown_package(package: str, agent: Path, nodes: Iterable[ast.AST]) -> str:
     cure = f"did you mean {close[0]}? " if close else ""
     if package in STABLE_BASELINES:
         cure = f"`{adopt_command(loaded_model(nodes), agent)}` makes an agent of the model that needs none of it. "
-    cure += f"Catch ImportError and play without it, or pass --allow-package {package} if you know that Kaggle has it"
+    allowed = as_option("allow-package", package)
+    cure += f"Catch ImportError and play without it, or pass {allowed} if you know that Kaggle has it"
     return f"unknown package {package}: no module beside the agent, and {standing(package)}. {cure}"

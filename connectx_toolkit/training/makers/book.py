@@ -30,7 +30,7 @@ from connectx.clock import Budget
 from connectx.network import PlainNetwork
 from connectx.opponent import ErrorForecast, ReplyModel, choices, choose, columns_of_scores
 from connectx.position import STANDARD, Position, Scores
-from connectx_toolkit.system.console import as_typed, progress
+from connectx_toolkit.system.console import progress, shell
 from connectx_toolkit.system.files import BOOK_SCORES, WEIGHTS, read_as
 from connectx_toolkit.system.workers import Workers
 from connectx_toolkit.training.makers.exact_scores import (
@@ -270,7 +270,7 @@ def train(config: Config) -> Book | SparseBook | None:
             told = f"no other moves would win more in {len(games)} games as second player"
             print(
                 f"{config.games}: {told}; {config.output} was not written. More games against the same opponents tell "
-                f"more. Until then, perfect keeps its own book: {as_typed('python build_submission.py perfect')}"
+                f"more. Until then, perfect keeps its own book: {shell('build perfect')}"
             )
             return None
         scored, now = 100 * facts["scored"], 100 * facts["expected_points"]

@@ -28,7 +28,7 @@ from connectx_toolkit.games.labelled import (
     to_bytes,
     write_labels,
 )
-from connectx_toolkit.system.console import progress
+from connectx_toolkit.system.console import progress, shell
 from connectx_toolkit.system.files import check_folder
 from connectx_toolkit.training.options import Options, option
 from connectx_toolkit.training.positions import FIRST, sample
@@ -68,7 +68,7 @@ def read_labels(path: Path) -> Labels:
         ValueError: there is no such file, or it is no file of labels.
     """
     if not path.is_file():
-        raise ValueError(f"no labels in {path}: python train.py labels makes them")
+        raise ValueError(f"no labels in {path}: {shell('train labels')} makes them")
     return concatenated([read_file(path)[0], opening_labels()])
 
 

@@ -28,6 +28,7 @@ from connectx.opponent import ReplyModel, candidates, columns_of_scores
 from connectx.position import STANDARD, Columns, Position, sign
 from connectx_toolkit.games.adding import own_name
 from connectx_toolkit.games.database import GameDatabase
+from connectx_toolkit.system.console import as_option, shell
 from connectx_toolkit.system.foreign import left_out_lines
 from connectx_toolkit.training.makers.exact_scores import ScoresOf
 
@@ -52,7 +53,7 @@ def own_games_in(path: Path, me: str) -> list[Met]:
         ValueError: it is no file of games, does not tell whose they are, or has no such games.
     """
     if not path.exists():
-        raise ValueError(f"no file of games {path}: python evaluate.py explore --add FOLDER makes one of your replays")
+        raise ValueError(f"no file of games {path}: {shell('evaluate explore --add FOLDER')} makes one of your replays")
     with GameDatabase(path, create=False) as database:
         name = own_name(database, me or None)
         found = [
@@ -65,7 +66,7 @@ def own_games_in(path: Path, me: str) -> list[Met]:
         print(line)
     if not found:
         what = f"none of its {count} games is a finished game of 7x6, without a fault, with {name!r} as second player"
-        raise ValueError(f"{path}: {what}. Add replays with explore --add, or pass --me NAME")
+        raise ValueError(f"{path}: {what}. Add replays with explore --add, or pass {as_option('me', 'NAME')}")
     return found
 
 

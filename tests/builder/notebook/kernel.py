@@ -7,7 +7,7 @@ from typing import Any
 from connectx.position import STANDARD
 from connectx_toolkit.builder.build import Options, build, loading
 from connectx_toolkit.builder.notebook.live import from_function
-from connectx_toolkit.builder.notebook.proof import Proof
+from connectx_toolkit.builder.notebook.proof import Proof, asked_here
 from connectx_toolkit.builder.preflight.findings import Report
 from connectx_toolkit.builder.preflight.stage import Runner, sample, stage
 from connectx_toolkit.builder.source.refusals import Refused
@@ -24,7 +24,10 @@ def capture(function: Any, folder: str) -> None:
     path.mkdir()
     try:
         written = from_function(function, path)
-        facts = written._asdict() | {"agent": str(written.agent), "root": str(written.root)}
+        facts = written._asdict() | {"agent": str(written.agent), "root": str(written.root), "state": {}}
+        facts["folders"] = list(map(str, written.folders))
+        answer = asked_here(function, written.state, sample(POSITIONS, geometries=(STANDARD,))[:20])
+        facts["changed"] = list(answer.changed)
     except (Refused, ValueError) as refusal:
         facts = {"refused": f"{refusal}"}
     (path / "facts.json").write_text(json.dumps(facts))

@@ -2,7 +2,7 @@
 
 A notebook is a text with cells between lines of ``# %%``; ``LEGAL`` runs before as In[1]. Each ends with a function
 ``my_agent`` unless it says so. ``expected`` is "" where the built file has to play as the function does, else what the
-refusal says. ``first`` is run after the capture, before the function is asked: what a game begins with.
+refusal says.
 """
 
 from typing import NamedTuple
@@ -17,8 +17,8 @@ class Situation(NamedTuple):
     text: str
     expected: str = ""
     agent: str = "my_agent"
-    first: str = ""
     says: str = ""  # in a note
+    changes: tuple[str, ...] = ()  # what play modifies, as the report says it
     lacks: str = ""  # in the agent's file
 
     @property
@@ -106,8 +106,6 @@ def my_agent(obs, config):
     columns = free(obs, config)
     return columns[scorer.score(obs) % len(columns)]
 """,
-        says="log left out",
-        lacks="xxxx",
     ),
     "a decorator of the notebook": Situation(
         r"""
@@ -374,8 +372,7 @@ from connectx_toolkit.kaggle.agent_file import Struct
 for _ in range(5):
     my_agent(Struct(board=[0] * 42, step=0, mark=1), Struct(columns=7))
 """,
-        first="turns = 0\nseen.clear()",
-        says="turns changes",
+        changes=("turns", "seen"),
     ),
     "draws": Situation(
         r"""
@@ -440,7 +437,7 @@ def my_agent(obs, config):
     shared.append(obs.step)
     return columns[(deep(obs.step) + DEPTH + len(shared)) % len(columns)]
 """,
-        says="shared changes as my_agent plays: every game starts with what it holds now",
+        changes=("shared", "holder"),
     ),
     "two defaults that are arrays": Situation(
         r"""
@@ -499,7 +496,6 @@ def my_agent(obs, config):
     w[0] += 0
     return max(free(obs, config), key=lambda c: w[c])
 """,
-        says="every game starts with what it holds now",
     ),
     "numba": Situation(
         r"""
@@ -629,7 +625,7 @@ my_agent = make([3, 1, 4, 1, 5, 9, 2])
 from connectx_toolkit.kaggle.agent_file import Struct
 my_agent(Struct(board=[0] * 42, step=0, mark=1), Struct(columns=7));
 """,
-        says="count of my_agent changes as my_agent plays: every game starts with what it is now",
+        changes=("count of my_agent",),
     ),
     "a tree that only the agent binds": Situation(
         r"""
@@ -648,7 +644,7 @@ def my_agent(obs, config):
     columns = free(obs, config)
     return columns[tree.visits % len(columns)]
 """,
-        says="tree is bound as my_agent plays: every game starts without it",
+        changes=("tree",),
     ),
     "a module called agent.py": Situation(
         r"""
@@ -672,8 +668,7 @@ rng.random(5);
 def my_agent(obs, config):
     return int(rng.choice(free(obs, config)))
 """,
-        first="rng = np.random.default_rng(7)",
-        says="rng changes as my_agent plays: every game starts with its first value (In[2], line 2)",
+        changes=("rng",),
     ),
     "all names of numpy, and a builtin's name": Situation(
         r"""
@@ -835,8 +830,7 @@ def my_agent(obs, config):
 from connectx_toolkit.kaggle.agent_file import Struct
 my_agent(Struct(board=[0] * 42, step=17, mark=1), Struct(columns=7));
 """,
-        first="memory = Memory(5)",
-        says="memory changes",
+        changes=("attributes of my_agent", "memory"),
     ),
     "a memory that a cell fills, too": Situation(
         r"""
@@ -854,7 +848,7 @@ def my_agent(obs, config):
 # %%
 memory.moves.append(17)
 """,
-        says="every game starts with what it holds now",
+        changes=("attributes of my_agent", "memory"),
     ),
     "a function that calls itself, within another": Situation(
         r"""
@@ -867,6 +861,170 @@ def make(depth):
         return columns[best["other"](best["function"](obs.step)) % len(columns)]
     return inner
 my_agent = make(3)
+""",
+    ),
+    "an instance of a class that was defined anew": Situation(
+        r"""
+class P:
+    def v(self):
+        return 1
+p = P()
+# %%
+class P:
+    def v(self):
+        return 2
+# %%
+def my_agent(obs, config):
+    columns = free(obs, config)
+    return columns[(p.v() + P().v() * obs.step) % len(columns)]
+""",
+    ),
+    "a variable that two closures share": Situation(
+        r"""
+def make():
+    count = 0
+    def turn():
+        nonlocal count
+        count += 1
+    def play(obs, config):
+        turn()
+        columns = free(obs, config)
+        return columns[count % len(columns)]
+    return play
+my_agent = make()
+""",
+        changes=("count of my_agent",),
+    ),
+    "boxes of beads, filled as they are asked for": Situation(
+        r"""
+import random
+boxes = {}
+def box(key):
+    if key not in boxes:
+        boxes[key] = [4] * 7
+    return boxes[key]
+def train(games):
+    rng = random.Random(1)
+    for _ in range(games):
+        n = rng.randrange(43)
+        beads = box(n)
+        beads[(n * 3 + 5) % 7] += 3
+train(2000)
+# %%
+def my_agent(obs, config):
+    beads = box(sum(map(bool, obs.board)))
+    return max(free(obs, config), key=lambda c: beads[c])
+""",
+    ),
+    "learns on in play": Situation(
+        r"""
+q = {}
+def update(s, a, r):
+    q[s, a] = q.get((s, a), 0.0) + 0.1 * (r - q.get((s, a), 0.0))
+for s in range(43):
+    for a in range(7):
+        update(s, a, (s * 5 + a * 3) % 7)
+# %%
+def my_agent(obs, config):
+    s = sum(map(bool, obs.board))
+    c = max(free(obs, config), key=lambda a: q.get((s, a), 0.0))
+    update(s, c, 1)
+    return c
+""",
+        changes=("q",),
+    ),
+    "a trained network that counts its calls": Situation(
+        r"""
+import numpy as np
+class Net:
+    def __init__(self):
+        self.w = np.random.default_rng(0).normal(size=(42, 7))
+        self.calls = 0
+    def forward(self, x):
+        return x @ self.w
+    def learn(self, x, y):
+        self.w -= 0.05 * np.outer(x, self.forward(x) - y)
+net = Net()
+r = np.random.default_rng(5)
+for _ in range(300):
+    x = r.integers(0, 3, 42) / 2
+    net.learn(x, np.eye(7)[int(x.sum()) % 7])
+# %%
+def my_agent(obs, config):
+    net.calls += 1
+    v = net.forward(np.array(obs.board) / 2)
+    return int(max(free(obs, config), key=lambda c: v[c]))
+""",
+        changes=("net",),
+    ),
+    "settings whose keys are attributes": Situation(
+        r"""
+class AttrDict(dict):
+    __getattr__ = dict.__getitem__
+settings = AttrDict(column=4)
+# %%
+def my_agent(obs, config):
+    columns = free(obs, config)
+    return settings.column if settings.column in columns else columns[0]
+""",
+    ),
+    "attributes that no step of the code names": Situation(
+        r"""
+class Plan:
+    style = "calm"
+plan = Plan()
+plan.style = "bold"
+class Book: pass
+book = Book()
+book.reply_3 = book.reply_17 = book.reply_20 = True
+# %%
+def my_agent(obs, config):
+    columns, stones = free(obs, config), sum(map(bool, obs.board))
+    match plan:
+        case Plan(style="bold"):
+            columns = columns[::-1]
+    if hasattr(book, f"reply_{stones}") or "{0.style}".format(plan) == "calm":
+        return columns[-1]
+    return columns[0]
+""",
+    ),
+    "arrays of the same memory": Situation(
+        r"""
+import numpy as np
+flat = np.zeros(42, int)
+grid = flat.reshape(6, 7)
+# %%
+def my_agent(obs, config):
+    flat[:] = obs.board
+    return int(np.flatnonzero(grid[0] == 0)[int(grid.sum()) % 2 - 1])
+""",
+        changes=("flat", "grid"),
+    ),
+    "a class within a class, set later": Situation(
+        r"""
+class Outer:
+    class Weights:
+        side = 0
+Outer.Weights.side = -1
+held = [Outer.Weights()]
+# %%
+def my_agent(obs, config):
+    return free(obs, config)[Outer.Weights.side + held[0].side + 1]
+""",
+    ),
+    "classes that are found by their base, and functions by their names": Situation(
+        r"""
+class Base: pass
+class Second(Base):
+    def value(self, c):
+        return -abs(c - 2)
+def rule_a(c):
+    return c * 3 % 4
+# %%
+def my_agent(obs, config):
+    rules = [held for name, held in sorted(globals().items()) if name.startswith("rule_")]
+    values = [kind().value for kind in Base.__subclasses__()]
+    return max(free(obs, config), key=lambda c: sum(each(c) for each in values + rules))
 """,
     ),
 }
@@ -894,23 +1052,6 @@ def my_agent(obs, config):
 del stones
 """,
         expected="In\\[3\\], line 3: my_agent reads stones.*no cell defines now",
-    ),
-    "an instance of a class that was defined anew": Situation(
-        r"""
-class P:
-    def v(self):
-        return 1
-p = P()
-# %%
-class P:
-    def v(self):
-        return 2
-# %%
-def my_agent(obs, config):
-    columns = free(obs, config)
-    return columns[p.v() % len(columns)]
-""",
-        expected="my_agent holds a P made by In\\[2\\], and P means In\\[3\\]'s class now: run the cell that makes",
     ),
     "a function of exec": Situation(
         r"""
@@ -992,21 +1133,6 @@ def my_agent(obs, config):
     return 0
 """,
         expected="without IPython",
-    ),
-    "a variable that two closures share": Situation(
-        r"""
-def make():
-    count = 0
-    def turn():
-        nonlocal count
-        count += 1
-    def play(obs, config):
-        turn()
-        return count % 7
-    return play
-my_agent = make()
-""",
-        expected="count changes as my_agent plays, and my_agent and _turn share it: keep it in a list",
     ),
     "more than Kaggle takes": Situation(
         r"""

@@ -111,6 +111,30 @@ LESSON_4 = [
     f"{HEAD}    col, _ = model.predict(np.array(obs['board']).reshape(1, 6, 7))\n    return int(col)",
 ]
 
+TOOLS = """
+STATE = {}
+
+
+def fill(c):
+    if callable(c):
+        c(None, None)
+    elif hasattr(c, "__setitem__"):
+        c[0] = 5
+    return c
+
+
+def train_model(n):
+    return [c * n % 7 for c in range(7)]
+
+
+def train_all(n):
+    STATE.update(enumerate(train_model(n)))
+
+
+class Trainer:
+    pass
+"""
+
 PLAYING: dict[str, Page] = {
     "import": Page(["import numpy as np, IPython\nimport nbformat", choosing("np.abs(c - 3)")]),
     "helper": Page(["def near(c):\n    return abs(c - 4)", choosing("near(c)")]),
@@ -460,9 +484,91 @@ PLAYING: dict[str, Page] = {
     "lesson 1": Page(LESSON_1),
     "lesson 2": Page(LESSON_2),
     "lesson 3": Page(LESSON_3),
+    "a function of a package": Page(
+        ["from tools import train_model\nmodel = train_model(3)", choosing("model[c]")], files=(("tools.py", TOOLS),)
+    ),
+    "draws of a generator": Page(
+        ["import numpy as np\nrng = np.random.default_rng(3)", "TABLE = rng.random(7)", choosing("TABLE[c]")]
+    ),
+    "results of games": Page(
+        [
+            "from kaggle_environments import evaluate\nBEST = evaluate('connectx', ['random', 'negamax'])",
+            choosing("BEST[0]"),
+        ]
+    ),
+    "filled by what is not known": Page(
+        [
+            "from tools import fill\nclass Book:\n    def add(self, c):\n        self.n = fill(c)\nbook = Book()",
+            "book.add(3)",
+            choosing("book.n"),
+        ],
+        files=(("tools.py", TOOLS),),
+    ),
+    "learnt by a method that is passed on": Page(
+        [
+            "class Learner:\n    n = 0\n    def act(self, obs, config):\n        self.n += 1\n        return 3\nlearner = Learner()",
+            "from tools import fill\nfill(learner.act)",
+            choosing("abs(c - learner.n)"),
+        ],
+        files=(("tools.py", TOOLS),),
+    ),
+    "a module that trains": Page(
+        ["import tools", "tools.train_all(3)", choosing("tools.STATE.get(c)")], files=(("tools.py", TOOLS),)
+    ),
+    "bound by exec": Page(["NEAR = 3", "exec('NEAR = 5')", choosing("abs(c - NEAR)")]),
+    "bound by globals()": Page(["NEAR = 3", "globals()['NEAR'] = 5", choosing("abs(c - NEAR)")]),
+    "bound by globals() in a function": Page(
+        ["NEAR = 3\ndef setup():\n    globals()['NEAR'] = 5", "setup()", choosing("abs(c - NEAR)")]
+    ),
+    "bound by globals() in a function, by any name": Page(
+        [
+            "NEAR = 3\ndef setup(**names):\n    globals().update(names)",
+            "def again():\n    setup(NEAR=5)",
+            "again()",
+            choosing("abs(c - NEAR)"),
+        ]
+    ),
+    "registered by a decorator with an argument": Page(
+        [
+            "H = {}\ndef heuristic(weight):\n    def register(f):\n        H[f] = weight\n        return f\n"
+            "    return register",
+            "@heuristic(2)\ndef centre(c): return -abs(c - 3)\n@heuristic(-3)\ndef left(c): return -c",
+            choosing("-sum(w * f(c) for f, w in H.items())"),
+        ]
+    ),
+    "found by their prefix": Page(
+        [
+            "def rule_a(c): return c * 2\ndef rule_b(c): return -abs(c - 3) * 3",
+            choosing("-sum(f(c) for n, f in sorted(globals().items()) if n.startswith('rule_'))"),
+        ]
+    ),
+    "found by their base": Page(
+        [
+            "class B: pass\nclass Second(B):\n    def value(self, c): return -abs(c - 2)",
+            choosing("-sum(k().value(c) for k in B.__subclasses__())"),
+        ]
+    ),
+    "np.add.at": Page(
+        ["import numpy as np\nW = np.zeros(7)", "np.add.at(W, [5, 5, 2], 1)", choosing("-W[c]")],
+    ),
+    "out=": Page(
+        ["import numpy as np\nW = np.array([0., 5, 1, 2, 9, 3, 4])", "np.negative(W, out=W)", choosing("W[c]")]
+    ),
+    "heapq": Page(
+        ["import heapq\nORDER = [0, 1, 2, 3, 4, 5, 6]", "heapq.heappop(ORDER)", choosing("abs(c - ORDER[0] * 5)")]
+    ),
+    "a method under a name": Page(["ORDER = [3]", "add = ORDER.append\nadd(0)", choosing("abs(c - ORDER[-1])")]),
+    "a method of a class": Page(["ORDER = [6, 5, 4, 3, 2, 1, 0]", "list.sort(ORDER)", choosing("ORDER.index(c)")]),
+    "drawn with a seed": Page(
+        [
+            "import numpy as np, random\nnp.random.seed(3)\nTABLE = np.random.rand(7)",
+            "random.seed(1)\nORDER = list(range(7))",
+            "random.shuffle(ORDER)",
+            choosing("TABLE[c] + ORDER[c]"),
+        ]
+    ),
 }
 
-LIVE = "values are not in the notebook's text; build(my_agent) in the notebook carries them"
 QLEARNING = (
     "import random\nQ = {}\n\ndef train(episodes):\n    for episode in range(episodes):\n"
     "        Q[episode % 7] = random.random()"
@@ -472,26 +578,21 @@ NET = (
     "        self.layers = nn.Linear(42, 7)\n    def forward(self, x):\n        return self.layers(x)"
 )
 ASKING = f"{HEAD}    return int(model(torch.tensor(obs.board).float()).argmax())"
+AGAIN = "when its cells run again: they draw a value at random, or train it"
 REFUSED: dict[str, tuple[list, str]] = {
-    "lesson 4": (
-        LESSON_4,
-        f"lesson.ipynb, cell 4, line 1: model (cell 3) is trained in cell 4 by model.learn(...): {LIVE}",
-    ),
-    "trained by a call": (
-        [QLEARNING, "train(100)", choosing("Q[c]")],
-        f"cell 2, line 1: Q (cell 1) is drawn at random in cell 2 by random.random(): {LIVE}",
-    ),
+    "lesson 4": (LESSON_4, "unknown package stable_baselines3"),
+    "trained by a call": ([QLEARNING, "train(100)", choosing("Q[c]")], AGAIN),
     "trained by a call that gives it": (
         [
             QLEARNING.replace("Q = {}\n", "").replace("    for", "    Q = {}\n    for") + "\n    return Q",
             "Q = train(100)",
             choosing("Q[c]"),
         ],
-        "Q is drawn at random in cell 2 by random.random()",
+        AGAIN,
     ),
     "trained in a loop": (
         ["TABLE = [0] * 7\nenv = object()", "for n in range(7):\n    TABLE[n] = env.step(n)", choosing("TABLE[c]")],
-        "TABLE (cell 1) is trained in cell 2 by env.step(...)",
+        "AttributeError: 'object' object has no attribute 'step'",
     ),
     "an optimizer": (
         [
@@ -501,7 +602,7 @@ REFUSED: dict[str, tuple[list, str]] = {
             "for n in range(3):\n    loss = model(torch.ones(42)).sum()\n    loss.backward()\n    optimizer.step()",
             ASKING,
         ],
-        "model (cell 2) is trained in cell 4 by optimizer.step()",
+        AGAIN,
     ),
     "by another name": (
         [
@@ -513,44 +614,15 @@ REFUSED: dict[str, tuple[list, str]] = {
             "Trainer(net).go()",
             ASKING,
         ],
-        "model (cell 2) is trained in cell 5 by self.net.fit(...)",
+        "net.pt: there is no such file",
     ),
-    "first weights": ([NET, "model = Net()", ASKING], "model is drawn at random in cell 2 by Net()"),
+    "first weights": ([NET, "model = Net()", ASKING], AGAIN),
     "sklearn": (
         ["from sklearn.svm import SVC\nmodel = SVC()", "model.fit([[0]], [0])", choosing("model.predict([[c]])[0]")],
-        "model (cell 1) is trained in cell 2 by model.fit(...)",
+        "ModuleNotFoundError: No module named 'sklearn'",
     ),
-    "a function of a package": (
-        ["from tools import train_model\nmodel = train_model(3)", choosing("model[c]")],
-        "model is trained in cell 1 by train_model(...)",
-    ),
-    "draws": (
-        ["import numpy as np\nTABLE = np.random.rand(7)", choosing("TABLE[c]")],
-        "TABLE is drawn at random in cell 1 by np.random.rand(...)",
-    ),
-    "draws of a generator": (
-        ["import numpy as np\nrng = np.random.default_rng(3)", "TABLE = rng.random(7)", choosing("TABLE[c]")],
-        "TABLE is drawn at random in cell 2 by rng.random(...)",
-    ),
-    "shuffled": (
-        ["import random\nORDER = list(range(7))", "random.shuffle(ORDER)", choosing("ORDER[c]")],
-        "ORDER (cell 1) is drawn at random in cell 2 by random.shuffle(...)",
-    ),
-    "results of games": (
-        [
-            "from kaggle_environments import evaluate\nBEST = evaluate('connectx', ['random', 'negamax'])",
-            choosing("BEST[0]"),
-        ],
-        "BEST is made of games in cell 1 by evaluate(...)",
-    ),
-    "filled by what is not known": (
-        [
-            "from tools import fill\nclass Book:\n    def add(self, c):\n        self.n = fill(c)\nbook = Book()",
-            "book.add(3)",
-            choosing("book.n"),
-        ],
-        "book (cell 1) is changed in cell 2 by book.add(...)",
-    ),
+    "draws": (["import numpy as np\nTABLE = np.random.rand(7)", choosing("TABLE[c]")], AGAIN),
+    "shuffled": (["import random\nORDER = list(range(7))", "random.shuffle(ORDER)", choosing("ORDER[c]")], AGAIN),
     "learnt in games": (
         [
             "import random\nQ = {}",
@@ -558,15 +630,7 @@ REFUSED: dict[str, tuple[list, str]] = {
             "from kaggle_environments import make\nenv = make('connectx')\nenv.run([learner, 'random'])",
             choosing("Q.get(c, 0)"),
         ],
-        "Q (cell 1) is made of games in cell 3 by env.run(...)",
-    ),
-    "learnt by a method that is passed on": (
-        [
-            "class Learner:\n    n = 0\n    def act(self, obs, config):\n        self.n += 1\n        return 3\nlearner = Learner()",
-            "from tools import fill\nfill(learner.act)",
-            choosing("abs(c - learner.n)"),
-        ],
-        "learner (cell 1) is changed in cell 2 by fill(...)",
+        "Q may be filled by games",
     ),
     "given to a trainer": (
         [
@@ -575,40 +639,18 @@ REFUSED: dict[str, tuple[list, str]] = {
             "trainer.fit(model, 3)",
             choosing("model.get(c)"),
         ],
-        "model (cell 1) is trained in cell 3 by trainer.fit(...)",
+        "AttributeError: 'Trainer' object has no attribute 'fit'",
     ),
-    "a module that trains": (
-        ["import tools", "tools.train_all(3)", choosing("tools.STATE.get(c)")],
-        "tools (cell 1) is trained in cell 2 by tools.train_all(...)",
-    ),
-    "bound by exec": (["NEAR = 3", "exec('NEAR = 5')", choosing("abs(c - NEAR)")], "is given in cell 2 by exec()"),
-    "bound by globals()": (
-        ["NEAR = 3", "globals()['NEAR'] = 5", choosing("abs(c - NEAR)")],
-        "is given in cell 2 by globals()",
-    ),
-    "bound by globals() in a function": (
-        ["NEAR = 3\ndef setup():\n    globals()['NEAR'] = 5", "setup()", choosing("abs(c - NEAR)")],
-        "NEAR (cell 1) is changed in cell 2 by setup()",
-    ),
-    "bound by globals() in a function, by any name": (
-        [
-            "NEAR = 3\ndef setup(**names):\n    globals().update(names)",
-            "def again():\n    setup(NEAR=5)",
-            "again()",
-            choosing("abs(c - NEAR)"),
-        ],
-        "NEAR (cell 1) is given in cell 3 by globals()",
-    ),
-    "run from a file": (
-        ["%run tools.py", choosing("near(c)")],
-        "if what lesson.ipynb, cell 1, line 1 runs by %run does it, import it",
-    ),
+    "run from a file": (["%run tools.py", choosing("near(c)")], "if %run brought it, import it yourself"),
     "awaited": (
         ["import asyncio\nNEAR = await asyncio.sleep(0, 5)", choosing("abs(c - NEAR)")],
-        "NEAR is given in cell 1 by await",
+        "SyntaxError: 'await' outside function",
     ),
-    "typed": (["N = int(input())", choosing("abs(c - N)")], "N is given in cell 1 by input()"),
-    "of the shell": (["FILES = !ls", choosing("len(FILES)")], "FILES is given in cell 1 by a command"),
+    "typed": (["N = int(input())", choosing("abs(c - N)")], "input: nobody types on the judge"),
+    "of the shell": (
+        ["FILES = !ls", choosing("len(FILES)")],
+        "the output of a command is used, and Kaggle does not run it",
+    ),
     "undefined": (
         ["def check_winning_move(c):\n    return c", choosing("check_winning_moves(c)")],
         "lesson.ipynb, cell 2, line 2: check_winning_moves is used, and no cell defines it: did you mean check_winning_move?",
@@ -619,20 +661,28 @@ REFUSED: dict[str, tuple[list, str]] = {
     ),
     "syntax error in what it needs": (
         ["def near(c:\n    return c", choosing("near(c)")],
-        "near is not defined: lesson.ipynb, cell 1, line 1, which may do so, has a syntax error",
+        "near is used, and no cell defines it: lesson.ipynb, cell 1, line 1, which may do so, has a syntax error",
     ),
     "in another language": (
         ["%%cython\ndef near(c):\n    return c", choosing("near(c)")],
-        "near is not defined: lesson.ipynb, cell 1, line 2, which may do so, is a %%cython cell",
+        "near is used, and no cell defines it: lesson.ipynb, cell 1, line 2, which may do so, is a %%cython cell",
     ),
     "the notebook's own": ([f"{HEAD}    display(obs.board)\n    return 0"], "display is the notebook's own"),
     "used before": (
         ["TABLE = make()", "def make():\n    return [0] * 7", choosing("TABLE[c]")],
-        "cell 1, line 1: make is used before cell 2 defines it: Run All would stop here",
+        "NameError: name 'make' is not defined",
+    ),
+    "registered as a class is made": (
+        [
+            "H = []\nclass Heuristic:\n    def __init_subclass__(cls): H.append(cls())",
+            "class Second(Heuristic):\n    def value(self, c): return -abs(c - 2)",
+            choosing("-sum(h.value(c) for h in H)"),
+        ],
+        "my_agent of the page's cells and its file play otherwise",
     ),
     "two agents": (
         [choosing("c"), choosing("-c").replace("my_agent", "other")],
-        "which of its functions is the agent? my_agent (cell 1), other (cell 2): write lesson.ipynb:my_agent",
+        "which of its functions is the agent? my_agent (cell 1), other (cell 2): write lesson.ipynb:other",
     ),
     "two files": (
         ["%%writefile a.py\n" + choosing("c"), "%%writefile b.py\n" + choosing("-c")],

@@ -30,7 +30,7 @@ def run(situations: dict[str, Situation], folder: Path) -> dict[str, list[str]]:
     """Captures situations, and asks what no refusal is due of; the errors of cells, by situation."""
     calls = {}
     for name, each in situations.items():
-        asking = "" if each.expected else f"\nexec({each.first!r})\nkernel.ask({each.agent}, {{place!r}})"
+        asking = "" if each.expected else f"\nkernel.ask({each.agent}, {{place!r}})"
         calls[name] = f"kernel.capture({each.agent}, {{place!r}}){asking}"
     return run_calls({name: each.cells for name, each in situations.items()}, calls, folder)
 
@@ -71,7 +71,9 @@ def facts_of(folder: Path) -> dict[str, Any]:
 def written_in(folder: Path) -> Written:
     facts = facts_of(folder)
     assert "refused" not in facts, facts["refused"]
+    facts.pop("changed")
     facts |= {"agent": Path(facts["agent"]), "root": Path(facts["root"])}
+    facts["folders"] = tuple(map(Path, facts["folders"]))
     facts["places"] = {int(line): place for line, place in facts["places"].items()}
     return Written(**facts)
 
@@ -101,6 +103,7 @@ def test_the_file_plays_as_the_function_does(name, kernel, runner):
     text = written.agent.read_text()
     assert moves_of(built(place), runner) == json.loads((place / "moves.json").read_text()), text
     assert situation.says in "\n".join(written.notes)
+    assert sorted(facts_of(place)["changed"]) == sorted(situation.changes)
     assert not situation.lacks or situation.lacks not in text
 
 

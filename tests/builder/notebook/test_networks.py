@@ -1,7 +1,9 @@
 """Trained networks that a running function uses: modules of torch, models of stable-baselines3."""
 
 import json
+import time
 from collections import Counter
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,7 +11,8 @@ import pytest
 from connectx.position import STANDARD
 from connectx.predictor import Predictor
 from connectx_toolkit.builder.notebook.predictors import parts_of
-from connectx_toolkit.builder.notebook.proof import excess_of, replies
+from connectx_toolkit.builder.notebook.proof import Proof, asked_here, excess_of
+from connectx_toolkit.builder.preflight.findings import Report
 from connectx_toolkit.builder.preflight.stage import Runner, sample
 from tests.builder.notebook.live_situations import Situation
 from tests.builder.notebook.test_live import built, moves_of, run, run_calls, written_in
@@ -154,7 +157,8 @@ PROOFS = {  # notebook, what is changed after the files are written, level and w
     "a variable": (SHIFTED, "", "reject", "It reads os.environ, and Kaggle has none of this notebook's variables"),
     "another table": (TABLE, "table.reverse()", "reject", "here and its file play otherwise in "),
     "other chances": (CHANCES, "limit = 4", "reject", "here and its file play otherwise in "),
-    "a counter": (COUNTING, "turns = 7", "pass", "agree on 60 positions"),
+    "a counter": (COUNTING, "", "pass", "agree on 60 positions"),
+    "a counter that went on": (COUNTING, "turns = 7", "reject", "here and its file play otherwise in "),
 }
 
 
@@ -192,8 +196,10 @@ def test_proofs(tmp_path):
     errors = run_calls(cells, calls | {"a build": "kernel.make(my_agent, {place!r})"}, tmp_path)
     assert not any(errors.values()), errors
     for number, (_, _, level, words) in enumerate(PROOFS.values()):
-        ((topic, found, text),) = json.loads((tmp_path / str(number) / "facts.json").read_text())
+        *notes, (topic, found, text) = json.loads((tmp_path / str(number) / "facts.json").read_text())
         assert (topic, found) == ("notebook", level) and words in text, text
+        modified = ["my_agent modifies turns. Each game of the built file starts with its current value"]
+        assert not notes or [text for _, _, text in notes][:1] == modified
     report = json.loads((tmp_path / str(len(PROOFS)) / "facts.json").read_text())
     assert report[0][:2] == ["notebook", "pass"] and {level for _, level, _ in report} <= {"pass", "note"}
     assert (tmp_path / str(len(PROOFS)) / "submission.py").is_file()
@@ -205,18 +211,48 @@ def test_how_much_two_sides_differ():
     assert excess_of([[same, same]]) < 0 and excess_of([[same, Counter()]]) == excess_of([]) == float("inf")
 
 
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ("os._exit(3)", "exit code 3"),
+        ("os._exit(3) if obs.step else 0", "exit code 3"),
+        ("os.kill(os.getpid(), 15)", "SIGTERM"),
+        ("sys.exit(3)", "SystemExit"),
+    ],
+)
+def test_a_function_that_ends_its_process_is_not_called_slow(body, words):
+    names: dict = {"__name__": "notebook"}
+    exec(f"import os, sys\ndef my_agent(obs, config):\n    {body}\n    return 0\n", names)
+    written = SimpleNamespace(who="my_agent", state={}, agent=None)
+    stage = SimpleNamespace(replies=lambda *asked, **options: {"ended": "ok", "result": {"replies": []}})
+    report = Report("x")
+    Proof(names["my_agent"], written)(stage, {}, report)  # type: ignore[arg-type]
+    (reason,) = report.reasons
+    assert reason.startswith("notebook: my_agent itself ") and words in reason
+
+
 def test_where_there_is_no_fork(monkeypatch):
     """It is asked in this process, in which no name changes."""
     names: dict = {"__name__": "notebook"}
     exec(f"def free(obs, config):\n    return [0, 1, 2]\n{COUNTING}", names)
-    questions = [question.as_json() for question in sample(5, geometries=(STANDARD,))]
-    forked = replies(names["my_agent"], ("turns = 0", "seen = {}"), questions)
-    names["turns"], seen = 7, names["seen"]
+    questions, state = sample(5, geometries=(STANDARD,)), {"turns": lambda: names["turns"]}
+    forked, seen = asked_here(names["my_agent"], state, questions), names["seen"]
+    assert forked.changed == ["turns"] and names["turns"] == 0 and seen == {}
     monkeypatch.setattr("connectx_toolkit.builder.notebook.proof.HAS_FORK", False)
     monkeypatch.delattr("os.fork")
-    here = replies(names["my_agent"], ("turns = 0", "seen = {}"), questions)
-    assert [reply["column"] for reply in here] == [reply["column"] for reply in forked] == [2, 1, 0, 2, 1]
-    assert names["turns"] == 7 and names["seen"] is seen == {}
+    here = asked_here(names["my_agent"], state, questions)
+    assert [reply["column"] for reply in here.replies] == [reply["column"] for reply in forked.replies]
+    assert len(here.replies) == 5 and names["turns"] == 0 and names["seen"] is seen
+
+
+def test_a_function_that_hangs():
+    def hangs(obs, config):
+        time.sleep(100)
+
+    questions = sample(3, geometries=(STANDARD,))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("connectx_toolkit.builder.notebook.proof.SECONDS", 0.2)
+        assert asked_here(hangs, {}, questions).why == "gives no answer here within 0.2 s"
 
 
 def test_what_stands_for_a_model_takes_what_it_takes():

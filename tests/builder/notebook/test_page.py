@@ -4,11 +4,16 @@ from pathlib import Path
 
 import pytest
 
+from connectx_toolkit.builder.build import loading
 from connectx_toolkit.builder.notebook.page import as_page_writes_it, from_page
+from connectx_toolkit.builder.notebook.proof import PageProof
 from connectx_toolkit.builder.notebook.written import AGENT
+from connectx_toolkit.builder.preflight.findings import Report
+from connectx_toolkit.builder.preflight.stage import Runner, stage
 from connectx_toolkit.builder.source.refusals import Refused
+from connectx_toolkit.kaggle.rules import Limits
 from tests.builder.notebook.pages import HEAD, moves_in_ipython, moves_of_file, text_of, written
-from tests.builder.notebook.situations import LESSON_1, MIDDLE, PLAYING, REFUSED, WRITING, choosing
+from tests.builder.notebook.situations import LESSON_1, MIDDLE, PLAYING, REFUSED, TOOLS, WRITING, choosing
 
 
 @pytest.fixture(scope="module")
@@ -32,16 +37,33 @@ def test_the_built_file_plays_as_the_notebook(situation, in_ipython, tmp_path):
     assert moves_of_file(text, tmp_path / "submission.py") == moves and len(set(moves)) > 1
 
 
+@pytest.fixture(scope="module")
+def runner():
+    with Runner() as runner:
+        yield runner
+
+
 @pytest.mark.parametrize("situation", REFUSED)
-def test_what_would_play_otherwise_is_refused(situation, tmp_path):
+def test_what_would_play_otherwise_is_refused(situation, tmp_path, runner):
+    """As the page is read, or as its moves are compared."""
     cells, words = REFUSED[situation]
-    path = written(tmp_path / "lesson.ipynb", cells)
-    (tmp_path / "tools.py").write_text("def fill(c):\n    return c\n\n\ndef train_model(n):\n    return [n] * 7\n")
-    with (tmp_path / "tools.py").open("a") as file:
-        file.write("\n\nSTATE = {}\n\n\ndef train_all(n):\n    STATE[n] = 1\n\n\nclass Trainer:\n    pass\n")
-    with pytest.raises((Refused, ValueError)) as refused:
-        text_of(path, tmp_path / "agent")
-    assert words in str(refused.value)
+    (tmp_path / "tools.py").write_text(TOOLS)
+    assert words in refusal_of(written(tmp_path / "lesson.ipynb", cells), runner)
+
+
+def refusal_of(path: Path, runner: Runner, name: str | None = None) -> str:
+    """Why a page's agent is not built; "" if it is."""
+    (path.parent / "agent").mkdir()
+    try:
+        page = from_page(path, name, path.parent / "agent")
+        inlined = page.inlined()
+    except (Refused, ValueError) as refused:
+        return str(refused)
+    report = Report("submission.py")
+    with stage(Limits(), runner, "submission.py") as place:
+        PageProof(page)(place, loading(place, inlined), report)
+    assert report.accepted or report.findings[-1].level == "reject"
+    return "" if report.accepted else report.findings[-1].text
 
 
 def notes_of(cells: list[str], folder: Path) -> list[str]:

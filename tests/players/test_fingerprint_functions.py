@@ -4,12 +4,13 @@ import array
 import collections
 import enum
 import functools
+import importlib
 import random
 import subprocess
 import sys
 import threading
-import types
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pandas
@@ -25,7 +26,7 @@ Side = enum.Enum("Side", "LEFT RIGHT")
 
 class Net:
     def __init__(self, weights):
-        self.weights, self.me, self.lock, self.log = weights, self, threading.Lock(), sys.stderr
+        self.weights, self.me, self.lock = weights, self, threading.Lock()
 
     def best(self, obs):
         return int(self.weights.sum())
@@ -66,14 +67,11 @@ VALUES = {
     "deque": Held(collections.deque([1], maxlen=3), lambda d: d.append(2)),
     "instance": Held(Net(np.ones(2)), lambda net: net.weights.fill(2)),
     "torch module": Held(torch.nn.Linear(2, 2, bias=False), _fill),
-    "bfloat16 tensor": Held(torch.zeros(2, dtype=torch.bfloat16), lambda t: t.fill_(1)),
     "DataFrame": Held(pandas.DataFrame({"moves": [1, 2]}), lambda frame: frame.__setitem__("moves", [1, 3])),
     "slots": Held(Slots(), lambda slots: setattr(slots, "moves", 3)),
     "array of bytes": Held(array.array("b", [1, 2]), lambda a: a.append(3)),
-    "proxy": Held(types.MappingProxyType(MOVES), lambda _: MOVES.update(more=1)),
     "generator of numpy": Held(np.random.default_rng(1), lambda rng: rng.random()),
     "partial": Held(functools.partial(max, [1]), lambda p: p.args[0].append(2)),
-    "cached function": Held(functools.lru_cache(lambda x: x), lambda f: f.__wrapped__.__dict__.update(more=1)),
 }
 
 
@@ -133,7 +131,38 @@ def test_what_cannot_be_seen_is_never_the_same(capsys):
         return next(columns)
 
     assert of(agent) != of(agent)
-    assert "agent uses a generator: it cannot be told from other versions" in capsys.readouterr().err
+    err = capsys.readouterr().err
+    assert (
+        "agent cannot be told from other versions, and its games are not used again" in err and "is a generator" in err
+    )
+
+
+def test_what_is_changed_elsewhere_counts(tmp_path, monkeypatch):
+    """A module's value, a file that is opened, and a name that is looked up by globals()."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "heuristics_of_test.py").write_text("SIDE = 0\ndef choose(legal):\n    return legal[SIDE]\n")
+    (tmp_path / "side.txt").write_text("0")
+    text = """
+import heuristics_of_test
+SIDE = 0
+def free(obs):
+    return [c for c in range(7) if obs.board[c] == 0]
+def by_module(obs, config):
+    return heuristics_of_test.choose(free(obs))
+def by_file(obs, config):
+    return free(obs)[int(open("side.txt").read())]
+def by_globals(obs, config):
+    return free(obs)[globals()["SIDE"]]
+"""
+    (tmp_path / "agents_of_test.py").write_text(text)
+    agents: Any = importlib.import_module("agents_of_test")
+    every = (agents.by_module, agents.by_file, agents.by_globals)
+    before = [of(agent) for agent in every]
+    assert [of(agent) for agent in every] == before
+    agents.heuristics_of_test.SIDE = agents.SIDE = -1
+    (tmp_path / "side.txt").write_text("-1")
+    assert not {of(agent) for agent in every} & {*before}
 
 
 CODE = """
@@ -146,10 +175,11 @@ print(fingerprint(resolve(agent)))
 """
 
 
-def test_every_process_finds_the_same():
+def test_every_process_finds_the_same(tmp_path):
     """Whatever the order of its sets."""
-    command = [sys.executable, "-c", CODE]
-    runs = [subprocess.check_output(command, cwd=ROOT, env={"PYTHONHASHSEED": seed}, text=True) for seed in "123"]
+    (tmp_path / "script.py").write_text(CODE)
+    command, known = [sys.executable, str(tmp_path / "script.py")], {"PYTHONPATH": str(ROOT)}
+    runs = [subprocess.check_output(command, env=known | {"PYTHONHASHSEED": seed}, text=True) for seed in "123"]
     assert len(set(runs)) == 1 and len(runs[0].strip()) == 64
 
 

@@ -1,0 +1,73 @@
+"""The statements of a page, and what its names stand for."""
+
+import ast
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from connectx_toolkit.builder.notebook.reads import FUNCTIONS, IMPORTS, Reads, outside_functions, reads_of, root
+from connectx_toolkit.builder.source.text import Text, dotted, first_line
+
+
+@dataclass
+class Statement:
+    """A statement at the top level. ``places``: "lesson.ipynb, cell 16, line 3" of each line; ``where``: "cell 16"."""
+
+    number: int
+    node: ast.stmt
+    text: str
+    places: list[str]
+    where: str
+    reads: Reads
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it only defines something, and so changes nothing."""
+        return isinstance(self.node, IMPORTS | FUNCTIONS | ast.ClassDef) and not getattr(
+            self.node, "decorator_list", []
+        )
+
+
+@dataclass
+class Names:
+    """What names at the top level stand for: what is imported, functions by their last definition, environments."""
+
+    imported: dict[str, str] = field(default_factory=dict)
+    functions: dict[str, ast.FunctionDef] = field(default_factory=dict)
+    environments: set[str] = field(default_factory=set)
+
+    def qualified(self, node: ast.AST) -> str:
+        return dotted(node, self.imported)
+
+
+def names_of(nodes: Sequence[ast.stmt]) -> Names:
+    found = Names()
+    for each in (inner for node in nodes for inner in outside_functions(node)):
+        if isinstance(each, IMPORTS):
+            module = f"{each.module}." if isinstance(each, ast.ImportFrom) and each.module else ""
+            for alias in each.names:
+                top = alias.name if module or alias.asname else alias.name.split(".")[0]
+                found.imported[alias.asname or top] = module + top
+        elif isinstance(each, ast.FunctionDef):
+            found.functions[each.name] = each
+        elif isinstance(each, ast.Assign) and isinstance(each.value, ast.Call):
+            is_made = found.qualified(each.value.func).startswith("kaggle_environments.")
+            found.environments |= {root(target) for target in each.targets} if is_made else set()
+    return found
+
+
+def statements_of(
+    code: str, places: Mapping[int, tuple[str, str]] | None = None, before: Sequence[Statement] = ()
+) -> list[Statement]:
+    source, found = Text(code), list[Statement]()
+    for node in ast.parse(code).body:
+        first = first_line(node)
+        text = code[source.offset(first) if first < node.lineno else source.span(node)[0] : source.span(node)[1]]
+        own = [(places or {}).get(line, (f"line {line}",) * 2) for line in range(first, first + text.count("\n") + 1)]
+        reads = reads_of(node, has_lazy=any(is_future(each.node) for each in (*before, *found)))
+        number = len(before) + len(found)
+        found.append(Statement(number, node, text, [place for place, _ in own], own[0][1], reads))
+    return found
+
+
+def is_future(node: ast.stmt) -> bool:
+    return isinstance(node, ast.ImportFrom) and node.module == "__future__"

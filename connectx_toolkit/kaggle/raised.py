@@ -1,0 +1,110 @@
+"""An exception as data: what a process under test tells of it, and what explains it elsewhere.
+
+Texts of tracebacks hold source lines, comments and messages, which may name anything; a cure is not chosen by them.
+"""
+
+import os
+import re
+import sys
+import traceback
+from typing import Any, NamedTuple
+
+from connectx_toolkit.system.console import cell_of
+from connectx_toolkit.system.files import ROOT
+
+LONGEST, MOST_FRAMES = 500, 40  # characters of a message, and calls, that are kept
+NOT_THE_AGENTS = (
+    *(os.path.join(ROOT, folder, "") for folder in ("connectx", "connectx_toolkit")),
+    os.path.join(os.path.dirname(os.__file__), ""),  # installed packages lie below it
+    "<frozen",
+)
+
+
+class Raised(NamedTuple):
+    """An exception, in values that JSON can hold.
+
+    kinds: the names of its type and of that one's bases, the type's own first.
+    line: the first line of what Python prints of it, such as "ValueError: no column".
+    name: what NameError, AttributeError and ImportError could not find; "" of others.
+    filename: of an OSError, or of the module of an ImportError; "" if there is none.
+    errno: of an OSError; 0 of others.
+    frames: (file, line, function) of the calls that led to it, the innermost last.
+    """
+
+    kinds: tuple[str, ...]
+    message: str = ""
+    line: str = ""
+    name: str = ""
+    filename: str = ""
+    errno: int = 0
+    frames: tuple[tuple[str, int, str], ...] = ()
+
+    @property
+    def place(self) -> str:
+        """ "mine.py, line 7", "In[3], line 7": the innermost call that is neither ours nor a package's; or ""."""
+        own = [(file, line) for file, line, _ in self.frames if _is_agents_own(file)]
+        return f"{cell_of(own[-1][0]) or os.path.basename(own[-1][0])}, line {own[-1][1]}" if own else ""
+
+    def comes_from(self, *parts: str) -> bool:
+        """Whether the innermost call is of a file whose path has one of the parts, or of a function of that name."""
+        file, _, function = self.frames[-1] if self.frames else ("", 0, "")
+        return function in parts or any(part in file for part in parts)
+
+
+def raised(problem: BaseException) -> Raised:
+    """The data of an exception; of the one that Kaggle's loader raises, of the file's own that it stands for."""
+    if type(problem).__name__ == "InvalidArgument" and problem.__context__ is not None:
+        problem = problem.__context__
+    message = problem.msg if isinstance(problem, SyntaxError) else _text_of(problem)
+    kind = type(problem)
+    called = kind.__qualname__ if kind.__module__ in ("builtins", "__main__") else f"{kind.__module__}.{kind.__name__}"
+    first = message.strip().partition("\n")[0]
+    frames = traceback.StackSummary.extract(traceback.walk_tb(problem.__traceback__), lookup_lines=False)
+    return Raised(
+        tuple(each.__name__ for each in kind.__mro__ if each is not object),
+        message[:LONGEST],
+        f"{called}: {first}"[:LONGEST] if first else called,
+        _text(problem, "name"),
+        _text(problem, "filename") or _text(problem, "path"),
+        number if type(number := getattr(problem, "errno", 0)) is int else 0,
+        tuple((frame.filename, frame.lineno or 0, frame.name) for frame in frames[-MOST_FRAMES:]),
+    )
+
+
+def raised_in(line: str) -> Raised:
+    """What a line of a log tells, such as "ValueError: no column"; for bases, the type has to be one of Python's."""
+    found = re.match(r"([\w.]+): (.*)", line)
+    if not found:
+        return Raised((), line, line)
+    kind = vars(sys.modules["builtins"]).get(name := found[1].rpartition(".")[2])
+    bases = [each.__name__ for each in kind.__mro__ if each is not object] if isinstance(kind, type) else [name]
+    named = re.search(r"(?:name|No module named) '([\w.]+)'", found[2])
+    file = re.search(r"^\[Errno \d+\] [\w\s-]+: '([^']+)'", found[2])
+    number = re.match(r"\[Errno (\d+)\]", found[2])
+    return Raised(
+        tuple(bases),
+        found[2],
+        line,
+        named[1] if named else "",
+        file[1] if file else "",
+        int(number[1]) if number else 0,
+    )
+
+
+def _text_of(problem: BaseException) -> str:
+    try:
+        return str(problem)
+    except Exception as fault:  # their code may raise anything
+        return f"<its text raises {type(fault).__name__}>"
+
+
+def _text(problem: BaseException, attribute: str) -> str:
+    try:
+        value: Any = getattr(problem, attribute, "")
+        return os.fsdecode(value)[:LONGEST] if isinstance(value, str | bytes | os.PathLike) else ""
+    except Exception:
+        return ""
+
+
+def _is_agents_own(file: str) -> bool:
+    return not file.startswith(NOT_THE_AGENTS) and not re.search(r"(site|dist)-packages", file)

@@ -1,1 +1,0 @@
-"""Agents of models that others have trained."""
