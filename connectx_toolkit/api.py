@@ -313,12 +313,18 @@ def analyse(
 
 def build(
     agent: str | PathLike | Callable,
-    output: str | PathLike = "submission.py",
+    output: str | PathLike | None = None,
     *,
     data: str | PathLike | Sequence[str | PathLike] = (),
     book: str | PathLike | None = None,
     allow_package: str | Sequence[str] = (),
-    **options: Any,
+    dtype: Literal["float16", "int8"] | None = None,
+    machine_code: bool = True,
+    positions: int = 500,
+    slowdown: float | None = None,
+    full: bool = False,
+    size_limit: float = 100.0,
+    memory_limit: float = 6144.0,
 ) -> "Report":
     """Builds the one file that Kaggle accepts, and checks it; a file that would be rejected is not written.
 
@@ -329,15 +335,25 @@ def build(
     'ACCEPT'
 
     Args:
-        agent: a name, a Python file, a notebook ("lesson.ipynb" or "lesson.ipynb:my_agent", which is not run), or a
-            function of this notebook, with the values that it has now.
-        output: the file to write, a .py or a .tar.gz; it replaces only what was built before.
-        data: files or folders to add to an archive, where they are not found by themselves.
-        book: a second seat's book for the agent "perfect", as ``train.py book --second`` makes it.
-        allow_package: packages to accept that Kaggle is not known to have.
-        options: ``dtype`` ("float16" or "int8", for the arrays of embedded data), ``positions`` to compare at most
-            (500), ``slowdown`` (also measure on 1/slowdown of a core), ``full`` (also play at Kaggle's clock),
-            ``machine_code`` (True), ``size_limit`` and ``memory_limit`` in MiB.
+        agent: a name from agents/, a Python file, a notebook ("lesson.ipynb" or "lesson.ipynb:my_agent"), or a function
+            of this notebook, with the values that it has now.
+        output: the file to write, a .py or a .tar.gz; it replaces only what was built before. None: in a checkout
+            submissions/AGENT.py, or .tar.gz if the agent names files beside it; where Python is typed, submission.py.
+        data: a file or folder to add to the archive; may be several. Files beside the agent that a string in its source
+            names are added anyway, but for credentials and databases.
+        book: a second seat's book to build into "perfect", as ``train.py book --second`` makes it; None: ours.
+        allow_package: accept the import of a package that Kaggle is not known to have; may be several.
+        dtype: precision of the float arrays in embedded data, "float16" or "int8"; the built file is then compared with
+            the source on the same rounded arrays. None: as they are.
+        machine_code: False leaves out the machine code of the toolkit's search and solver: numba then compiles them at
+            every load.
+        positions: largest number of positions on which the built file is compared with its source (500); about 100 are
+            asked if a move takes 0.1 s.
+        slowdown: also measure times on 1/slowdown of a core, as on a slower machine.
+        full: also ask on boards of other sizes, and play the validation game at Kaggle's clock, which takes a minute or
+            more; a check always plays it.
+        size_limit: largest submission, in MiB (100).
+        memory_limit: memory that the agent may use, in MiB (6144).
 
     Raises:
         NotAccepted: Kaggle would reject the file, or it plays otherwise than its source; ``report`` says all.
@@ -346,13 +362,20 @@ def build(
     """
     from connectx_toolkit.builder.submission import built, options_of, packages_of
 
-    files = [Path(each) for each in ([data] if isinstance(data, str | PathLike) else data)]
-    allowed = packages_of([allow_package] if isinstance(allow_package, str) else allow_package)
-    given = options_of(**options)
-    return built(agent, Path(output), given, tell, data=files, book=_path(book), allowed=allowed)
+    files = [Path(each) for each in ([data] if isinstance(data, str | PathLike) else data or ())]
+    options = options_of(dtype, positions, slowdown, full, size_limit, memory_limit, machine_code)
+    return built(agent, _path(output), options, tell, data=files, book=_path(book), allowed=packages_of(allow_package))
 
 
-def check(file: str | PathLike, *, allow_package: str | Sequence[str] = (), **options: Any) -> "Report":
+def check(
+    file: str | PathLike,
+    *,
+    allow_package: str | Sequence[str] = (),
+    slowdown: float | None = None,
+    full: bool = False,
+    size_limit: float = 100.0,
+    memory_limit: float = 6144.0,
+) -> "Report":
     """Says whether Kaggle will accept a finished file, a .py or a .tar.gz, and if not, why.
 
     It plays the file in Kaggle's own environment, at Kaggle's clock. The report's ``verdict`` is "ACCEPT", "REJECT", or
@@ -363,16 +386,16 @@ def check(file: str | PathLike, *, allow_package: str | Sequence[str] = (), **op
     ('ACCEPT', [])
 
     Args:
-        allow_package: packages to accept that Kaggle is not known to have.
-        options: ``slowdown``, ``full``, ``size_limit`` and ``memory_limit``, as for ``build``.
+        file: a finished .py or .tar.gz, or a notebook, of which the file that it writes is checked.
+        allow_package, slowdown, full, size_limit, memory_limit: as for ``build``.
 
     Raises:
         OSError: the file cannot be read.
     """
     from connectx_toolkit.builder.submission import checked, options_of, packages_of
 
-    allowed = packages_of([allow_package] if isinstance(allow_package, str) else allow_package)
-    return checked(Path(file), options_of(**options), allowed, tell)
+    options = options_of(None, 1, slowdown, full, size_limit, memory_limit)
+    return checked(Path(file), options, packages_of(allow_package), tell)
 
 
 def adopt(
@@ -382,7 +405,8 @@ def adopt(
     module: Any = "",
     observation: Any = "",
     arguments: dict | None = None,
-    **options: Any,
+    board: str = "6x7k4",
+    positions: int = 500,
 ) -> "Adopted":
     """Makes an agent of a trained model: a Python file, and its weights beside it. Nothing is trained again.
 
@@ -398,7 +422,8 @@ def adopt(
             features extractor, where an archive lacks it. A live model needs none.
         observation: what the model sees: "course", "sides", an encoding, or a function of (obs, config).
         arguments: those of the network's class.
-        options: ``board`` ("6x7k4") and ``positions`` to compare (500), as ``train.py adopt --help`` explains them.
+        board: the board that it plays on, as rows, columns and inarow.
+        positions: on which the agent's moves are compared with the model's.
 
     Raises:
         ValueError: it is no such model, or the agent would play otherwise.
@@ -408,4 +433,5 @@ def adopt(
 
     from connectx_toolkit.training.adopt import adopt_any
 
-    return adopt_any(model, Path(output), module, observation, arguments=json.dumps(arguments or {}), **options)
+    settings = {"arguments": json.dumps(arguments or {}), "board": board, "positions": positions}
+    return adopt_any(model, Path(output), module, observation, **settings)

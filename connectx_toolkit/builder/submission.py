@@ -29,7 +29,7 @@ from connectx_toolkit.builder.source.refusals import unknown_package
 from connectx_toolkit.kaggle.remedies import KNOWN
 from connectx_toolkit.kaggle.rules import Limits
 from connectx_toolkit.kaggle.upload import Unsuitable, refuse_other_texts
-from connectx_toolkit.system.console import as_option, shell, unquoted
+from connectx_toolkit.system.console import as_option, at_python, shell, unquoted
 from connectx_toolkit.system.files import AGENTS, IS_CHECKOUT, ROOT, WEIGHTS, check_folder, our_agents, read_as
 
 SUBMISSIONS = ROOT / "submissions" if IS_CHECKOUT else Path("submissions")
@@ -59,8 +59,9 @@ def options_of(
     return Options(dtype, positions, slowdown, full, limits, machine_code)
 
 
-def packages_of(names: Sequence[str]) -> frozenset[str]:
+def packages_of(names: str | Sequence[str]) -> frozenset[str]:
     """Packages to accept on the user's word. Raises ValueError if one is no name."""
+    names = [names] if isinstance(names, str) else names
     for name in names:
         if not name.isidentifier():
             raise ValueError(f"{as_option('allow-package')} takes a name as import statements have it, not {name!r}")
@@ -115,7 +116,6 @@ def built(
     options: Options,
     tell: Tell,
     *,
-    kind: str = "",
     data: Sequence[Path] = (),
     book: Path | None = None,
     allowed: frozenset[str] = frozenset(),
@@ -123,8 +123,7 @@ def built(
     """Writes the submission of an agent if it is accepted.
 
     Args:
-        output: None: the agent's name in ``SUBMISSIONS``.
-        kind: "py" or "tar.gz"; "": by the name of ``output``, or what the agent needs.
+        output: None: the agent's name in ``SUBMISSIONS``; where Python is typed, submission.py.
         data: files and folders for the archive that are not found by themselves.
         book: of the second seat, for the agent ``perfect``.
 
@@ -134,7 +133,7 @@ def built(
     """
     with tempfile.TemporaryDirectory() as folder:
         name, inlined, prove = inlined_of(agent, book, Path(folder), allowed, data)
-        output = output_of(output, kind, name, inlined)
+        output = output_of(output, name, inlined)
         with Runner() as runner:
             runner.tell = tell
             report = build(inlined, output, options, runner, tell, prove)
@@ -218,16 +217,17 @@ def with_book(agent: Path, book: Path | None, folder: Path) -> Path:
     return folder / agent.name
 
 
-def output_of(output: Path | None, kind: str, name: str, inlined: Inlined) -> Path:
-    """The file to write: ``output``, or the agent's name in ``SUBMISSIONS``.
+def output_of(output: Path | None, name: str, inlined: Inlined) -> Path:
+    """The file to write: ``output``, or the agent's name in ``SUBMISSIONS``; where Python is typed, submission.py.
 
     Raises:
         ValueError: it cannot be written, or what it would replace may be missed.
     """
-    output = output or SUBMISSIONS / f"{name}.{kind or ('tar.gz' if inlined.files else 'py')}"
+    stem = Path("submission") if at_python() else SUBMISSIONS / name
+    output = output or Path(f"{stem}.{'tar.gz' if inlined.files else 'py'}")
     check_folder(output)
-    if not output.name.endswith(f".{kind}" if kind else (".py", ".tar.gz")):
-        raise ValueError(f"{output} should end in .{kind or 'py or .tar.gz'}")
+    if not output.name.endswith((".py", ".tar.gz")):
+        raise ValueError(f"{output} should end in .py or .tar.gz")
     if output.resolve() in inlined.paths:
         is_agent = output.resolve() == inlined.agent_path.resolve()
         what = "the agent itself" if is_agent else "a module that the agent imports"

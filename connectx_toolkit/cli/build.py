@@ -26,20 +26,14 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from connectx_toolkit.builder.build import POSITIONS, NotAccepted, Options
+from connectx_toolkit import api
+from connectx_toolkit.builder.build import NotAccepted
 from connectx_toolkit.builder.preflight.findings import Report
 from connectx_toolkit.builder.source.refusals import Refused
-from connectx_toolkit.builder.submission import (
-    MEMORY_LIMIT,
-    SIZE_LIMIT,
-    built,
-    checked,
-    options_of,
-    packages_of,
-)
+from connectx_toolkit.cli.functions import add_options, parameters_of, values_of
 from connectx_toolkit.cli.main import DONE, FAILED, NOT_JUDGED, REFUSED
 from connectx_toolkit.cli.main import run as run_script
-from connectx_toolkit.system.console import Parser, as_help, command, complain, prog, tell
+from connectx_toolkit.system.console import Parser, as_help, as_option, command, complain, prog, tell
 from connectx_toolkit.system.table import console_for_tables, print_parts
 
 if TYPE_CHECKING:
@@ -49,71 +43,33 @@ CODES = {"ACCEPT": DONE, "REJECT": FAILED, "NOT JUDGED": NOT_JUDGED}
 
 
 def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
+    """The options are those of ``build``; of them, ``check`` takes some."""
     parser = Parser(prog=prog("build"), description=as_help(__doc__ or ""))
-    add = parser.add_argument
-    agent = "agent to build: a name from agents/, a file, or a notebook (lesson.ipynb, or lesson.ipynb:FUNCTION)"
-    add("agent", nargs="?", help=agent)
-    where = "file to write (default: submissions/AGENT.py, or .tar.gz if the agent names files beside it)"
-    add("-o", "--output", type=Path, metavar="FILE", help=f"{where}; replaces only files that this script has built")
+    add_options(parser, api.build)
+    (agent,) = [action for action in parser._actions if action.dest == "agent"]
+    agent.nargs, agent.required = "?", False
     finished = "check a finished .py or .tar.gz, or the file that a notebook writes, and build nothing"
-    add("--check", type=Path, metavar="FILE", help=finished)
-    add("--format", choices=("py", "tar.gz"), help="kind of file to write (default: by the ending of -o)")
-    data = "file or folder to add to the archive; may be repeated. Files beside the agent that a string in its source "
-    data += "names are added anyway, but for credentials and databases"
-    add("--data", action="append", default=[], type=Path, metavar="FILE", help=data)
-    maker = f"{prog('train book')} --second --games FILE"
-    book = f"second seat's book to build into perfect, as {maker} makes it (default: ours)"
-    add("--book", type=Path, metavar="FILE", help=book)
-    precision = "precision of the float arrays in embedded data files (default: as they are); the built file is then "
-    precision += "compared with the source on the same rounded arrays"
-    add("--dtype", choices=("float16", "int8"), help=precision)
-    code = "leave out the machine code of the toolkit's search and solver: numba then compiles them at every load"
-    add("--no-machine-code", dest="machine_code", action="store_false", help=code)
-    package = "accept the import of a package that Kaggle is not known to have; may be repeated"
-    add("--allow-package", action="append", default=[], metavar="NAME", help=package)
-    count = "largest number of positions on which the built file is compared with its source; about 100 are asked if "
-    count += "a move takes 0.1 s (default: %(default)s)"
-    add("--positions", type=int, default=POSITIONS, metavar="N", help=count)
-    add(
-        "--slowdown",
-        type=float,
-        metavar="N",
-        help="also measure times on 1/N of one core, as on a slower machine (default: no)",
-    )
-    full = "also ask on boards of other sizes; when building, also play the validation game at Kaggle's clock, which "
-    full += "takes a minute or more (--check always does)"
-    add("--full", action="store_true", help=full)
-    add(
-        "--size-limit",
-        type=float,
-        default=SIZE_LIMIT,
-        metavar="MIB",
-        help="largest submission, in MiB (default: %(default)g)",
-    )
-    memory = "memory that the agent may use, in MiB (default: %(default)g)"
-    add("--memory-limit", type=float, default=MEMORY_LIMIT, metavar="MIB", help=memory)
+    parser.add_argument("--check", type=Path, metavar="FILE", help=finished)
     submit = "submit the accepted file to Kaggle with this message; asks first on a terminal"
-    add("--submit", metavar="MESSAGE", help=submit)
-    add("--json", action="store_true", help="print the report as JSON")
+    parser.add_argument("--submit", metavar="MESSAGE", help=submit)
+    parser.add_argument("--json", action="store_true", help="print the report as JSON")
     return parser.parse_args(arguments)
 
 
-def options_from(given: argparse.Namespace) -> Options:
-    """The options of a build or a check. Raises ValueError if the command line asks for something impossible."""
+def refuse_impossible(given: argparse.Namespace) -> None:
+    """Raises ValueError if the command line asks for something impossible."""
     if (given.agent is None) == (given.check is None):
         raise ValueError("give either an agent to build or --check FILE; --help explains both")
-    of_building = [name for name in ("output", "format", "data", "dtype", "book") if getattr(given, name)]
-    of_building += [] if given.machine_code else ["no_machine_code"]
-    if given.check is not None and of_building:
-        raise ValueError(f"--{of_building[0].replace('_', '-')} is for building; --check takes a file as it is")
+    of_check = {each.name for each in parameters_of(api.check)}
+    for each in parameters_of(api.build):
+        is_given = getattr(given, each.name) not in (None, each.default)
+        if given.check is not None and is_given and each.name not in of_check:
+            raise ValueError(f"{as_option(each.name)} is for building; {as_option('check')} takes a file as it is")
     if given.submit is not None and given.check is not None and given.check.suffix == ".ipynb":
         raise ValueError(f"--check {given.check} checks what the notebook writes: build it to submit it")
     if given.submit is not None and not given.submit.strip():
         raise ValueError("--submit takes a message for Kaggle's list of your submissions, not an empty one")
-    is_full = given.full or given.submit is not None
-    return options_of(
-        given.dtype, given.positions, given.slowdown, is_full, given.size_limit, given.memory_limit, given.machine_code
-    )
+    given.full = given.full or given.submit is not None
 
 
 def show(report: Report, as_json: bool) -> None:
@@ -129,9 +85,9 @@ def show(report: Report, as_json: bool) -> None:
 
 
 def run(given: argparse.Namespace) -> int:
-    options = options_from(given)
+    refuse_impossible(given)
     if given.submit is None:
-        return build_or_check(given, options)[0]
+        return build_or_check(given)[0]
     from connectx_toolkit.kaggle.account import (
         connected,  # takes half a second
         submissions_left,
@@ -139,7 +95,7 @@ def run(given: argparse.Namespace) -> int:
 
     with connected() as kaggle:
         left = submissions_left(kaggle)  # before the build, which takes a minute
-        code, path = build_or_check(given, options)
+        code, path = build_or_check(given)
         if code == DONE and path is not None:
             offer(kaggle, path, given.submit, left)
     return code
@@ -165,18 +121,17 @@ def agrees(question: str) -> bool:
         return False
 
 
-def build_or_check(given: argparse.Namespace, options: Options) -> tuple[int, Path | None]:
+def build_or_check(given: argparse.Namespace) -> tuple[int, Path | None]:
     """The exit code, and the file that was accepted."""
-    allowed = packages_of(given.allow_package)
     if given.check is not None:
-        report = checked(given.check, options, allowed, tell)
+        given.file = given.check
+        (file,), keywords = values_of(api.check, given)
+        report = api.check(file, **keywords)
         show(report, given.json)
         return CODES[report.verdict], given.check
     try:
-        report = built(
-            given.agent, given.output, options, tell, kind=given.format or "", data=given.data, book=given.book,
-            allowed=allowed,
-        )  # fmt: skip
+        (agent,), keywords = values_of(api.build, given)
+        report = api.build(agent, **keywords)
     except NotAccepted as refused:
         show(refused.report, given.json)
         return CODES[refused.report.verdict], None

@@ -20,9 +20,10 @@ from functools import partial
 from importlib import import_module
 from types import ModuleType
 
+from connectx_toolkit.cli.functions import add_options
 from connectx_toolkit.cli.main import run
 from connectx_toolkit.system.console import Parser, as_help, prog
-from connectx_toolkit.training.options import add_options, config_from
+from connectx_toolkit.training.options import config_from
 
 GROUPS = {  # of methods: {how each is called: (its module in connectx_toolkit, what it does)}
     "your own agent, your own model, and your own games": {

@@ -1,4 +1,4 @@
-"""Makes command-line options from a method's Config: a dataclass whose fields have their help and limits.
+"""The Config of a training method: a dataclass whose fields have their help and limits.
 
 Also here: what a result is made from (digests of files and folders, and the commit of the code).
 """
@@ -9,13 +9,12 @@ import operator
 import re
 import shlex
 import subprocess
-from dataclasses import MISSING, Field, field, fields
+from dataclasses import Field, field, fields
 from functools import cached_property
 from math import isfinite
 from pathlib import Path
 from typing import Any, ClassVar
 
-from connectx_toolkit.system.console import as_help
 from connectx_toolkit.system.files import ROOT
 
 DIGEST = re.compile("[0-9a-f]{64}")  # of what a run reads, among its settings
@@ -153,38 +152,6 @@ def _check(item: Field, value: Any) -> None:
 def flag(name: str) -> str:
     """The option of a field: "--table-bits" of "table_bits"."""
     return "--" + name.replace("_", "-")
-
-
-def add_options(parser: argparse.ArgumentParser, config_class: type) -> None:
-    """One option for each field: ``table_bits: int = 25`` becomes ``--table-bits N``, a bool a flag."""
-    for item in fields(config_class):
-        if item.metadata["comes_first"]:
-            parser.add_argument(item.name, type=_type_of(item), help=as_help(item.metadata["help"]))
-            continue
-        if item.type is bool:
-            parser.add_argument(flag(item.name), action="store_true", help=as_help(item.metadata["help"]))
-            continue
-        inside = item.metadata["in_run"]
-        shown = f"{inside} in the folder of --run" if inside else "none" if item.default == "" else _short(item.default)
-        parser.add_argument(
-            *filter(None, [item.metadata["short"]]),
-            flag(item.name),
-            type=_type_of(item),
-            default=item.default,
-            metavar="PATH" if item.metadata["reads"] else _type_of(item).__name__.upper(),
-            help=f"{as_help(item.metadata['help'])} (default: {shown})",
-        )
-
-
-def _short(default: Any) -> Any:
-    """A file of the toolkit by its place in it."""
-    return default.relative_to(ROOT) if isinstance(default, Path) and default.is_relative_to(ROOT) else default
-
-
-def _type_of(item: Field) -> type:
-    if item.default is MISSING or not isinstance(item.type, type):
-        raise TypeError(f"field {item.name} of a Config needs a plain type and a default")
-    return item.type
 
 
 def config_from(config_class: type, given: argparse.Namespace) -> Any:
