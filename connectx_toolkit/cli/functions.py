@@ -74,7 +74,8 @@ def parameters_of(declared: Callable) -> Iterator[Parameter]:
             metavar = "PATH" if item.metadata["reads"] else ""
             yield Parameter(item.name, item.type, default, help_text, "", metavar, item.metadata["short"], shown)
         return
-    words = told(api.match) | {name: text for name, text in told(declared).items() if not text.startswith("as for ")}
+    words = told(api.match) | told(api.build)  # of which other docstrings say: as for these
+    words |= {name: text for name, text in told(declared).items() if not text.startswith("as for ")}
     for name, parameter in inspect.signature(declared).parameters.items():
         if name in NOT_TYPED:
             continue
