@@ -26,7 +26,9 @@ def told(function: Callable) -> dict[str, str]:
     """What the docstring says of each argument."""
     text = (inspect.getdoc(function) or "").partition("Args:\n")[2].partition("\n\nRaises:")[0]
     found = re.findall(r"^    (\w[\w, ]*): (.*(?:\n {8}.*)*)", text, re.M)
-    return {name: " ".join(as_help(words).split()).replace("``", "") for names, words in found for name in names.split(", ")}
+    return {
+        name: " ".join(as_help(words).split()).replace("``", "") for names, words in found for name in names.split(", ")
+    }
 
 
 def add_options(parser: argparse.ArgumentParser, function: Callable) -> None:

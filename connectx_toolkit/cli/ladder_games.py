@@ -2,14 +2,13 @@
 
 ``evaluate.py episodes``: the games of a submission are fetched from Kaggle, then judged as ``analyse`` does.
 ``evaluate.py explore``: what was played in a position, by whom and how it ended, beside the exact scores.
-``evaluate.py scout``: what one's games tell of an opponent, and the line that beats it; or a table of all.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -33,7 +32,6 @@ from connectx_toolkit.cli.options import (
 )
 from connectx_toolkit.kaggle.rules import Rules
 from connectx_toolkit.system.console import shell
-from connectx_toolkit.system.files import check_folder, write_whole
 from connectx_toolkit.system.foreign import NothingLeft, left_out_lines, shown
 
 if TYPE_CHECKING:
@@ -47,7 +45,7 @@ def add_episodes(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=episodes)
     parser.description = """\
 Fetches the games of one of your submissions from Kaggle, with your agent's logs, and analyses them. Each file is
-fetched once. The games and today's leaderboard are added to the file that explore and scout read."""
+fetched once. The games and today's leaderboard are added to the file that explore reads."""
     parser.epilog = f"""\
 examples
   {shell("evaluate")} episodes                        your submissions, with their numbers
@@ -279,105 +277,7 @@ def _to_move(position: Position) -> str:
     return f"the {'second' if position.ply % 2 else 'first'} player is to move"
 
 
-if TYPE_CHECKING:
-    from connectx_toolkit.games.game import Game
-    from connectx_toolkit.games.scout import Report
-
-
-def add_scout(parser: argparse.ArgumentParser) -> None:
-    parser.set_defaults(run=scout_opponents)
-    parser.description = """\
-Shows what your games tell of an opponent: whether it repeats itself, its answers as a tree, where it gives results
-away, its time and faults, and the line that beats it. Without a name: all opponents, by the points they cost you."""
-    parser.epilog = f"""\
-examples
-  {shell("evaluate")} scout --add my_replays
-  {shell("evaluate")} scout "Some Team" --html runs/scout.html
-"""
-    parser.add_argument(
-        "opponent",
-        nargs="?",
-        metavar="OPPONENT",
-        help="name of the opponent in the games; without one, a table of all opponents",
-    )
-    add_to_games(parser)
-    help_text = "write a page to FILE, with the lines and games to replay"
-    parser.add_argument("--html", type=Path, metavar="FILE", help=help_text)
-    help_text = (
-        "time limit for the exact scores, in seconds (default: 120); the report says how many positions are unsolved"
-    )
-    parser.add_argument("--time", type=seconds, default=120.0, metavar="SECONDS", help=help_text)
-
-
-def scout_opponents(options: argparse.Namespace) -> None:
-    """One opponent in detail, or all of them."""
-    from connectx_toolkit.games.adding import own_name
-    from connectx_toolkit.games.review import name_in
-    from connectx_toolkit.games.scout import against
-    from connectx_toolkit.system.table import print_parts
-
-    check_folder(options.html)
-    with opened(options) as database:
-        me = own_name(database, options.me)
-        by_opponent, itself = against(database.games(me=me, since=options.since or ""), me)
-    if not by_opponent and database.left_out:
-        raise NothingLeft(database.left_out)
-    if not by_opponent:
-        when = f" since {options.since}" if options.since else ""
-        raise ValueError(f"{options.games} holds no game of {me} against others{when}")
-    if options.opponent is None:
-        page = _show_table(by_opponent, me, itself)
-    else:
-        name = name_in({name: len(games) for name, games in by_opponent.items()}, options.opponent, "OPPONENT")
-        page = _show_report(_judged(by_opponent[name], me, name, options.time))
-    if options.html:
-        write_whole(options.html, page.encode())
-        print_parts([f"page: {options.html}"])
-    print_parts(left_out_lines(database.left_out))
-
-
-def _show_table(by_opponent: Mapping[str, list[Game]], me: str, itself: int) -> str:
-    """Prints the table of all opponents; its page."""
-    from connectx_toolkit.games.scout import table
-    from connectx_toolkit.report.pages import opponents_page
-    from connectx_toolkit.report.scouting import opponents_table
-    from connectx_toolkit.system.table import console_for_tables, print_parts
-
-    found, console = opponents_table(me, table(by_opponent, me)), console_for_tables()
-    console.print(found)
-    notes = [f"left out: {itself} games of {me} against itself"] if itself else []
-    print_parts(notes, console)
-    return opponents_page(me, found, notes)
-
-
-def _judged(games: Sequence[Game], me: str, opponent: str, seconds: float) -> Report:
-    from connectx_toolkit.games.scout import scout, to_solve
-    from connectx_toolkit.system.console import progress
-
-    with progress(len(to_solve(games)), "position", "judging", delay=0) as bar:
-        return scout(games, me, opponent, seconds, bar.update)
-
-
-def _show_report(report: Report) -> str:
-    """Prints what is known of one opponent; its page."""
-    from connectx_toolkit.games.review import SEATS
-    from connectx_toolkit.report.pages import scout_page
-    from connectx_toolkit.report.scouting import branches_tree, given_table, headline
-    from connectx_toolkit.system.table import console_for_tables, print_parts
-
-    console = console_for_tables()
-    print_parts(headline(report), console)
-    for seat, branches in enumerate(report.trees):
-        if branches:
-            console.print(branches_tree(f"\nthe first moves when you move {SEATS[seat]}", branches))
-    given = given_table(report)
-    if given.rows:
-        console.print(given)
-    return scout_page(report)
-
-
 COMMANDS = {
     "episodes": Command(add_episodes, "fetch a submission's games from Kaggle and analyse them"),
     "explore": Command(add_explore, "see what was played in a position, and how it ended"),
-    "scout": Command(add_scout, "see what an opponent repeats, and the line that beats it"),
 }

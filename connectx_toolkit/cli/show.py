@@ -97,7 +97,6 @@ examples
 
 def report(options: argparse.Namespace) -> None:
     from connectx_toolkit.games.database import GameDatabase
-    from connectx_toolkit.games.match import other_conditions_line
     from connectx_toolkit.games.tournament import groups, ladder_parts
     from connectx_toolkit.report.ladder import write_ladder
     from connectx_toolkit.report.pages import group_html, results_page
@@ -121,7 +120,6 @@ def report(options: argparse.Namespace) -> None:
     for group in found:
         anchor = options.anchor or _anchor_of(group.tournament)
         console.print(f"\n{group.title}", highlight=False)
-        print_parts(other_conditions_line(group.conditions), console)
         parts, ladder = ladder_parts(group.tournament, anchor, group.edited)
         print_parts(parts, console)
         if options.ladder and ladder:
