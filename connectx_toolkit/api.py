@@ -7,9 +7,9 @@ as a function of a notebook's cell. Results print as tables, are shown in notebo
 import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from os import PathLike, fspath
+from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from connectx.position import STANDARD
 from connectx_toolkit.kaggle.rules import OVERAGE, Rules
@@ -217,9 +217,6 @@ def exam(
     positions: str | PathLike | None = None,
     from_one: bool = False,
     me: str | None = None,
-    seat: Literal["first", "second"] | None = None,
-    result: Literal["won", "drawn", "lost"] | None = None,
-    times: int = 1,
     workers: int = 1,
     config: dict | None = None,
     overage: float = OVERAGE,
@@ -243,9 +240,6 @@ def exam(
             with a board, a file of labels, a file of games, or a folder of replays.
         from_one: columns in the file are counted from 1.
         me: whose moves in the games are asked; None: the one name that is in all of them.
-        seat: "first" or "second", to take only the games in which ``me`` had this seat.
-        result: "won", "drawn" or "lost", to take only such games.
-        times: how often each position is asked, with other random numbers each time.
         workers: positions at a time, each on a core of its own.
         config: Kaggle's configuration, such as actTimeout; the board stays 7x6.
         overage: seconds that an agent may use beyond actTimeout, in each position anew.
@@ -266,49 +260,48 @@ def exam(
     specs, setup = participants(agents, 1), Setup(Rules(config or {}, overage))
     if setup.rules.geometry != STANDARD:
         raise ValueError("an exam is of 7x6: its configuration cannot change the board")
-    for name, value in (("count", count), ("times", times)):
-        if value is not None and (type(value) is not int or value < 1):
-            raise ValueError(f"{name} should be an integer of at least 1, not {value!r}")
+    if count is not None and (type(count) is not int or count < 1):
+        raise ValueError(f"count should be an integer of at least 1, not {count!r}")
     check_concurrency(workers)
     source, page, file = _path(positions), _path(html), _path(write_mistakes)
     check_mistakes(file, STANDARD)
     check_folder(page)
     count = count or (EXAM_POSITIONS if source is None else None)
-    labels, left_out = exam_positions(count, seed, source, from_one, me, seat, result)
-    found = examined(specs, labels, setup, times, workers, left_out)
+    labels, left_out = exam_positions(count, seed, source, from_one, me)
+    found = examined(specs, labels, setup, 1, workers, left_out)
     notes = [found.write_page(page)] if page else []
     notes += [found.write_mistakes(file)] if file else []
     return replace(found, notes=notes)
 
 
 def analyse(
-    games: "Game | Sequence[Game] | Sequence[int] | str | PathLike", from_ply: int | None = None, seconds: float = 60.0
+    games: "Game | Sequence[Game] | Sequence[int] | str | PathLike",
+    *,
+    names: Sequence[str] = ("first", "second"),
+    seconds: float = 60.0,
 ) -> "Analysis":
     """Judges the moves of games by their exact scores, and shows where each game turned; of one game, every move.
 
-    >>> found = analyse("3621332145", from_ply=8)
+    >>> found = analyse("3621332145")
     >>> [(move.column, move.best_columns) for move in found.games[0].mistakes]
-    []
+    [(6, [3]), (2, [3]), (1, [4])]
 
     Args:
         games: from ``get_win_percentages(...).lost(agent)``; or the columns of a game on 7x6, as text or as a list (as
             ``Board.moves`` is); or the path of a Kaggle replay, or of a file of games, of which the latest ones are
             taken.
-        from_ply: the first ply to judge. None: ply 0; on 7x6 without the opening table, ply 10.
+        names: of the players of a game that is given as columns, in the order of their moves.
         seconds: time limit per game; moves left unsolved are marked.
 
     Raises:
-        ValueError: there are no such games, or their board is too large for the solver.
+        ValueError: there are no such games.
     """
-    from connectx_toolkit.games.game import Game
-    from connectx_toolkit.report.tables import Analysis, analysed, games_of
+    from connectx_toolkit.games.reader import games_meant
+    from connectx_toolkit.report.tables import Analysis, judged
 
-    if isinstance(games, str | PathLike):
-        games = games_of(fspath(games))
-    chosen: list[Any] = [games] if isinstance(games, Game) else list(games)
-    if chosen and all(isinstance(column, int) for column in chosen):
-        chosen = games_of(",".join(map(str, chosen)))
-    return Analysis(list(analysed(chosen, from_ply, seconds)))
+    first, second = names
+    left_out = list[str]()
+    return Analysis([judged(game, seconds) for game in games_meant(games, left_out, names=(first, second))], left_out)
 
 
 def build(

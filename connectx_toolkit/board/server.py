@@ -25,8 +25,7 @@ from aiohttp import WSMsgType, web
 from connectx_toolkit.board.session import Opening, Session, check_games
 from connectx_toolkit.board.thinking import Analyst
 from connectx_toolkit.games.exam_positions import positions_in
-from connectx_toolkit.games.game import Game, parse_game
-from connectx_toolkit.games.replay import read_replay
+from connectx_toolkit.games.reader import game_meant
 from connectx_toolkit.kaggle import archive
 from connectx_toolkit.kaggle.rules import Rules
 from connectx_toolkit.page import FOLDER
@@ -221,15 +220,10 @@ def opening_of(options: argparse.Namespace) -> Opening:
     seats = [None, *specs] if len(specs) == 1 else [*specs, None, None]
     if options.second:
         seats = seats[1::-1]
-    game = _game_of(options.game, rules, options.from_one) if options.game else None
+    game = game_meant(options.game, rules.geometry, options.from_one) if options.game else None
     puzzles = positions_in(options.practise, options.from_one)[0] if options.practise else []
     known = check_games(options.games) if options.games else None
     return Opening(rules, (seats[0], seats[1]), game, known, tuple(puzzles))
-
-
-def _game_of(text: str, rules: Rules, from_one: bool) -> Game:
-    is_file = text.endswith(".json") or Path(text).is_file()
-    return read_replay(Path(text)) if is_file else parse_game(text, rules.geometry, from_one=from_one)
 
 
 def may_open_browser() -> bool:

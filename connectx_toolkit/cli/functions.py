@@ -46,7 +46,7 @@ def add_options(parser: argparse.ArgumentParser, function: Callable) -> None:
         elif name != "isolate":
             choices = get_args(kinds[0]) if get_origin(kinds[0]) is Literal else None
             kind, metavar = KINDS.get(float if get_origin(kinds[0]) is Sequence else kinds[0], KINDS[str])
-            more = {"nargs": 2, "metavar": ("ELO0", "ELO1")} if name == "sprt" else {"metavar": metavar}
+            more: dict[str, Any] = {"nargs": 2, "metavar": ("ELO0", "ELO1")} if name == "sprt" else {"metavar": metavar}
             more = {"choices": choices} if choices else more | {"type": any_seed if name == "seed" else kind}
             parser.add_argument(flag, dest=name, default=default, help=words[name], **more)  # type: ignore[arg-type]
 
@@ -100,6 +100,6 @@ COMMANDS = {
   python evaluate.py exam my_agent.py minimax@4 --count 1000 --html runs/exam.html
   python evaluate.py exam my_agent.py --seed 7                  fresh positions, solved first (a minute or two)
   python evaluate.py exam my_agent.py --positions runs/mistakes.txt
-  python evaluate.py exam my_agent.py --positions runs/games.sqlite --me my_agent.py --result lost --seat second
+  python evaluate.py exam my_agent.py --positions runs/games.sqlite --me my_agent.py
 """),
 }  # fmt: skip

@@ -21,7 +21,6 @@ from connectx_toolkit.cli.options import (
     add_config,
     add_from_one,
     add_games,
-    add_judging,
     add_judging_time,
     add_latest,
     add_review,
@@ -39,6 +38,7 @@ if TYPE_CHECKING:
     from connectx_toolkit.system.table import Table
 
 EPISODES = Path("runs/episodes")
+PAUSE = 1.0  # seconds between two requests to Kaggle
 
 
 def add_episodes(parser: argparse.ArgumentParser) -> None:
@@ -59,33 +59,23 @@ It uses the credentials of Kaggle's own command line, for example ~/.kaggle/acce
         type=from_one,
         help="number of the submission; without one, your submissions are listed",
     )
-    help_text = f"folder for the files; each submission gets a folder in it (default: {EPISODES})"
-    parser.add_argument("--folder", type=Path, default=EPISODES, metavar="FOLDER", help=help_text)
     add_latest(parser, None, "fetch only the latest N games (default: all)")
-    parser.add_argument(
-        "--pause",
-        type=seconds,
-        default=1.0,
-        metavar="SECONDS",
-        help="seconds to wait between two requests to Kaggle (default: 1)",
-    )
     add_games(parser)
     add_review(parser)
-    add_judging(parser)
     add_judging_time(parser)
 
 
 def episodes(options: argparse.Namespace) -> None:
     from connectx_toolkit.games.database import GameDatabase
-    from connectx_toolkit.games.replay import replays_of
+    from connectx_toolkit.games.reader import replays_of
     from connectx_toolkit.kaggle.account import check_own, connected, episodes_of, leaderboard
     from connectx_toolkit.system.table import console_for_tables
 
-    with connected(options.pause) as kaggle:
+    with connected(PAUSE) as kaggle:
         if options.submission is None:
             console_for_tables().print(_submissions_table(kaggle))
             return
-        folder = options.folder / str(options.submission)
+        folder = EPISODES / str(options.submission)
         check_own(kaggle, options.submission)
         left_out: list[str] = []
         found = episodes_of(kaggle, options.submission, left_out)[: options.latest]
@@ -99,15 +89,15 @@ def episodes(options: argparse.Namespace) -> None:
     if not replays:
         raise NothingLeft(left_out)
     names = {name for replay in replays for name in replay.names}
-    options.me = options.me or next((one.team for one in found if one.team in names), None)
+    me = options.me or next((one.team for one in found if one.team in names), None)
     dates = {one.number: one.date for one in found}
     dated = [replace(replay, date=dates.get(replay.episode or 0)) for replay in replays]
     with GameDatabase(options.games) as games:
-        added = games.add(dated, options.me or "", options.submission)
+        added = games.add(dated, me or "", options.submission)
         games.add_scores(scores, datetime.now(UTC).date().isoformat())  # in UTC, as the games' days are
         print(f"{options.games}: {added} games added, {len(games)} in all", file=sys.stderr)
         left_out += games.left_out
-    show_reviews(replays, left_out, options)
+    show_reviews(replays, me, left_out, options)
 
 
 def _submissions_table(kaggle: Kaggle) -> Table:
@@ -191,7 +181,7 @@ def explore(options: argparse.Namespace) -> None:
     """The moves of a position, as the games that fit the filters have them."""
     from connectx.position import Position
     from connectx_toolkit.games.adding import own_name
-    from connectx_toolkit.games.game import parse_moves
+    from connectx_toolkit.games.reader import parse_moves
     from connectx_toolkit.games.review import name_in
     from connectx_toolkit.report.tables import played_table
     from connectx_toolkit.system.table import console_for_tables, print_parts

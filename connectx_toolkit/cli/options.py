@@ -114,11 +114,6 @@ def add_ladder(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--ladder", type=Path, metavar="STEM", help=help_text)
 
 
-def add_judging(parser: argparse.ArgumentParser) -> None:
-    help_text = "first ply to judge, counted from 0 (default: 0)"
-    parser.add_argument("--from-ply", type=integer_from(0), metavar="N", help=help_text)
-
-
 def add_judging_time(parser: argparse.ArgumentParser) -> None:
     help_text = "time limit per game in seconds (default: 60); moves left unsolved are marked"
     parser.add_argument("--time", type=seconds, default=60.0, metavar="SECONDS", help=help_text)

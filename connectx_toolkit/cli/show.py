@@ -17,7 +17,6 @@ from connectx_toolkit.cli.options import (
     add_config,
     add_from_one,
     add_games,
-    add_judging,
     add_ladder,
     add_latest,
     add_overage,
@@ -80,18 +79,12 @@ examples
   {shell("evaluate")} report
   {shell("evaluate")} report --html runs/report.html --judge     charts, and games to replay with exact scores
 """
-    parser.add_argument(
-        "--anchor",
-        metavar="NAME",
-        help="agent whose rating is fixed at 0 (default: random, or else the first by name)",
-    )
     add_ladder(parser)
     parser.add_argument(
         "--html", type=Path, metavar="FILE", help="write a page to FILE, with charts and games to replay"
     )
     add_latest(parser, 20, "number of games of each group on the page, the latest ones (default: 20)")
     parser.add_argument("--judge", action="store_true", help="add exact scores to the games on the page")
-    add_judging(parser)
     add_games(parser)
 
 
@@ -115,10 +108,8 @@ def report(options: argparse.Namespace) -> None:
     if options.ladder and len(found) > 1:
         titles = "; ".join(group.title for group in found)
         raise ValueError(f"--ladder takes a file of one kind of matches, but {options.games} holds {titles}")
-    if options.anchor and not any(options.anchor in pair for group in found for pair in group.tournament.names):
-        raise ValueError(f"--anchor {options.anchor!r} has played no games in {options.games}")
     for group in found:
-        anchor = options.anchor or _anchor_of(group.tournament)
+        anchor = _anchor_of(group.tournament)
         console.print(f"\n{group.title}", highlight=False)
         parts, ladder = ladder_parts(group.tournament, anchor, group.edited)
         print_parts(parts, console)
@@ -145,7 +136,7 @@ def _anchor_of(tournament: Tournament) -> str:
 
 def _judged_games(group: Group, options: argparse.Namespace) -> tuple[dict[str, list[JudgedMove]], list[dict]]:
     """The latest games of a group for the page; their moves by agent, judged if that was asked for."""
-    from connectx_toolkit.games.analysis import GAME_SECONDS, first_judged
+    from connectx_toolkit.games.review import Judged
     from connectx_toolkit.games.tournament import group_games
     from connectx_toolkit.report.pages import game_entry
     from connectx_toolkit.report.tables import judged
@@ -153,10 +144,10 @@ def _judged_games(group: Group, options: argparse.Namespace) -> tuple[dict[str, 
     by_agent: dict[str, list[JudgedMove]] = {}
     entries = []
     for game in group_games(group)[-options.latest :]:
-        moves = judged(game, first_judged(game, options.from_ply), GAME_SECONDS) if options.judge else []
-        for move in moves:
+        one = judged(game) if options.judge else Judged(game, [])
+        for move in one.moves:
             by_agent.setdefault(game.names[move.seat], []).append(move)
-        entries.append(game_entry(game, moves))
+        entries.append(game_entry(one))
     return by_agent, entries
 
 

@@ -393,7 +393,7 @@ class GameDatabase:
             terms = [
                 (f"{own} = ?", [me], me),
                 (f"{other} = ?", [opponent], opponent),
-                (f"{latest} BETWEEN ? AND ?", rated, rated),
+                (f"{latest} BETWEEN ? AND ?", list(rated or ()), rated),
             ]
             seated.append(" AND ".join(term for term, _, asked in terms if asked) or "1")
             values += [value for _, given, asked in terms if asked for value in given]

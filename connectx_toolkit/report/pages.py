@@ -14,8 +14,7 @@ from typing import Any
 from connectx.position import write_columns
 from connectx_toolkit import page
 from connectx_toolkit.games.analysis import JudgedMove, accuracy
-from connectx_toolkit.games.game import Game
-from connectx_toolkit.games.review import Review
+from connectx_toolkit.games.review import Judged
 from connectx_toolkit.games.tournament import Standing, Tournament, cross_table, ladder_table
 from connectx_toolkit.report.charts import line_chart
 from connectx_toolkit.report.ladder import ladder_chart
@@ -23,8 +22,9 @@ from connectx_toolkit.report.tables import ending_words, games_table
 from connectx_toolkit.system.table import Table
 
 
-def game_entry(game: Game, judged: Sequence[JudgedMove], ending: str = "") -> dict[str, Any]:
-    """What the page shows of a game. ``judged`` may leave moves out; ``ending``: words instead of the game's."""
+def game_entry(one: Judged) -> dict[str, Any]:
+    """What the page shows of a game; of an exam's mistake, its theme instead of its end."""
+    game = one.game
     return {
         "title": f"{game.names[0]} v {game.names[1]}: {write_columns(game.moves[:12])}...",
         "names": game.names,
@@ -32,9 +32,9 @@ def game_entry(game: Game, judged: Sequence[JudgedMove], ending: str = "") -> di
         "columns": game.geometry.columns,
         "inarow": game.geometry.inarow,
         "moves": game.moves,
-        "ending": ending or game.ending_words,
+        "ending": one.theme or game.ending_words,
         "forfeit": game.fault and {"seat": game.fault.seat, "text": game.fault.kind},
-        "judged": {move.ply: {"scores": move.scores} for move in judged},
+        "judged": {move.ply: {"scores": move.scores} for move in one.moves},
     }
 
 
@@ -88,7 +88,7 @@ def _titled(table: Table, heading: str = "h2") -> str:
     return f"<section><{heading}>{title}</{heading}>{table.html()}</section>"
 
 
-def row_entry(review: Review) -> dict[str, Any]:
+def row_entry(review: Judged) -> dict[str, Any]:
     """What the filters and jumps of a game's row go by, and what is said of the game."""
     row = review.row()
     kept = ("game", "opponent", "seat", "result", "status", "cause", "plies")
@@ -105,7 +105,7 @@ def results_page(sections: Sequence[str], games: Sequence[Mapping[str, Any]]) ->
     return _page("ConnectX results", body, games, "", _file_text("results.js"))
 
 
-def replays_page(team: str, reviews: Sequence[Review], headline: Sequence[str], sections: Sequence[Table]) -> str:
+def replays_page(team: str, reviews: Sequence[Judged], headline: Sequence[str], sections: Sequence[Table]) -> str:
     """The page of one's own games: a table to filter, the games to replay with exact scores, and the summary."""
     body = _filled(
         "replays.html",
@@ -115,7 +115,7 @@ def replays_page(team: str, reviews: Sequence[Review], headline: Sequence[str], 
         table=games_table(team, reviews).html("games"),
         rows=_json([row_entry(review) for review in reviews]),
     )
-    games = [game_entry(one.game, one.judged) for one in reviews]
+    games = [game_entry(one) for one in reviews]
     script = f"{{\n{_file_text('replays.js')}}}\n"  # a scope of its own: the replayer's script has the same names
     return _page(f"Games of {html.escape(team)}", body, games, _file_text("replays.css"), script)
 
