@@ -7,7 +7,7 @@ as a function of a notebook's cell. Results print as tables, are shown in notebo
 import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from os import PathLike
+from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,9 +35,9 @@ EXAM_POSITIONS = 300
 
 
 def _label(anchor: Agent, specs: Sequence[AgentSpec]) -> str:
-    target = resolve(anchor).target if callable(anchor) else None
+    names = resolve(anchor).target if callable(anchor) else anchor if isinstance(anchor, AgentSpec) else fspath(anchor)
     for spec in specs:
-        if anchor in (spec, spec.label) or spec.target == target:
+        if names in (spec, spec.label, spec.target):
             return spec.label
     raise ValueError(f"{as_option('anchor')} {anchor!r} is not one of the agents")
 

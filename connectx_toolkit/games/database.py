@@ -390,10 +390,10 @@ class GameDatabase:
         sides = [("first", "second"), ("second", "first")]
         for own, other in sides if seat is None else [sides[seat]]:
             latest = f"(SELECT score FROM scores WHERE name = {other} ORDER BY scores.date DESC LIMIT 1)"
-            terms = [
+            terms: list[tuple[str, Sequence[Any], object]] = [
                 (f"{own} = ?", [me], me),
                 (f"{other} = ?", [opponent], opponent),
-                (f"{latest} BETWEEN ? AND ?", list(rated or ()), rated),
+                (f"{latest} BETWEEN ? AND ?", rated or (), rated),
             ]
             seated.append(" AND ".join(term for term, _, asked in terms if asked) or "1")
             values += [value for _, given, asked in terms if asked for value in given]

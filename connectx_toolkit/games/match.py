@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import isfinite, log10
+from os import PathLike, fspath
 from pathlib import Path
 from typing import NamedTuple
 
@@ -169,7 +170,7 @@ class Match(Shown):
         first, second = names or self.names
         return replace(self.games[number], names=(second, first) if number % 2 else (first, second))
 
-    def lost(self, agent: str | Callable | int) -> list[Game]:
+    def lost(self, agent: str | PathLike | Callable | int) -> list[Game]:
         """The games that an agent lost, in order, including losses by a fault.
 
         ``analyse``, or the command in a game's ``command``, shows the move that lost it.
@@ -180,7 +181,8 @@ class Match(Shown):
         Raises:
             ValueError: it is neither of the two agents, or both have this name.
         """
-        name, specs = resolve(agent).target if callable(agent) else agent, (self.first, self.second)
+        name = resolve(agent).target if callable(agent) else agent if isinstance(agent, int) else fspath(agent)
+        specs = (self.first, self.second)
         found = [n for n, spec in enumerate(specs) if name in (n + 1, spec, spec.target, spec.label, _short_name(spec))]
         if len(found) != 1:
             labels = f"1 for {specs[0].label!r}, 2 for {specs[1].label!r}"

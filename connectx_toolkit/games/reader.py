@@ -146,11 +146,10 @@ def _outputs(cells: Sequence[Any]) -> Iterator[str]:
 
 def _replays_in_text(text: str) -> list[Any]:
     """As ``_replays_in``, of what is not JSON: a page, or lines of JSON."""
-    page = text if SHOWN.search(text) else html.unescape(text)
-    if matches := [*SHOWN.finditer(page)]:
-        with noting(problems := list[str](), "the page"):
-            return [json.JSONDecoder().raw_decode(page, match.end())[0].get("environment") for match in matches]
-        return [ValueError(*problems)]
+    for page in (text, html.unescape(text)) if SHOWN.search(text) else ():
+        with noting([], "the page"):
+            found = [json.JSONDecoder().raw_decode(page, match.end())[0] for match in SHOWN.finditer(page)]
+            return [one for each in found for one in _replays_in_json(each)]
     lines = [line for line in text.splitlines() if line.strip()]
     if len(lines) > 1 and all(line.lstrip().startswith(("{", '"')) for line in lines):
         return [one for line in lines for one in _replays_in(line)]

@@ -267,7 +267,7 @@ def game_parts(one: Judged, is_alone: bool) -> list[Part]:
     if is_alone and first_judged(game) < len(game.moves):
         found += [moves_table(game, one.moves), *_boards(game, one.mistakes)]
     words = game_summary(game, one.moves)
-    found.append(f"{game.names[0]} v {game.names[1]}, {write_columns(game.moves)}: {words}")
+    found.append(f"{game.names[0]} v {game.names[1]}, {write_columns(game.moves) or 'no moves'}: {words}")
     return [*found, *(words for seat in (0, 1) if is_alone and (words := _clock_words(game, seat)))]
 
 
@@ -337,7 +337,7 @@ def game_summary(game: Game, judged: Sequence[JudgedMove]) -> str:
     elif after:
         words.append(_unturned(game, after[0]))
     elif not unsolved and game.opening >= len(game.moves):
-        words.append("no move to judge after the opening")
+        words.append("no move to judge")
     elif not unsolved:
         words.append(
             f"the game has {len(game.moves)} plies, judged from ply {from_ply} on: there is no table of openings"
