@@ -15,7 +15,7 @@ from connectx.position import Geometry, Position
 from connectx_toolkit.board.thinking import Analyst, Found, Question, Seat
 from connectx_toolkit.games.database import GameDatabase
 from connectx_toolkit.games.game import UNKNOWN_NAMES, Game
-from connectx_toolkit.games.reader import is_columns, one_of, parse_game, read_games
+from connectx_toolkit.games.reader import is_columns, parse_game, read_game
 from connectx_toolkit.kaggle.rules import OVERAGE, Rules, sizes_of
 from connectx_toolkit.players.spec import AgentSpec, entry_of, kaggle_agents, resolve
 from connectx_toolkit.report.ladder import read_ladder
@@ -228,6 +228,5 @@ class Session:
         if is_columns(content):
             game = parse_game(content, geometry_in(message))
         else:
-            name, left_out = Path(str(message.get("name") or "replay.json")).name, list[str]()
-            game = one_of([*read_games(content, Path(name), left_out)], left_out, name)
+            game = read_game(content, Path(Path(str(message.get("name") or "replay.json")).name))
         self._send({"type": "game", "game": game_entry(game)})

@@ -176,6 +176,12 @@ def read_games(content: str | bytes, place: Path, left_out: list[str]) -> Iterat
                 raise ValueError(f"{name} is not a ConnectX replay: {problem}") from None
 
 
+def read_game(content: str | bytes, place: Path) -> Game:
+    """The one replay in a document. Raises ValueError if there is none, or more."""
+    left_out = list[str]()
+    return one_of([*read_games(content, place, left_out)], left_out, place)
+
+
 # Files and archives
 
 
@@ -351,7 +357,7 @@ def games_meant(
     return games_in(Path(text), left_out)
 
 
-def game_meant(what: Any, geometry: Geometry, from_one: bool = False) -> Game:
+def game_meant(what: Any, geometry: Geometry = STANDARD, from_one: bool = False) -> Game:
     """The one game that is meant, as ``games_meant`` reads it."""
     left_out = list[str]()
     return one_of(games_meant(what, left_out, geometry, from_one=from_one), left_out, what)
