@@ -1,4 +1,4 @@
-"""Damaged replays, files, rows, answers, messages and thoughts: does anything hang, crash or get lost?
+"""Damaged replays, files, answers, messages and thoughts: does anything hang, crash or get lost?
 
 Each case is made from its kind and number, in another process, under a time limit. Exit code 1 if any failed.
 """
@@ -9,7 +9,6 @@ import io
 import json
 import multiprocessing
 import random
-import sqlite3
 import sys
 import tarfile
 import tempfile
@@ -18,7 +17,7 @@ import traceback
 import zipfile
 from collections import Counter
 from collections.abc import Callable, Collection
-from contextlib import AbstractContextManager, closing, nullcontext, redirect_stderr, redirect_stdout, suppress
+from contextlib import AbstractContextManager, nullcontext, redirect_stderr, redirect_stdout, suppress
 from functools import cache
 from pathlib import Path
 from queue import SimpleQueue
@@ -41,9 +40,8 @@ from connectx_toolkit.board.session import Opening, Session
 from connectx_toolkit.board.thinking import Analyst
 from connectx_toolkit.cli.main import run
 from connectx_toolkit.games.database import GameDatabase
-from connectx_toolkit.games.replay import parse_replay, read_replays
-from connectx_toolkit.games.review import Review
-from connectx_toolkit.games.tournament import matches
+from connectx_toolkit.games.reader import read_game, read_replays
+from connectx_toolkit.games.review import Judged
 from connectx_toolkit.kaggle.account import Kaggle
 from connectx_toolkit.players.child import MOST_TOLD, HostedAgent, Struct
 from connectx_toolkit.players.spec import load, resolve
@@ -88,7 +86,7 @@ def replay(rng: random.Random) -> str:
     assert len(said) == 1 and said[0]["type"] in ("game", "problem"), f"lost: {said}"
     if said[0]["type"] == "problem" or not text.startswith("{"):
         return "refused"
-    review = Review(parse_replay(text, Path("a.json")), 0, [])
+    review = Judged(read_game(text, Path("a.json")), [], 0)
     return "read" if json.dumps(review.row(), allow_nan=False) and replays_page("me", [review], [], []) else "lost"
 
 
@@ -141,7 +139,7 @@ MESSAGES: list[dict[str, Any]] = [
 def board() -> tuple[Session, SimpleQueue[dict[str, Any]]]:
     """A board with a file of games, and what its host sends."""
     with GameDatabase(Path(tempfile.mkdtemp(), "games.sqlite")) as database:
-        database.add([parse_replay(json.dumps(game), Path("a.json")) for game in games()], "me")
+        database.add([read_game(json.dumps(game), Path("a.json")) for game in games()], "me")
     said: SimpleQueue[dict[str, Any]] = SimpleQueue()
     return Session(said.put, Analyst(), Opening(games=database.path)), said
 
@@ -191,7 +189,7 @@ def file(rng: random.Random) -> str:
         good.write_text(json.dumps(games()[0]))
         replays, left_out = read_replays([damaged_one, good])
         assert str(good) in [replay.source for replay in replays], "lost"
-        said(["analyse", folder, "--me", "me", "--from-ply", "40", "--time", "1"], (None, 2))
+        said(["analyse", folder, "--me", "me", "--time", "0"], (None, 2))
         return "refused" if left_out else "read"
 
 
@@ -227,74 +225,6 @@ def said(arguments: list[str], codes: Collection[int | None]) -> str:
     return out.getvalue()
 
 
-@cache
-def tables() -> Path:
-    """A file of games: 12 of the ladder, whose ids are their numbers, and then 12 of a match."""
-    path = Path(tempfile.mkdtemp(), "games.sqlite")
-    with GameDatabase(path) as database:
-        for number in range(12):
-            content = rng_game(number) | {"info": {"TeamNames": ["me", f"team {number % 2}"], "EpisodeId": number + 1}}
-            database.add([parse_replay(json.dumps(content), Path("a.json"))], "me", 7)
-        database.add_scores({"team 0": 700.0, "team 1": 650.0}, "2026-01-01")
-    said(["match", "leftmost", "random_legal", "--pairs", "6", "--games", str(path)], (None,))
-    return path
-
-
-def rng_game(number: int) -> dict[str, Any]:
-    environment = make("connectx", configuration={"randomSeed": number})
-    environment.run([lambda obs: (3 * number + obs.step) % 7, "random"])
-    return environment.toJSON()
-
-
-ROWS: list[Any] = [*JSON, b"\xff", "33333333", "9999", "[", "[NaN]", "[null]", "[[0]]", 2**63 - 1, -(2**63), "\x1b[2J"]
-
-
-KEYS = {"games": "id", "positions": "game", "matches": "id", "conditions": "id", "scores": "length(name)"}
-
-
-def row(rng: random.Random) -> str:
-    """Damaged rows of a file of games: all others are read, and every command ends in time."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "games.sqlite")
-        with closing(sqlite3.connect(tables())) as whole, closing(sqlite3.connect(path)) as copy:
-            whole.backup(copy)
-            hit = {change(copy, rng) for _ in range(rng.choice((1, 1, 2, 5)))}
-            copy.commit()
-        with GameDatabase(path, create=False) as database:
-            numbers = {game.episode or 0 for game in database.games()}
-            played = {number for match in matches(database) for number in match.match.games}
-        ids = {number for table, number in hit if table == "games"}
-        assert numbers >= {*range(1, 13)} - ids, "lost"
-        assert "matches" in dict(hit) or played >= {*range(12)} - {number - 13 for number in ids}, "lost"
-        of, me = rng.choice([("ladder", "me"), ("arena", "leftmost"), ("all", "me")])
-        asked = ["--games", str(path), "--me", me, "--from", of]
-        commands = [
-            ["report", "--games", str(path)],
-            ["analyse", str(path), "--me", me, "--from-ply", "40"],
-            ["scout", *asked],
-            ["scout", "team 0", "--time", "0.5", *asked],
-            ["explore", "--time", "0.1", *asked],
-        ]
-        return "read" if said(rng.choice(commands), (None, 1, 2)) else "refused"
-
-
-def change(connection: sqlite3.Connection, rng: random.Random) -> tuple[str, int]:
-    """Puts something else into a field of a row; its table and number."""
-    table = rng.choice(("games",) * 5 + ("positions", "matches", "conditions", "scores"))
-    fields = [found[1] for found in connection.execute(f"PRAGMA table_info({table})")]
-    field = "record" if table == "games" and rng.random() < 0.4 else rng.choice(fields)
-    number, value = 1 if table in ("matches", "conditions") else rng.randrange(1, 25), rng.choice(ROWS)
-    old = f"SELECT {field} FROM {table} WHERE {KEYS[table]} = ?"
-    if rng.random() < 0.5 and (found := connection.execute(old, [number]).fetchone()):
-        with suppress(ValueError, TypeError):
-            value = damaged(json.loads(found[0]), rng)
-    if isinstance(value, dict | list | bool):
-        value = json.dumps(value)
-    with suppress(OverflowError, UnicodeEncodeError, sqlite3.IntegrityError):
-        connection.execute(f"UPDATE {table} SET {field} = ? WHERE {KEYS[table]} = ?", [value, number])
-    return table, number
-
-
 def answer(rng: random.Random) -> str:
     """Answers of Kaggle, one of them damaged: the games that the damage leaves are fetched, kept and analysed."""
     own = {"submissionId": 7, "index": 0, "teamName": "me"}
@@ -318,7 +248,7 @@ def answer(rng: random.Random) -> str:
         answers[what]["submissions"][0] = damaged(answers[what]["submissions"][0], rng)
     connected = mock.patch("connectx_toolkit.kaggle.account.connected", answering(answers, replays))
     with tempfile.TemporaryDirectory() as folder, connected:
-        options = ["--folder", folder, "--games", f"{folder}/games.sqlite", "--from-ply", "40", "--pause", "0"]
+        options = ["--games", f"{folder}/games.sqlite", "--time", "0"]
         out = said(["episodes", "7", *options], (None, 1, 2))
         if what == "episode" and not out:  # the SDK refuses all of an answer in which one entry is not of its form
             return "refused"
@@ -351,14 +281,13 @@ def answering(answers: dict[str, Any], replays: dict[int, Any]) -> Callable[[flo
 
 
 KINDS = {
-    "replay": replay, "file": file, "message": message, "row": row, "answer": answer, "thoughts": thoughts,
+    "replay": replay, "file": file, "message": message, "answer": answer, "thoughts": thoughts,
     "observation": observation,
 }  # fmt: skip
 
 
 def work(line: Any) -> None:
-    """Answers kinds and numbers of cases with what became of them, after what takes long once."""
-    tables()
+    """Answers kinds and numbers of cases with what became of them."""
     line.send("ready")
     while True:
         kind, number = line.recv()

@@ -122,7 +122,7 @@ COMMANDS = {
     ),
     "exam": Command("evaluate.py exam leftmost middle --write-mistakes mistakes.txt", result=files("mistakes.txt")),
     "analyse": Command(
-        "evaluate.py analyse . --me my_team --write-mistakes mistakes.txt --from-ply 14", replays, files("mistakes.txt")
+        "evaluate.py analyse . --me my_team --write-mistakes mistakes.txt", replays, files("mistakes.txt")
     ),
     "build": Command("build_submission.py leftmost -o built.py", result=files("built.py")),
     "adopt": Command("train.py adopt model.zip -o mine.py --positions 50", model, files("mine.py", "mine*.bin")),

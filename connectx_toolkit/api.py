@@ -24,10 +24,15 @@ if TYPE_CHECKING:
     from connectx_toolkit.games.match import Match
     from connectx_toolkit.games.tournament import Tournament
     from connectx_toolkit.report.exams import Examined
+    from connectx_toolkit.report.reviews import Reviewed
     from connectx_toolkit.report.tables import Analysis
+    from connectx_toolkit.system.table import Told
     from connectx_toolkit.training.adopt import Adopted
 
-__all__ = ["adopt", "analyse", "build", "check", "exam", "get_win_percentages", "match", "tournament"]
+__all__ = [
+    "adopt", "agents", "analyse", "board", "build", "check", "episodes", "exam", "explore", "get_win_percentages",
+    "match", "report", "tournament",
+]  # fmt: skip
 
 Agent = str | PathLike | Callable | AgentSpec
 PAIRS, SPRT_PAIRS, TOURNAMENT_PAIRS = 50, 1000, 20  # of a match: to play, and at most with an SPRT; of a tournament
@@ -35,9 +40,9 @@ EXAM_POSITIONS = 300
 
 
 def _label(anchor: Agent, specs: Sequence[AgentSpec]) -> str:
-    target = resolve(anchor).target if callable(anchor) else None
+    names = resolve(anchor).target if callable(anchor) else anchor if isinstance(anchor, AgentSpec) else fspath(anchor)
     for spec in specs:
-        if anchor in (spec, spec.label) or spec.target == target:
+        if names in (spec, spec.label, spec.target):
             return spec.label
     raise ValueError(f"{as_option('anchor')} {anchor!r} is not one of the agents")
 
@@ -217,9 +222,6 @@ def exam(
     positions: str | PathLike | None = None,
     from_one: bool = False,
     me: str | None = None,
-    seat: Literal["first", "second"] | None = None,
-    result: Literal["won", "drawn", "lost"] | None = None,
-    times: int = 1,
     workers: int = 1,
     config: dict | None = None,
     overage: float = OVERAGE,
@@ -243,9 +245,6 @@ def exam(
             with a board, a file of labels, a file of games, or a folder of replays.
         from_one: columns in the file are counted from 1.
         me: whose moves in the games are asked; None: the one name that is in all of them.
-        seat: "first" or "second", to take only the games in which ``me`` had this seat.
-        result: "won", "drawn" or "lost", to take only such games.
-        times: how often each position is asked, with other random numbers each time.
         workers: positions at a time, each on a core of its own.
         config: Kaggle's configuration, such as actTimeout; the board stays 7x6.
         overage: seconds that an agent may use beyond actTimeout, in each position anew.
@@ -266,49 +265,228 @@ def exam(
     specs, setup = participants(agents, 1), Setup(Rules(config or {}, overage))
     if setup.rules.geometry != STANDARD:
         raise ValueError("an exam is of 7x6: its configuration cannot change the board")
-    for name, value in (("count", count), ("times", times)):
-        if value is not None and (type(value) is not int or value < 1):
-            raise ValueError(f"{name} should be an integer of at least 1, not {value!r}")
+    if count is not None and (type(count) is not int or count < 1):
+        raise ValueError(f"count should be an integer of at least 1, not {count!r}")
     check_concurrency(workers)
     source, page, file = _path(positions), _path(html), _path(write_mistakes)
     check_mistakes(file, STANDARD)
     check_folder(page)
     count = count or (EXAM_POSITIONS if source is None else None)
-    labels, left_out = exam_positions(count, seed, source, from_one, me, seat, result)
-    found = examined(specs, labels, setup, times, workers, left_out)
+    labels, left_out = exam_positions(count, seed, source, from_one, me)
+    found = examined(specs, labels, setup, 1, workers, left_out)
     notes = [found.write_page(page)] if page else []
     notes += [found.write_mistakes(file)] if file else []
     return replace(found, notes=notes)
 
 
 def analyse(
-    games: "Game | Sequence[Game] | Sequence[int] | str | PathLike", from_ply: int | None = None, seconds: float = 60.0
-) -> "Analysis":
-    """Judges the moves of games by their exact scores, and shows where each game turned; of one game, every move.
+    *games: "Game | Sequence[Game] | Sequence[int] | str | PathLike",
+    names: Sequence[str] | None = None,
+    from_one: bool = False,
+    config: dict | None = None,
+    latest: int | None = None,
+    me: str | None = None,
+    seconds: float = 60.0,
+    html: str | PathLike | None = None,
+    write_mistakes: str | PathLike | None = None,
+) -> "Analysis | Reviewed":
+    """Shows which moves gave a result away. Of one game, it lists every move with its exact score.
 
-    >>> found = analyse("3621332145", from_ply=8)
+    Of your own games, those of a folder or several files, it has a row for each game and a summary of where points were
+    lost, and writes a page if you ask for one.
+
+    >>> found = analyse("3621332145")
     >>> [(move.column, move.best_columns) for move in found.games[0].mistakes]
-    []
+    [(6, [3]), (2, [3]), (1, [4])]
 
     Args:
-        games: from ``get_win_percentages(...).lost(agent)``; or the columns of a game on 7x6, as text or as a list (as
-            ``Board.moves`` is); or the path of a Kaggle replay, or of a file of games, of which the latest ones are
-            taken.
-        from_ply: the first ply to judge. None: ply 0; on 7x6 without the opening table, ply 10.
-        seconds: time limit per game; moves left unsolved are marked.
+        games: columns of a game, as text or as a list (as ``Board.moves`` is); or any number of replays, folders,
+            archives, patterns and files of games; or games, as from ``get_win_percentages(...).lost(agent)``.
+        names: of the players of a game that is given as columns, in the order of their moves (first second).
+        from_one: columns are counted from 1, as on connect4.gamesolver.org.
+        config: Kaggle's configuration, of a game that is given as columns.
+        latest: only the latest N games of each group of a file of games; None: 10 in a list, all of your own games.
+        me: your name in the games, a team or an agent: judges them from your seat. None: the name that is in all of
+            them, where several files are given.
+        seconds: time limit per game (60); moves left unsolved are marked.
+        html: write a page to this file: the summary, and your games to filter and to replay with exact scores.
+        write_mistakes: add the positions of your mistakes to this file, for ``exam``, the board and ``match``.
 
     Raises:
-        ValueError: there are no such games, or their board is too large for the solver.
+        ValueError: there are no such games, or an option does not apply to them.
     """
-    from connectx_toolkit.games.game import Game
-    from connectx_toolkit.report.tables import Analysis, analysed, games_of
+    from connectx_toolkit.games.game import UNKNOWN_NAMES
+    from connectx_toolkit.games.reader import games_in, games_meant, is_columns, own_games
+    from connectx_toolkit.report.reviews import reviewed
+    from connectx_toolkit.report.tables import Analysis, judged
 
-    if isinstance(games, str | PathLike):
-        games = games_of(fspath(games))
-    chosen: list[Any] = [games] if isinstance(games, Game) else list(games)
-    if chosen and all(isinstance(column, int) for column in chosen):
-        chosen = games_of(",".join(map(str, chosen)))
-    return Analysis(list(analysed(chosen, from_ply, seconds)))
+    first, second = names or UNKNOWN_NAMES
+    texts = [fspath(one) for one in games if isinstance(one, str | PathLike)]
+    is_path = len(texts) == len(games) and any(Path(text).exists() or not is_columns(text) for text in texts)
+    is_review = me is not None or html or write_mistakes
+    if not is_path:
+        if is_review or latest:
+            raise ValueError(f"{as_option('me')}, {as_option('html')} and the like are for replays and files of games")
+        left_out, geometry = list[str](), Rules(config or {}).geometry
+        what = " ".join(texts) if texts else games[0] if len(games) == 1 else games  # 3 3 4 2 is one game
+        found = games_meant(what, left_out, geometry, (first, second), from_one)
+        return Analysis([judged(game, seconds) for game in found], left_out)
+    for name, value in (("names", names), ("from-one", from_one), ("config", config)):
+        if value:
+            told = "replays and files of games tell theirs"
+            raise ValueError(f"{as_option(name)} is for a game given as columns: {told}")
+    path = Path(texts[0])
+    is_one = len(texts) == 1 and not path.is_dir() and (path.exists() or not set("*?[") & set(texts[0]))
+    if is_one and not is_review:
+        left_out = []
+        return Analysis([judged(game, seconds) for game in games_in(path, left_out, latest)], left_out)
+    return reviewed(*own_games(texts, me or None, latest), seconds, _path(html), _path(write_mistakes))
+
+
+def episodes(
+    submission: int | None = None,
+    /,
+    *,
+    latest: int | None = None,
+    games: str | PathLike = GAMES,
+    me: str | None = None,
+    seconds: float = 60.0,
+    html: str | PathLike | None = None,
+    write_mistakes: str | PathLike | None = None,
+) -> "Reviewed | Told":
+    """Fetches the games of one of your submissions from Kaggle, with your agent's logs, and analyses them.
+
+    Each file is fetched once, into runs/episodes. The games and today's leaderboard are added to the file that
+    ``explore`` reads. It uses the credentials of Kaggle's own command line, such as ~/.kaggle/access_token or
+    KAGGLE_API_TOKEN.
+
+    Args:
+        submission: its number; without one, your submissions are listed.
+        latest: only the latest N games.
+        games: SQLite file that keeps all games.
+        me, seconds, html, write_mistakes: as for ``analyse``.
+
+    Raises:
+        ValueError: Kaggle refuses, or there are no such games.
+    """
+    from connectx_toolkit.report.episodes import judged_episodes, own_submissions
+
+    if submission is None:
+        return own_submissions()
+    return judged_episodes(submission, latest, Path(games), me, seconds, _path(html), _path(write_mistakes))
+
+
+def explore(
+    *moves: str,
+    add: Sequence[str] = (),
+    remove: Sequence[str] = (),
+    games: str | PathLike = GAMES,
+    origin: Literal["ladder", "arena", "all"] = "ladder",
+    me: str | None = None,
+    seat: Literal["first", "second"] | None = None,
+    opponent: str | None = None,
+    rating: Sequence[float] | None = None,
+    since: str | None = None,
+    from_one: bool = False,
+    config: dict | None = None,
+    seconds: float = 10.0,
+) -> "Told":
+    """Shows what was played in a position: how often, by whom and how it ended, beside the exact score of each move.
+
+    Mirror images of the position count as the same.
+
+    Args:
+        moves: the columns played so far, counted from 0, for example 3342; none: the empty board.
+        add: add these games first: replays, folders or archives of replays.
+        remove: take these games of the ladder out of the file first: Kaggle's numbers, or the files or folders that
+            they came from.
+        games: SQLite file that keeps all games.
+        origin: which games count: those of the ladder, those that match and tournament played (arena), or all.
+        me: your name in the games; None: the owner of the added games, or the name that is in all games.
+        seat: count only games in which you moved first, or second.
+        opponent: count only games against this player.
+        rating: count only opponents whose latest known leaderboard score is between these two.
+        since: count only games known to be from this day (UTC) or later, for example 2026-11-30 or 2026-11.
+        from_one: columns are counted from 1.
+        config: Kaggle's configuration, of another board.
+        seconds: time limit for the exact scores (10).
+
+    Raises:
+        ValueError: there are no such games, or the columns cannot be played.
+    """
+    from connectx_toolkit.report.exploring import explored
+
+    return explored(
+        moves, from_one=from_one, config=config, games=Path(games), origin=origin, add=add or (), remove=remove or (),
+        me=me, opponent=opponent, seat=seat, rating=rating, since=since, seconds=seconds,
+    )  # fmt: skip
+
+
+def report(
+    *,
+    games: str | PathLike = GAMES,
+    ladder: str | PathLike | None = None,
+    html: str | PathLike | None = None,
+    latest: int = 20,
+    judge: bool = False,
+) -> "Told":
+    """Shows a ladder and a table of all results, from stored games. Nothing is played.
+
+    Args:
+        games: SQLite file that keeps all games.
+        ladder: also write the ladder to this path with the endings .md, .svg and .json.
+        html: write a page to this file, with charts and games to replay.
+        latest: number of games of each group on the page, the latest ones (20).
+        judge: add exact scores to the games on the page.
+
+    Raises:
+        ValueError: there are no games of matches, or a file cannot be written.
+    """
+    from connectx_toolkit.report.results import results
+
+    return results(Path(games), _path(ladder), _path(html), latest, judge)
+
+
+def agents() -> "Told":
+    """Lists the agents of the toolkit: what each does, its measured strength, its weights and its size."""
+    from connectx_toolkit.report.catalogue import catalogue
+
+    return catalogue()
+
+
+def board(
+    *agents: str,
+    second: bool = False,
+    game: str | None = None,
+    practise: str | PathLike | None = None,
+    from_one: bool = False,
+    config: dict | None = None,
+    overage: float = OVERAGE,
+    games: str | PathLike | None = None,
+    browser: bool = True,
+) -> None:
+    """Opens a board in the browser: play, watch two agents, or analyse a game with exact scores.
+
+    Only you can open the page, on this machine (127.0.0.1). You can change agents, board and game on it.
+
+    Args:
+        agents: one agent plays you, two play each other.
+        second: let the agent move first.
+        game: the game to look at: its columns, counted from 0, or a replay (.json).
+        practise: lets you find the best column in the positions of this file, one a line, as ``exam`` takes them.
+        from_one: columns are counted from 1.
+        config: Kaggle's configuration.
+        overage: overage time of each agent in a game, in seconds.
+        games: file of your games, as ``episodes`` and ``explore`` fill it: shows what was played in each position.
+        browser: False prints the address, but opens no browser.
+
+    Raises:
+        ValueError: an unknown agent, a bad configuration or file, or a game that cannot be played.
+    """
+    from connectx_toolkit.board import server
+
+    rules = Rules(config or {}, overage)
+    server.board(server.opening_of(agents, second, game, _path(practise), from_one, rules, _path(games)), browser)
 
 
 def build(

@@ -28,7 +28,6 @@ from connectx_toolkit.players.fingerprint import Unchanged, fingerprint
 from connectx_toolkit.players.process import AgentProcess, Inline, Player, Setup, Task
 from connectx_toolkit.players.spec import AgentSpec
 from connectx_toolkit.statistics.evidence import Evidence
-from connectx_toolkit.statistics.intervals import Sprt
 from connectx_toolkit.system.console import ProcessFailed, progress
 from connectx_toolkit.system.cores import core_of_its_own
 from connectx_toolkit.system.posix import HAS_FORK
@@ -61,64 +60,55 @@ def play_rounds(specs: tuple[AgentSpec, AgentSpec], n_rounds: int, setup: Setup,
         pool.check(dict.fromkeys(specs))
         with progress(n_rounds, "game") as bar:
 
-            def on_game(task: Task, game: Game) -> Game:
+            def on_game(task: Task, game: Game) -> None:
                 agents.check()
                 bar.update()
-                return game
 
-            pairs = (n_rounds + 1) // 2
-            match = play_match(*specs, setup, [()], pairs, seed, on_game=on_game, pool=pool, fixed=n_rounds)
+            match = Match(*specs, {}, seed=seed, fixed=n_rounds)
+            play_match(match, [()], (n_rounds + 1) // 2, pool, on_game)
     if not match.games:
         raise KeyboardInterrupt
     return match
 
 
 def play_match(
-    first: AgentSpec,
-    second: AgentSpec,
-    setup: Setup,
+    match: Match,
     openings: Sequence[Opening],
     pairs: int,
-    seed: int,
-    concurrency: int = 1,
-    sprt: Sprt | None = None,
-    known: Mapping[int, Game] | None = None,
-    on_game: Callable[[Task, Game], Game] = lambda task, game: game,
+    pool: Pool,
+    on_game: Callable[[Task, Game], None] = lambda task, game: None,
     on_pair: Callable[[Evidence], None] = lambda evidence: None,
-    pool: Pool | None = None,
-    fixed: int | None = None,
-) -> Match:
+) -> None:
     """Plays up to ``pairs`` pairs, or until the SPRT accepts a hypothesis, or the agents only repeat themselves.
 
     Pairs are looked at in the order of their numbers, not as they finish, because short games finish first. So a match
-    stops at the same pair for any concurrency; later pairs are left out. Ctrl-C ends it with the pairs played so far.
+    stops at the same pair for any number of workers; later pairs are left out. Ctrl-C ends it with the pairs played so
+    far.
 
     Args:
-        seed: determines the seed of every game and agent.
-        known: games of this match that were played earlier; they are not played again.
-        on_game: called with each new game; gives the one that counts, which is another one where it was stored before.
+        match: its agents, its seed, which determines that of every game and agent, and the games that it has, which are
+            not played again. Those that are played are added to it. With an odd fixed number of games, the last pair is
+            only the game in which the second agent moves first.
+        pool: where to play.
+        on_game: called with each new game before it counts: it stores the game, or raises what ends the match.
         on_pair: called with the evidence so far after each pair, in their order.
-        pool: where to play, opened with the same setup; by default one for ``concurrency`` games at a time is opened.
-        fixed: number of games, if all are to be played whatever their results: that of the pairs, or one less. Then the
-            last pair is only the game in which ``second`` moves first.
     """
-    match = Match(first, second, dict(known or {}), seed=seed, fixed=fixed, sprt=sprt)
-    left_out = {*match.games, *([fixed - 1] if fixed and fixed % 2 else [])}
-    tasks = (task for task in pair_tasks(first, second, openings, pairs, seed) if task.number not in left_out)
+    assert match.seed is not None
+    known = {*match.games, *([match.fixed - 1] if match.fixed and match.fixed % 2 else [])}
+    every = pair_tasks(match.first, match.second, openings, pairs, match.seed)
     watch = Watch(match, on_pair)
     try:
         if not watch.is_over():
-            with open_pool(setup, concurrency) if pool is None else nullcontext(pool) as used:
-                for task, game in used.play(tasks):
-                    match.games[task.number] = on_game(task, game)
-                    if watch.is_over():
-                        break
+            for task, game in pool.play(task for task in every if task.number not in known):
+                on_game(task, game)
+                match.games[task.number] = game
+                if watch.is_over():
+                    break
     except KeyboardInterrupt:
         match.ending = "interrupted"
     last = 2 * (watch.evidence.pairs if watch.ending else pairs)
     match.games = {number: game for number, game in match.games.items() if number < last}
     match.ending = watch.ending or match.ending
-    return match
 
 
 # Where games are played

@@ -26,8 +26,9 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 
-from connectx.position import STANDARD, Columns, Geometry, Position, parse_columns, write_columns
-from connectx_toolkit.system.files import check_folder, in_words, locked, write_whole
+from connectx.position import STANDARD, Columns, Geometry, Position, write_columns
+from connectx_toolkit.games.reader import lines_of, parse_moves
+from connectx_toolkit.system.files import check_folder, locked, write_whole
 
 PLIES = (2, 8)  # shortest and longest random opening
 BALANCED_PLIES = (4, 10)  # and balanced opening: of 2 and 3 plies there are only 35, which games soon pass again
@@ -72,24 +73,17 @@ def read_openings(path: Path, geometry: Geometry) -> list[Opening]:
         ValueError: the file cannot be read, holds no openings, or holds one that cannot be played. In the last case
             the text names the line and what is wrong with it.
     """
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except OSError as problem:
-        raise ValueError(f"openings: {in_words(problem, path)}") from None
-    except UnicodeDecodeError as problem:
-        raise ValueError(f"openings: {path} is not text ({problem.reason} at byte {problem.start})") from None
     openings: dict[int, Opening] = {}
     repeated = []  # numbers of lines
-    for number, line in enumerate(lines, 1):
-        if text := line.partition("#")[0].strip():
-            try:
-                opening = parse_columns(text)
-                key = position_after(opening, geometry).canonical().key
-            except ValueError as problem:
-                raise ValueError(f"openings: {path}, line {number}: {text!r}: {problem}") from None
-            if key in openings:
-                repeated.append(number)
-            openings.setdefault(key, opening)
+    for number, text in lines_of(path):
+        try:
+            opening = parse_moves(text, geometry)
+            key = position_after(opening, geometry).canonical().key
+        except ValueError as problem:
+            raise ValueError(f"openings: {path}, line {number}: {text!r}: {problem}") from None
+        if key in openings:
+            repeated.append(number)
+        openings.setdefault(key, opening)
     if not openings:
         raise ValueError(f"openings: {path} holds none")
     if repeated:

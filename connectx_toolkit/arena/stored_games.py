@@ -11,7 +11,7 @@ from connectx_toolkit.arena.match import Pool, open_pool, play_match
 from connectx_toolkit.arena.start_positions import Opening, openings_for
 from connectx_toolkit.games.database import GameDatabase
 from connectx_toolkit.games.game import Game
-from connectx_toolkit.games.match import Conditions, Match, conditions_here, other_conditions_line, sprt_progress
+from connectx_toolkit.games.match import Match, conditions_here, sprt_progress
 from connectx_toolkit.games.tournament import Tournament
 from connectx_toolkit.players.fingerprint import Unchanged
 from connectx_toolkit.players.process import Setup, Task
@@ -53,7 +53,7 @@ class _Run(NamedTuple):
 
     plan: Plan
     database: GameDatabase
-    here: Conditions
+    here: str  # conditions of the games that are played now
     openings: Sequence[Opening]
     agents: Unchanged
     pool: Pool
@@ -88,8 +88,8 @@ def play_matches(pairs: Sequence[tuple[AgentSpec, AgentSpec]], plan: Plan) -> It
             entries.append(_Entry(pair, number, games))
         if known := sum(len(entry.known) for entry in entries):
             reused = f"reused {known} of {len(entries) * total} games from {plan.file}; another seed plays new ones"
-            played = sum((database.conditions(entry.number, total) for entry in entries), Counter[Conditions]())
-            print_parts([reused, *other_conditions_line(played, here)])
+            played = sum((database.conditions(entry.number, total) for entry in entries), Counter[str]())
+            print_parts([reused, *_other_conditions(played, here)])
         print_parts(left_out_lines(database.left_out))
         pool.check(dict.fromkeys(spec for entry in entries if len(entry.known) < total for spec in entry.pair))
         left = sum(total - len(entry.known) for entry in entries)
@@ -99,14 +99,21 @@ def play_matches(pairs: Sequence[tuple[AgentSpec, AgentSpec]], plan: Plan) -> It
                 yield _play_entry(run, entry)
 
 
+def _other_conditions(played: Counter[str], here: str) -> list[str]:
+    """How many of the reused games were played under other conditions, in which a search may have got further."""
+    other = [(line, count) for line, count in played.most_common() if line != here]
+    words = f"{sum(count for _, count in other)} of them under other conditions, and count"
+    return [f"{words}: {'; '.join(line for line, _ in other)} (now {here})"] if other else []
+
+
 def _play_entry(run: _Run, entry: _Entry) -> Match:
-    """Plays a match when no other process is playing it; what it returns is what the file holds."""
+    """Plays a match when no other process is playing it."""
     plan = run.plan
 
-    def on_game(task: Task, game: Game) -> Game:
+    def on_game(task: Task, game: Game) -> None:
         run.agents.check()  # what has been played meanwhile is not stored
         run.bar.update()
-        return run.database.add_played(entry.number, task, game, run.here)
+        run.database.add_played(entry.number, task, game, run.here)
 
     def on_pair(evidence: Evidence) -> None:
         if plan.sprt:
@@ -114,10 +121,9 @@ def _play_entry(run: _Run, entry: _Entry) -> Match:
 
     with run.database.turn(entry.number, 2 * plan.pairs) as known:
         run.bar.update(len(known) - len(entry.known))  # another process has played these meanwhile
-        return play_match(
-            *entry.pair, plan.setup, run.openings, plan.pairs, plan.seed, sprt=plan.sprt, known=known,
-            on_game=on_game, on_pair=on_pair, pool=run.pool,
-        )  # fmt: skip
+        match = Match(*entry.pair, known, seed=plan.seed, sprt=plan.sprt)
+        play_match(match, run.openings, plan.pairs, run.pool, on_game, on_pair)
+    return match
 
 
 def play_tournament(matches: Iterable[Match], anchor: str) -> Tournament:

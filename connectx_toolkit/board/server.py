@@ -5,7 +5,6 @@ answered; requests that another page has made the browser send are refused by th
 token of the last run are used again where they are free: pages that are still open find the server that was restarted.
 """
 
-import argparse
 import asyncio
 import json
 import os
@@ -15,7 +14,7 @@ import socket
 import sys
 import tempfile
 import webbrowser
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -25,8 +24,7 @@ from aiohttp import WSMsgType, web
 from connectx_toolkit.board.session import Opening, Session, check_games
 from connectx_toolkit.board.thinking import Analyst
 from connectx_toolkit.games.exam_positions import positions_in
-from connectx_toolkit.games.game import Game, parse_game
-from connectx_toolkit.games.replay import read_replay
+from connectx_toolkit.games.reader import game_meant
 from connectx_toolkit.kaggle import archive
 from connectx_toolkit.kaggle.rules import Rules
 from connectx_toolkit.page import FOLDER
@@ -207,29 +205,31 @@ async def serve(sock: socket.socket, address: Address, opening: Opening) -> None
         await runner.cleanup()
 
 
-def opening_of(options: argparse.Namespace) -> Opening:
-    """How the board begins, by the command's options.
+def opening_of(
+    agents: Sequence[str],
+    second: bool,
+    game: str | None,
+    practise: Path | None,
+    from_one: bool,
+    rules: Rules,
+    games: Path | None,
+) -> Opening:
+    """How the board begins.
 
     Raises:
         ValueError: an unknown agent, a bad configuration, a game that cannot be played, no file of games, or a bad one
             of positions.
     """
-    rules = Rules(options.config or {}, options.overage)
-    specs = [resolve(name) for name in options.agents]
+    specs = [resolve(name) for name in agents]
     if len(specs) > 2:
         raise ValueError(f"a board has two sides, not {len(specs)}")
     seats = [None, *specs] if len(specs) == 1 else [*specs, None, None]
-    if options.second:
+    if second:
         seats = seats[1::-1]
-    game = _game_of(options.game, rules, options.from_one) if options.game else None
-    puzzles = positions_in(options.practise, options.from_one)[0] if options.practise else []
-    known = check_games(options.games) if options.games else None
-    return Opening(rules, (seats[0], seats[1]), game, known, tuple(puzzles))
-
-
-def _game_of(text: str, rules: Rules, from_one: bool) -> Game:
-    is_file = text.endswith(".json") or Path(text).is_file()
-    return read_replay(Path(text)) if is_file else parse_game(text, rules.geometry, from_one=from_one)
+    shown = game_meant(game, rules.geometry, from_one) if game else None
+    puzzles = positions_in(practise, from_one)[0] if practise else []
+    known = check_games(games) if games else None
+    return Opening(rules, (seats[0], seats[1]), shown, known, tuple(puzzles))
 
 
 def may_open_browser() -> bool:
@@ -237,13 +237,12 @@ def may_open_browser() -> bool:
     return sys.platform != "linux" or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 
-def board(options: argparse.Namespace) -> None:
+def board(opening: Opening, browser: bool) -> None:
     """Serves the board until Ctrl-C."""
-    opening = opening_of(options)
     sock, address = listen(last_address())
     remember(address)
     print(f"board: {address.url}\nPress Ctrl-C to stop it.", flush=True)
-    if not options.no_browser and may_open_browser():
+    if browser and may_open_browser():
         webbrowser.open(address.url)
     with archive.shared(), suppress(KeyboardInterrupt):
         asyncio.run(serve(sock, address, opening))

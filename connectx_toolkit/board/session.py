@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 from connectx.position import Geometry, Position
 from connectx_toolkit.board.thinking import Analyst, Found, Question, Seat
 from connectx_toolkit.games.database import GameDatabase
-from connectx_toolkit.games.game import UNKNOWN_NAMES, Game, parse_game
-from connectx_toolkit.games.replay import parse_replay
+from connectx_toolkit.games.game import UNKNOWN_NAMES, Game
+from connectx_toolkit.games.reader import is_columns, parse_game, read_game
 from connectx_toolkit.kaggle.rules import OVERAGE, Rules, sizes_of
 from connectx_toolkit.players.spec import AgentSpec, entry_of, kaggle_agents, resolve
 from connectx_toolkit.report.ladder import read_ladder
@@ -225,9 +225,8 @@ class Session:
     def _read(self, message: Message) -> None:
         """A game as text: the columns of a game, or the content of a replay file."""
         content = str(message["text"]).strip()
-        if content.startswith("{"):
-            name = Path(str(message.get("name") or "replay.json")).name
-            game = parse_replay(content, Path(name))
+        if is_columns(content):
+            game = parse_game(content, geometry_in(message))
         else:
-            game = parse_game("".join(content.split()), geometry_in(message))
+            game = read_game(content, Path(Path(str(message.get("name") or "replay.json")).name))
         self._send({"type": "game", "game": game_entry(game)})

@@ -7,10 +7,10 @@ from typing import Any
 import anywidget
 import traitlets
 
-from connectx.position import Position, parse_columns
 from connectx_toolkit.board.session import Opening, Session, check_games
 from connectx_toolkit.board.thinking import Analyst
 from connectx_toolkit.games.game import Game
+from connectx_toolkit.games.reader import game_meant
 from connectx_toolkit.kaggle.rules import OVERAGE, Rules
 from connectx_toolkit.page import script, style
 from connectx_toolkit.players.spec import resolve, told_apart
@@ -36,7 +36,7 @@ class Board(anywidget.AnyWidget):
     Args:
         agents: none (you play both sides), one (it moves second), or two (they play each other): names, paths or
             functions, as ``get_win_percentages`` takes them. None is you: ``Board("perfect", None)`` lets it begin.
-        game: one to look at: its columns, or a game of ``get_win_percentages(...).lost(agent)``.
+        game: one to look at: its columns, a replay's path, or a game of ``get_win_percentages(...).lost(agent)``.
         games: a file of games, as ``evaluate.py explore --add`` fills it.
         config: Kaggle's configuration; 6 rows, 7 columns and 4 in a row unless it says otherwise.
         overage: seconds that an agent may use beyond actTimeout in a whole game.
@@ -67,8 +67,9 @@ class Board(anywidget.AnyWidget):
         named = iter(told_apart(resolve(agent) for agent in agents if agent is not None))
         specs = [None if agent is None else next(named) for agent in agents]
         seats = [None, *specs] if len(specs) == 1 else [*specs, None, None]
+        shown = None if game is None else game_meant(game, rules.geometry)
         known = check_games(Path(games)) if games else None
-        opening = Opening(rules, (seats[0], seats[1]), _record(game, rules), known)
+        opening = Opening(rules, (seats[0], seats[1]), shown, known)
         super().__init__()
         session = self._session = Session(self.send, _analyst, opening)
         self.on_msg(lambda widget, message, buffers: session.receive(message))
@@ -78,11 +79,3 @@ class Board(anywidget.AnyWidget):
         if self._session is not None:
             self._session.close()
         super().close()
-
-
-def _record(game: "Game | Sequence[int] | str | None", rules: Rules) -> Game | None:
-    if game is None or isinstance(game, Game):
-        return game
-    moves = parse_columns(game) if isinstance(game, str) else tuple(game)
-    Position.from_moves(moves, rules.geometry)
-    return Game(rules.geometry, moves)

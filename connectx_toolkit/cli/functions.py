@@ -16,14 +16,17 @@ from types import NoneType
 from typing import Any, Literal, NamedTuple, get_args, get_origin
 
 from connectx_toolkit import api
-from connectx_toolkit.cli.options import AGENTS, Command, any_seed, from_one, number, parse_config
+from connectx_toolkit.cli.options import AGENTS, Command, any_seed, from_one, number, parse_config, seconds
 from connectx_toolkit.system.console import as_help
 from connectx_toolkit.system.files import ROOT
 
 FLAGS = {"n_rounds": "rounds"}  # the course's function has its own word
-ALIASES = {"workers": "concurrency", "overage": "bank", "seconds": "time"}  # of 0.4 and before
+ALIASES = {"workers": "concurrency", "overage": "bank", "seconds": "time", "origin": "from"}  # of 0.4 and before
 SHORT = {"output": "o"}
-PAIRS = {"sprt": ("ELO0", "ELO1"), "names": ("FIRST", "SECOND")}
+PAIRS = {"sprt": ("ELO0", "ELO1"), "names": ("FIRST", "SECOND"), "rating": ("LOW", "HIGH")}
+MAY_BE_NONE = (api.board, api.explore)  # functions that take no agent, or no move, as well
+JSON = (api.exam, api.analyse, api.episodes)  # functions whose results machines may want
+TAKE_AGENTS = (api.get_win_percentages, api.match, api.tournament, api.exam, api.board)
 NOT_TYPED = {"isolate"}  # what only callables need
 KINDS: dict[Any, tuple[Callable[[str], Any], str]] = {
     int: (from_one, "N"),
@@ -32,6 +35,7 @@ KINDS: dict[Any, tuple[Callable[[str], Any], str]] = {
     str: (str, "NAME"),
     Path: (Path, "FILE"),
 }
+TYPES = {"seed": any_seed, "seconds": seconds}  # by name, where there are narrower ones
 STORED = "what is done is kept; the same command goes on"
 
 
@@ -40,7 +44,8 @@ class Parameter(NamedTuple):
 
     kind: of a value: a type, or a Literal.
     default: ``MISSING`` if it has to be given.
-    many: "+" or "*" of a positional argument that takes several, "append" of an option that may be repeated.
+    many: "+", "*" or "?" of a positional argument that may take several or none; "append" of an option that may be
+        repeated, "extend" of one that takes several at once, too.
     shown: the default in words; "" if the help says it.
     """
 
@@ -74,8 +79,10 @@ def parameters_of(declared: Callable) -> Iterator[Parameter]:
             metavar = "PATH" if item.metadata["reads"] else ""
             yield Parameter(item.name, item.type, default, help_text, "", metavar, item.metadata["short"], shown)
         return
-    words = told(api.match) | told(api.build)  # of which other docstrings say: as for these
-    words |= {name: text for name, text in told(declared).items() if not text.startswith("as for ")}
+    words = told(declared)
+    for name, text in words.items():
+        if other := re.match(r"as for (\w+)", text):
+            words[name] = told(getattr(api, other[1]))[name]
     for name, parameter in inspect.signature(declared).parameters.items():
         if name in NOT_TYPED:
             continue
@@ -83,10 +90,12 @@ def parameters_of(declared: Callable) -> Iterator[Parameter]:
         if get_origin(parameter.annotation) is Literal:
             kinds = [parameter.annotation]
         is_list = parameter.kind is parameter.VAR_POSITIONAL
-        many = "+" if is_list else "append" if parameter.default == () else ""
+        is_place = parameter.kind is parameter.POSITIONAL_ONLY
+        many = "" if parameter.default != () else "extend" if get_origin(parameter.annotation) is Sequence else "append"
+        many = "?" if is_place else ("*" if declared in MAY_BE_NONE else "+") if is_list else many
         kind = next((Path for kind in kinds if kind is PathLike and api.AgentSpec not in kinds), kinds[0])
-        kind = float if get_origin(kind) is Sequence else kind
-        default = MISSING if is_list or parameter.default is parameter.empty else parameter.default
+        kind = get_args(kind)[0] if get_origin(kind) is Sequence else kind
+        default = MISSING if is_list or is_place or parameter.default is parameter.empty else parameter.default
         yield Parameter(name, kind, default, words[name], many, short=SHORT.get(name, ""))
 
 
@@ -107,16 +116,16 @@ def add_options(parser: argparse.ArgumentParser, declared: Callable) -> None:
             continue
         flag = FLAGS.get(each.name, each.name).replace("_", "-")
         flags = [*([f"-{each.short.strip('-')}"] if each.short else []), f"--{flag}"]
-        more: dict[str, Any] = {"type": any_seed if each.name == "seed" else read, "metavar": each.metavar or metavar}
+        more: dict[str, Any] = {"type": TYPES.get(each.name, read), "metavar": each.metavar or metavar}
         if each.kind is bool:
-            flags = [f"--no-{flag}"] if each.default else flags
+            flags, help_text = ([f"--no-{flag}"] if each.default else flags), help_text.removeprefix("False ")
             more = {"action": "store_false" if each.default else "store_true"}
         elif get_origin(each.kind) is Literal:
             more = {"choices": get_args(each.kind)}
         elif each.name in PAIRS:
             more |= {"nargs": 2, "metavar": PAIRS[each.name]}
         elif each.many:
-            more |= {"action": "append"}
+            more |= {"action": each.many} | ({"nargs": "+"} if each.many == "extend" else {})
         default = None if each.many else each.default  # argparse appends to a list alone
         parser.add_argument(*flags, dest=each.name, default=default, help=help_text, **more)
         if old := ALIASES.get(each.name):
@@ -132,31 +141,36 @@ def values_of(function: Callable, given: argparse.Namespace) -> tuple[list[Any],
         if each.default is not MISSING:
             keywords[each.name] = each.default if value is None else value
         else:
-            places += value if each.many else [value]
+            places += value if each.many in ("+", "*") else [value]
     return places, keywords
 
 
-def command(function: Callable, summary: str, examples: str) -> Command:
+def command(function: Callable, summary: str, examples: str = "") -> Command:
     """The command that calls a function, prints what it gives, and ends as one that was stopped if it was."""
 
     def add(parser: argparse.ArgumentParser) -> None:
-        parser.description = as_help((inspect.getdoc(function) or "").partition("\n\n")[0].replace("``", ""))
-        parser.epilog = as_help(f"{AGENTS}\nexamples\n{examples}")
+        parser.description = as_help((inspect.getdoc(function) or "").partition("\n\nArgs:")[0].replace("``", ""))
+        parser.description = re.sub(r"\n\n>>> .*?(?=\n\n(?!>>>)|\Z)", "", parser.description, flags=re.S)
+        named = AGENTS if function in TAKE_AGENTS else ""
+        parser.epilog = as_help(f"{named}\nexamples\n{examples}" if examples else "")
         parser.set_defaults(run=run)
         add_options(parser, function)
-        if function is api.exam:
-            parser.add_argument("--json", action="store_true", help="print the figures as JSON, not as tables")
+        if function in JSON:
+            parser.add_argument("--json", action="store_true", help="print the result as JSON, not as tables")
 
     def run(options: argparse.Namespace) -> None:
         from connectx_toolkit.system.table import print_parts
 
         places, keywords = values_of(function, options)
+        is_json = vars(options).get("json")
+        if is_json and function is api.analyse:
+            keywords["me"] = keywords["me"] or ""  # of one's own games
         found = function(*places, **keywords)
-        if vars(options).get("json"):
+        if is_json:
             print(json.dumps(found.document(), indent=2))
-        elif function is not api.get_win_percentages:  # which prints
+        elif function not in (api.get_win_percentages, api.board):  # which print
             print_parts(found.parts())
-        if found.is_interrupted:
+        if getattr(found, "is_interrupted", False):
             is_kept = function is not api.get_win_percentages
             raise KeyboardInterrupt(STORED if is_kept else "games of --rounds are not stored; those of match are")
 
@@ -182,5 +196,40 @@ COMMANDS = {
   python evaluate.py exam my_agent.py minimax@4 --count 1000 --html runs/exam.html
   python evaluate.py exam my_agent.py --seed 7                  fresh positions, solved first (a minute or two)
   python evaluate.py exam my_agent.py --positions runs/mistakes.txt
+  python evaluate.py exam my_agent.py --positions runs/games.sqlite --me my_agent.py
+"""),
+    "analyse": command(api.analyse, "give every move of your games its exact score", """\
+  python evaluate.py analyse 362133214545441233165554311450066
+                                                     one game, as columns counted from 0
+  python evaluate.py analyse episode-12345.json      one game, a replay downloaded from Kaggle
+  python evaluate.py analyse runs/games.sqlite       the latest games of a file of games, a line each
+  python evaluate.py analyse runs/games.sqlite --me my_agent.py --html runs/my_agent.html
+                                                     your agent's games there: rows, summary, page
+  python evaluate.py analyse my_replays --html runs/replays.html
+                                                     your games on Kaggle: all replays in a folder
+"""),
+    "episodes": command(api.episodes, "fetch a submission's games from Kaggle and analyse them", """\
+  python evaluate.py episodes                        your submissions, with their numbers
+  python evaluate.py episodes 45678901 --html runs/episodes.html
+"""),
+    "explore": command(api.explore, "see what was played in a position, and how it ended", """\
+  python evaluate.py explore --add my_replays            the first moves of all games, after adding those of a folder
+  python evaluate.py explore 33 --seat first             the games in which you moved first and 3, 3 was played
+  python evaluate.py explore 332 --opponent "Some Team" --since 2026-11
+  python evaluate.py explore --remove old_replays 70000012
+"""),
+    "report": command(api.report, "make a ladder and a page from stored games", """\
+  python evaluate.py report
+  python evaluate.py report --html runs/report.html --judge     charts, and games to replay with exact scores
+"""),
+    "list": command(api.agents, "list the agents of the toolkit, with their strength", """\
+  python evaluate.py list
+"""),
+    "board": command(api.board, "play, watch and analyse on a page", """\
+  python evaluate.py board minimax@2
+  python evaluate.py board perfect value_search                  two agents play each other
+  python evaluate.py board --game 362133214545441233165554311450066
+  python evaluate.py board --game episode-12345.json             a replay downloaded from Kaggle
+  python evaluate.py board --practise runs/mistakes.txt          positions that exam or analyse wrote
 """),
 }  # fmt: skip

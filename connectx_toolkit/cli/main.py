@@ -139,9 +139,9 @@ def main() -> int:
 
 def evaluate_commands() -> dict[str, Command]:
     """The commands of evaluate.py by name, in the order of --help; "" is the one without a name."""
-    from connectx_toolkit.cli import analyse, functions, ladder_games, show
+    from connectx_toolkit.cli.functions import COMMANDS
 
-    return functions.COMMANDS | analyse.COMMANDS | ladder_games.COMMANDS | show.COMMANDS
+    return COMMANDS
 
 
 def evaluate(arguments: list[str]) -> tuple[str, Callable[[], int | None]]:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from connectx_toolkit.games.database import GameDatabase
 from connectx_toolkit.games.game import Game
-from connectx_toolkit.games.replay import replay_paths, replays_of
+from connectx_toolkit.games.reader import replay_paths, replays_of
 from connectx_toolkit.games.review import name_in, name_in_all
 from connectx_toolkit.system.foreign import NothingLeft
 

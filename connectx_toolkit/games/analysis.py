@@ -27,7 +27,6 @@ WITHOUT_TABLE = 10  # ply of 7x6 from which to judge without the table: solving 
 SHARE, LEAST_SHARE = 1 / 12, 2.0  # of a game's time, and seconds, after which a position and all before it are given up
 SLICE = 1.0  # seconds between two checks for Ctrl-C; the solver's table keeps what a slice has found
 MOST_THREADS = 4
-Scores = Callable[[Position], Sequence[int | None] | None]
 
 
 class JudgedMove(NamedTuple):
@@ -61,6 +60,11 @@ class JudgedMove(NamedTuple):
     def best(self) -> str:
         """The best columns as text."""
         return ", ".join(map(str, self.best_columns))
+
+    @property
+    def choice(self) -> str:
+        """What was played, and what is best: "2, best 3 4"."""
+        return f"{self.column}, best {' '.join(map(str, self.best_columns))}"
 
     @property
     def holds(self) -> bool:
@@ -104,10 +108,10 @@ def solvers_for(geometry: Geometry) -> list[Solver]:
     return [first, *(first.beside(number) for number in range(1, threads))]
 
 
-def first_judged(game: Game, from_ply: int | None = None) -> int:
-    """The first ply of a game to judge: ``from_ply``, or else as early as is soon solved; not in its opening."""
+def first_judged(game: Game) -> int:
+    """The first ply of a game to judge: as early as is soon solved; not in its opening."""
     without_table = game.geometry == STANDARD and not has_openings(game.geometry)
-    return max(WITHOUT_TABLE * without_table if from_ply is None else from_ply, game.opening)
+    return max(WITHOUT_TABLE * without_table, game.opening)
 
 
 def exact_scores(
@@ -179,24 +183,17 @@ def _solved(position: Position, solver: Solver, limit: Budget, stop: Event) -> t
             return None
 
 
-def judge(game: Game, scores: Scores, first_ply: int = 0) -> list[JudgedMove]:
-    """Judges every move that an agent chose from ``first_ply`` on; moves of positions without scores are left out."""
-    judged = []
-    for ply, position in game.positions(first_ply).items():
-        found = scores(position)
-        if found is not None:
-            judged.append(JudgedMove(ply, game.moves[ply], tuple(found)))
-    return judged
+def judge(game: Game, seconds: float = GAME_SECONDS, update: Callable[[], object] = lambda: None) -> list[JudgedMove]:
+    """Judges the moves of a game whose scores are found in time; none on a board that the solver cannot hold.
 
-
-def judge_in_time(
-    game: Game, first_ply: int, seconds: float = GAME_SECONDS, update: Callable[[], object] = lambda: None
-) -> list[JudgedMove]:
-    """As ``judge``, with the scores that are found in time; none on a board that the solver cannot hold."""
+    Args:
+        update: called after each position.
+    """
     if not game.geometry.fits_word:
         return []
-    positions = [*game.positions(first_ply).values()]
-    return judge(game, exact_scores(positions, game.geometry, seconds, update).get, first_ply)
+    positions = game.positions(first_judged(game))
+    found = exact_scores([*positions.values()], game.geometry, seconds, update)
+    return [JudgedMove(ply, game.moves[ply], found[one]) for ply, one in positions.items() if one in found]
 
 
 def mistakes(judged: Iterable[JudgedMove]) -> list[JudgedMove]:

@@ -12,7 +12,9 @@ import bisect
 import contextlib
 import json
 import os
+import shutil
 import sqlite3
+import tempfile
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -25,7 +27,6 @@ from typing import Any, NamedTuple
 
 from connectx.position import Columns, Position, geometry_of, parse_columns, write_columns
 from connectx_toolkit.games.game import Game, check_playable
-from connectx_toolkit.games.match import Conditions
 from connectx_toolkit.kaggle.rules import Fault, sizes_of
 from connectx_toolkit.players.fingerprint import fingerprint
 from connectx_toolkit.players.process import Setup, Task
@@ -55,8 +56,8 @@ CREATE TABLE IF NOT EXISTS scores (name TEXT, date TEXT, score REAL, PRIMARY KEY
 COLUMNS = ("geometry", "moves", "names", "opening", "ratings", "date", "episode", "submission", "source")  # of a Game
 CLOCK = ("act_timeout", "reserve")  # in every record: Kaggle may change its own
 DEFAULTS = {field.name: field.default for field in fields(Game)}
-LEARN = """ON CONFLICT DO UPDATE SET date = coalesce(excluded.date, date), ratings = coalesce(ratings, excluded.ratings),
-    source = coalesce(source, excluded.source), owner = coalesce(owner, excluded.owner), submission =
+LEARN = """ON CONFLICT DO UPDATE SET date = coalesce(excluded.date, date), source = coalesce(source, excluded.source),
+    ratings = coalesce(ratings, excluded.ratings), owner = coalesce(owner, excluded.owner), submission =
     CASE coalesce(owner, excluded.owner) WHEN excluded.owner THEN coalesce(submission, excluded.submission)
     ELSE submission END WHERE match IS NULL"""
 Row = dict[str, Any]
@@ -88,7 +89,11 @@ def is_database(path: Path) -> bool:
 
 
 def _opened(path: Path, create: bool) -> sqlite3.Connection:
-    """A connection to a file of games. Raises ValueError if it is none, and what SQLite raises."""
+    """A connection to a file of games. Raises ValueError if it is none, and what SQLite raises.
+
+    On a read-only disk, such as a dataset on Kaggle, SQLite does not read what a killed run has left in a -wal file. So
+    copies of both are read there.
+    """
     if create:
         path.parent.mkdir(parents=True, exist_ok=True)
         with locked(path):  # two processes may make it at once
@@ -104,8 +109,17 @@ def _opened(path: Path, create: bool) -> sqlite3.Connection:
     try:
         connection = sqlite3.connect(path, timeout=BUSY_SECONDS)
         _check(connection, path)
-    except sqlite3.OperationalError:  # in a read-only folder, such as a dataset on Kaggle
-        connection = sqlite3.connect(f"{path.absolute().as_uri()}?immutable=1", uri=True)
+    except sqlite3.OperationalError:
+        log = Path(f"{path}-wal")
+        if log.exists() and log.stat().st_size:
+            connection = sqlite3.connect(":memory:")
+            with tempfile.TemporaryDirectory() as folder:
+                for each in (path, log):
+                    shutil.copy(each, folder)
+                with contextlib.closing(sqlite3.connect(Path(folder, path.name))) as copied:
+                    copied.backup(connection)
+        else:
+            connection = sqlite3.connect(f"{path.absolute().as_uri()}?immutable=1", uri=True)
         _check(connection, path)
     connection.execute("PRAGMA query_only = ON")
     return connection
@@ -135,15 +149,17 @@ def row_of(game: Game) -> Row:
 
 def game_of(row: sqlite3.Row, path: Path) -> Game:
     """A row's game; of a match, its source is ``path`` with "3-12" after it: game 12 of match 3."""
-    record = {name: tuple(v) if isinstance(v, list) else v for name, v in json.loads(row["record"]).items()}
+    stored = json.loads(row["record"])
+    record: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in stored.items()}
     faults = tuple(Fault(*fault) for fault in record.pop("faults", ()))
     source = row["source"] or "" if row["match"] is None else str(path / f"{row['match']}-{row['number'] + 1}")
-    game = Game(
-        geometry_of(row["rows"], row["columns"], row["inarow"]), parse_columns(row["moves"]),
-        (row["first"], row["second"]), row["opening"], faults=faults, date=row["date"], episode=row["episode"],
-        ratings=tuple(json.loads(row["ratings"] or "[null, null]")), submission=row["submission"], source=source,
-        **record,
-    )  # fmt: skip
+    record |= {
+        "geometry": geometry_of(row["rows"], row["columns"], row["inarow"]), "moves": parse_columns(row["moves"]),
+        "names": (row["first"], row["second"]), "opening": row["opening"], "faults": faults, "date": row["date"],
+        "episode": row["episode"], "ratings": tuple(json.loads(row["ratings"] or "[null, null]")),
+        "submission": row["submission"], "source": source,
+    }  # fmt: skip
+    game = Game(**record)
     check_playable(game.moves, game.geometry)
     if (game.points and game.points[0]) != row["points"]:
         raise ValueError(f"its first player has {row['points']} points, but its moves and faults say {game.ending!r}")
@@ -209,30 +225,26 @@ class GameDatabase:
             self._insert("matches", row)
         return self.connection.execute("SELECT id FROM matches WHERE key = :key", row).fetchone()["id"]
 
-    def add_played(self, match: int, task: Task, game: Game, conditions: Conditions) -> Game:
-        """Stores a match's game at once, unless one with its number is stored; returns the one that is stored then."""
+    def add_played(self, match: int, task: Task, game: Game, conditions: str = "") -> None:
+        """Stores a match's game at once, unless one with its number is stored. ``conditions``: in a line."""
         row = row_of(replace(game, date=game.date or now(), source="")) | {
-            "match": match, "number": task.number, "seeds": json.dumps(task.seeds), "conditions": conditions.to_json(),
+            "match": match, "number": task.number, "seeds": json.dumps(task.seeds), "conditions": conditions,
         }  # fmt: skip
         with self.connection:
             self._insert("games", row)
-        stored = self.connection.execute("SELECT * FROM games WHERE match = :match AND number = :number", row)
-        return game_of(stored.fetchone(), self.path)
 
     def match_games(self, match: int) -> dict[int, Game]:
         """The games of a match by number."""
         found = dict[int, Game]()
         for row in self.connection.execute("SELECT * FROM games WHERE match = ? ORDER BY number", [match]):
-            with noting(self.left_out, f"{self.path}: game {row['number']} of match {match}"):
+            with noting(self.left_out, f"{self.path}: row {row['id']} of its games, number {row['number']}"):
                 found[row["number"]] = game_of(row, self.path)
         return found
 
-    def conditions(self, match: int, total: float = inf) -> Counter[Conditions]:
+    def conditions(self, match: int, total: float = inf) -> Counter[str]:
         """How many of the first ``total`` games of a match were played under which conditions."""
-        rows = (
-            "SELECT conditions, count(*) FROM games WHERE match = ? AND number < ? GROUP BY conditions ORDER BY min(id)"
-        )
-        return Counter({Conditions.from_json(text): n for text, n in self.connection.execute(rows, [match, total])})
+        rows = "SELECT conditions, count(*) FROM games WHERE match = ? AND number < ? GROUP BY conditions"
+        return Counter(dict(self.connection.execute(rows, [match, total]).fetchall()))
 
     @contextlib.contextmanager
     def turn(self, match: int, total: int) -> Iterator[dict[int, Game]]:
@@ -334,7 +346,7 @@ class GameDatabase:
         where, values = self._where(opponent, me, seat, since, rated)
         kept, order = self.scores(), "episode IS NULL, episode, date, id"
         for row in self.connection.execute(f"SELECT * FROM games WHERE {where} ORDER BY {order}", values):
-            with noting(self.left_out, f"{self.path}: game {row['episode'] or row['digest'] or row['id']}"):
+            with noting(self.left_out, f"{self.path}: row {row['id']} of its games"):
                 game = game_of(row, self.path)
                 yield game if row["match"] is not None else _rated_by(game, kept)
 
@@ -350,9 +362,9 @@ class GameDatabase:
         results, players = defaultdict[int, Counter](Counter), defaultdict[int, Counter[str]](Counter)
         where, values = self._where(opponent, me, seat, since, rated)
         board = " AND ".join(f"{name} = {size}" for name, size in sizes_of(geometry).items())
-        which = f"SELECT first, second, moves, points FROM games WHERE {where} AND {board} AND opening <= {ply}"
-        for first, second, text, points in self.connection.execute(which, values):
-            with noting(self.left_out, f"{self.path}: a game of {first} against {second}"):
+        which = f"SELECT id, first, second, moves, points FROM games WHERE {where} AND {board} AND opening <= {ply}"
+        for number, first, second, text, points in self.connection.execute(which, values):
+            with noting(self.left_out, f"{self.path}: row {number} of its games"):
                 moves = parse_columns(text)
                 counts = [moves[:ply].count(column) for column in columns]
                 if len(moves) <= ply or (counts != heights and counts[::-1] != heights):
@@ -378,10 +390,10 @@ class GameDatabase:
         sides = [("first", "second"), ("second", "first")]
         for own, other in sides if seat is None else [sides[seat]]:
             latest = f"(SELECT score FROM scores WHERE name = {other} ORDER BY scores.date DESC LIMIT 1)"
-            terms = [
+            terms: list[tuple[str, Sequence[Any], object]] = [
                 (f"{own} = ?", [me], me),
                 (f"{other} = ?", [opponent], opponent),
-                (f"{latest} BETWEEN ? AND ?", rated, rated),
+                (f"{latest} BETWEEN ? AND ?", rated or (), rated),
             ]
             seated.append(" AND ".join(term for term, _, asked in terms if asked) or "1")
             values += [value for _, given, asked in terms if asked for value in given]
@@ -395,7 +407,7 @@ class GameDatabase:
 
 
 def _rated_by(game: Game, kept: Mapping[str, list[tuple[str, float]]]) -> Game:
-    """A game with the scores that were kept last before it, or else first after it, for ratings that it does not tell."""
+    """A game with the scores kept last before it, or else first after it, for ratings that it does not tell."""
 
     def rating(seat: int) -> float | None:
         scores = kept.get(game.names[seat], []) if game.date else []

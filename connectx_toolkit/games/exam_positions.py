@@ -10,35 +10,26 @@ from pathlib import Path
 
 import numpy as np
 
-from connectx.position import STANDARD, Columns, Position, parse_columns
+from connectx.position import STANDARD, Columns, Position
 from connectx.solver import Solver
 from connectx_toolkit.games.database import is_database
 from connectx_toolkit.games.game import Game
 from connectx_toolkit.games.labelled import SUFFIX, Labels, concatenated, read_file, spread_keys, write_labels
+from connectx_toolkit.games.reader import lines_of, own_games, parse_moves
 from connectx_toolkit.games.recipes import ALL, STANDARD_COUNT, STANDARD_EXAM, TABLE_BITS, labelled, labels_by
-from connectx_toolkit.games.replay import own_games
-from connectx_toolkit.games.review import SEATS
 from connectx_toolkit.kaggle.rules import sizes_of
 from connectx_toolkit.system.console import as_option, plural
-from connectx_toolkit.system.files import in_words
-from connectx_toolkit.system.foreign import from_json
+from connectx_toolkit.system.foreign import from_json, noting
 
 FOLDER = Path("runs/exams")
 PART = 60  # fresh positions that are drawn, solved and kept at a time: some ten seconds
 GIVEN_PART = 600  # given ones, which need not be drawn
-POINTS = {"won": 1.0, "drawn": 0.5, "lost": 0.0}
-OF_GAMES = (".json", ".gz", ".bz2", ".xz", ".tar", ".tgz", ".zip")  # suffixes of replays and archives of them
 SCORED = re.compile(r"([1-7]*)((\s+-?\d+)+)")  # "moves score", columns from 1, as in Pons' files
+SINGLE = re.compile(r"\d(\s+\d)+")  # columns one by one: 3 3 4 2
 
 
 def exam_positions(
-    count: int | None,
-    seed: int | None,
-    source: Path | None,
-    from_one: bool,
-    me: str | None,
-    seat: str | None,
-    result: str | None,
+    count: int | None, seed: int | None, source: Path | None, from_one: bool, me: str | None
 ) -> tuple[Labels, list[str]]:
     """What an exam asks, by the arguments of ``connectx_toolkit.api.exam``: ``source`` is its ``positions``.
 
@@ -49,8 +40,8 @@ def exam_positions(
         ValueError: options that do not go together, or a bad file; the text says which.
     """
     if source is None:
-        if me or seat or result or from_one:
-            raise ValueError(f"{_these('me', 'seat', 'result', 'from-one')} are for {as_option('positions', 'FILE')}")
+        if me or from_one:
+            raise ValueError(f"{as_option('me' if me else 'from-one')} is for {as_option('positions', 'FILE')}")
         count = count or STANDARD_COUNT
         if seed is None and count > STANDARD_COUNT:
             raise ValueError(
@@ -61,10 +52,17 @@ def exam_positions(
         raise ValueError(
             f"{as_option('seed')} draws fresh positions, {as_option('positions')} has its own: leave one of them out"
         )
-    if source.is_dir() or source.suffix in OF_GAMES or is_database(source):
-        labels, left_out = _positions_in_games(source, me, seat, result)
-    elif me or seat or result:
-        raise ValueError(f"{source} holds no games: {_these('me', 'seat', 'result')} choose among games")
+    holds_games = _holds_games(source)
+    if me and not holds_games:
+        raise ValueError(f"{source} holds no games: {as_option('me')} chooses among their players")
+    if from_one and (holds_games or source.suffix == SUFFIX):
+        raise ValueError(f"{source} holds no typed columns: {as_option('from-one')} says how those are counted")
+    if holds_games:
+        games, player, left_out = own_games([str(source)], me)
+        found = [*positions_of(games, player)]
+        if not found:
+            raise ValueError(f"{source} holds no positions of {player} with two or more legal moves")
+        labels = solved(source.name, found)
     elif source.suffix == SUFFIX:
         labels, left_out = read_file(source)[0], []
     else:
@@ -73,17 +71,19 @@ def exam_positions(
     return first_of(labels, count or len(labels)), left_out
 
 
-def _these(*names: str) -> str:
-    *first, last = map(as_option, names)
-    return f"{', '.join(first)} and {last}"
-
-
-def _positions_in_games(source: Path, me: str | None, seat: str | None, result: str | None) -> tuple[Labels, list[str]]:
-    games, player, left_out = own_games([str(source)], me)
-    found = [*positions_of(games, player, SEATS.index(seat) if seat else None, POINTS[result] if result else None)]
-    if not found:
-        raise ValueError(f"{source} holds no such positions of {player}")
-    return solved(source.name, found), left_out
+def _holds_games(source: Path) -> bool:
+    """Whether it is a folder, or a file of games or replays; not lines of positions, whatever the file is called."""
+    if source.suffix == SUFFIX:
+        return False
+    if source.is_dir() or is_database(source):
+        return True
+    try:
+        _, text = next(lines_of(source), (0, ""))
+    except ValueError:  # no text: an archive
+        return True
+    with noting([], source):
+        return text.startswith(("[", "{", "<", '"')) and "board" not in from_json(text)
+    return True
 
 
 def standard_exam(count: int) -> Labels:
@@ -153,19 +153,12 @@ def positions_in(path: Path, from_one: bool = False) -> tuple[list[Position], li
         ValueError: it cannot be read, has no such positions, or a line is none of 7x6 in which the game goes on. The
             text names the line.
     """
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except OSError as problem:
-        raise ValueError(in_words(problem, path)) from None
-    except UnicodeDecodeError as problem:
-        raise ValueError(f"{path} is not text ({problem.reason} at byte {problem.start})") from None
     found = list[Position]()
-    for number, line in enumerate(lines, 1):
-        if text := line.partition("#")[0].strip():
-            try:
-                found.append(_position_of(text, from_one))
-            except ValueError as problem:
-                raise ValueError(f"{path}, line {number}: {text:.60}: {problem}") from None
+    for number, text in lines_of(path):
+        try:
+            found.append(_position_of(text, from_one))
+        except ValueError as problem:
+            raise ValueError(f"{path}, line {number}: {text:.60}: {problem}") from None
     asked = [position for position in found if len(position.legal_columns()) > 1]
     if not asked:
         raise ValueError(f"{path} holds no positions with two or more legal moves")
@@ -178,10 +171,11 @@ def _position_of(text: str, from_one: bool) -> Position:
     if text.startswith("{"):
         position = _position_of_board(from_json(text))
     else:
-        scored = SCORED.fullmatch(text)
-        columns = parse_columns(scored[1] if scored else text)
-        first = int(from_one or scored is not None)
-        position = Position.from_moves([column - first for column in columns], STANDARD)
+        scored = None if SINGLE.fullmatch(text) else SCORED.fullmatch(text)
+        if len(text.split()) == 2 and SINGLE.fullmatch(text):
+            raise ValueError("columns one by one, or a column from 1 and a score? Write columns as one word (34)")
+        moves = parse_moves(scored[1] if scored else text, STANDARD, from_one or scored is not None)
+        position = Position.from_moves(moves, STANDARD)
     if position.is_over():
         raise ValueError("the game is over")
     return position
@@ -198,14 +192,8 @@ def _position_of_board(document: object) -> Position:
     return position
 
 
-def positions_of(
-    games: Iterable[Game], player: str, seat: int | None = None, result: float | None = None
-) -> Iterator[Position]:
+def positions_of(games: Iterable[Game], player: str) -> Iterator[Position]:
     """The positions in which a player had to move and could choose, in the games that were played on 7x6.
-
-    Args:
-        seat: 0 or 1, if only games in which the player had this seat count.
-        result: 1, 0.5 or 0, if only games in which the player made so many points count.
 
     Raises:
         ValueError: a game is of another board.
@@ -215,10 +203,6 @@ def positions_of(
             raise ValueError(
                 f"{game.source or game.name}: exams are of 7x6, not {game.geometry.columns}x{game.geometry.rows}"
             )
-        for own in (0, 1):
-            points = None if game.points is None else game.points[own]
-            if game.names[own] != player or seat not in (None, own) or result not in (None, points):
-                continue
-            for ply, position in game.positions(game.opening).items():
-                if ply % 2 == own and len(position.legal_columns()) > 1:
-                    yield position
+        for ply, position in game.positions(game.opening).items():
+            if game.names[ply % 2] == player and len(position.legal_columns()) > 1:
+                yield position

@@ -9,9 +9,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from connectx.position import STANDARD, Geometry, Position, has_line, parse_columns, write_columns
+from connectx.position import STANDARD, Geometry, Position, has_line, write_columns
 from connectx_toolkit.kaggle.rules import DEFAULTS, OVERAGE, STATUS_OF, Fault
-from connectx_toolkit.system.console import as_option, command
+from connectx_toolkit.system.console import command
 from connectx_toolkit.system.foreign import shown
 
 SEATS = ("moving first", "moving second")
@@ -179,13 +179,12 @@ class Game:
     @property
     def command(self) -> str:
         """The command line that analyses the game; where Python is typed, the call that does so on 7x6."""
-        call = f'analyse("{write_columns(self.moves)}"{f", from_ply={self.opening}" if self.opening else ""})'
-        words = f"evaluate analyse {write_columns(self.moves)}"
-        if self.opening:
-            words += f" --opening {self.opening}"
+        columns, is_named = write_columns(self.moves), self.names != UNKNOWN_NAMES
+        call = f'analyse("{columns}"{f", names={self.names!r}" if is_named else ""})'
+        words = f"evaluate analyse {columns}"
         if self.geometry != STANDARD:
             words += " --config rows={},columns={},inarow={}".format(*self.geometry[:3])
-        if self.names != UNKNOWN_NAMES:
+        if is_named:
             words += f" --names {shlex.join(self.names)}"
         return command(words, call if self.geometry == STANDARD else "")
 
@@ -206,63 +205,6 @@ class Game:
     def player(self, seat: int) -> str:
         """The name of the agent in a seat, with the seat if both have the same name."""
         return f"{self.names[seat]} ({SEATS[seat]})" if self.is_self_play else self.names[seat]
-
-
-def is_columns(text: str) -> bool:
-    """Whether a text has the form of a game's columns: digits, with or without commas and spaces."""
-    return "".join(text.split()).replace(",", "").isdecimal()
-
-
-def parse_moves(text: str, geometry: Geometry, from_one: bool = False) -> tuple[int, ...]:
-    """The columns, counted from 0, of a text that a person has typed: 3342, or 3 3 4 2.
-
-    Raises:
-        ValueError: they cannot be played; if they could be counted from 1, it says so.
-    """
-    parts = text.replace(",", " ").split()
-    is_spaced = len(text.split()) > 1
-    if is_spaced and max(map(len, parts)) > 2:  # a file of positions has a score after the columns
-        raise ValueError(f"{text!r:.80}: expected columns as one word (3342), or one by one (3 3 4 2)")
-    columns = parse_columns(",".join(parts) if is_spaced else text)
-    moves = tuple(column - from_one for column in columns)
-    try:
-        check_playable(moves, geometry, from_one)
-    except ValueError as problem:
-        if from_one or not _fit_from_one(columns, geometry):
-            raise
-        raise ValueError(f"{problem}; counted from 1, they fit: {as_option('from-one')}") from None
-    return moves
-
-
-def _fit_from_one(columns: Sequence[int], geometry: Geometry) -> bool:
-    try:
-        check_playable([column - 1 for column in columns], geometry)
-    except ValueError:
-        return False
-    return True
-
-
-def parse_game(
-    text: str,
-    geometry: Geometry,
-    opening: int = 0,
-    names: tuple[str, str] = UNKNOWN_NAMES,
-    from_one: bool = False,
-) -> Game:
-    """A game written as its columns.
-
-    Args:
-        opening: plies that the agents did not choose.
-        from_one: whether the text counts columns from 1, as Pons' files and connect4.gamesolver.org do.
-
-    Raises:
-        ValueError: the columns cannot be played, or there are fewer of them than the opening should have.
-    """
-    moves = parse_moves(text, geometry, from_one)
-    if opening > (plies := len(moves)):
-        has = f"the game has only {plies} {'ply' if plies == 1 else 'plies'}"
-        raise ValueError(f"{has}: its opening cannot have {opening} (--opening)")
-    return Game(geometry, moves, names, opening)
 
 
 def _can_be_played(moves: Sequence[Any], geometry: Geometry) -> bool:

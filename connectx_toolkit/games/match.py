@@ -1,17 +1,12 @@
-"""The games of a match between two agents: what each agent did in them, and what they prove, in words.
+"""The games of a match between two agents: what each agent did in them, and what they prove, in words."""
 
-Games are played under conditions: the machine, the versions of Python and the packages, and how many at a time. None of
-these is part of what a match asks for, so that all its games count. But each changes how far a search gets in its time.
-So the commands say which games were played under other conditions.
-"""
-
-import json
 import os
 import platform
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import isfinite, log10
+from os import PathLike, fspath
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,7 +21,6 @@ from connectx_toolkit.statistics.intervals import (
     Estimate,
     Sprt,
     anytime,
-    estimate,
     mean_and_variance,
     pairs_needed,
 )
@@ -38,74 +32,18 @@ from connectx_toolkit.system.table import Column, Part, Shown, Table, three_digi
 __all__ = ["Match"]
 
 PACKAGES = ("numpy", "numba", "torch", "kaggle-environments")
-ABSENT = "absent"  # what version_of says of a package that is not installed
 
 
-class Conditions(NamedTuple):
-    """Conditions of games."""
+def conditions_here(workers: int = 1, scheduler: str | None = None) -> str:
+    """The conditions of games that are played now, in a line. On a dask cluster the versions are those of this process.
 
-    machine: str
-    versions: tuple[tuple[str, str], ...]  # (name, version) of python (without the patch level) and PACKAGES
-    concurrency: int | None  # games at a time; None on a dask cluster, whose workers come and go
-
-    def to_json(self) -> str:
-        return json.dumps(self._asdict() | {"versions": dict(self.versions)})
-
-    @classmethod
-    def from_json(cls, text: str) -> "Conditions":
-        """What ``to_json`` has written."""
-        fields = json.loads(text)
-        return cls(fields["machine"], tuple(fields["versions"].items()), fields["concurrency"])
-
-    def differences(self, other: "Conditions") -> list[str]:
-        """What is different here, in words: "numba 0.60.0 instead of 0.68.1". Empty if nothing is."""
-        words = []
-        if self.machine != other.machine:
-            words.append(f"another machine ({self.machine})")
-        theirs = dict(other.versions)
-        for name, version in self.versions:
-            if version != theirs.get(name, version):
-                here = f"no {name}" if version == ABSENT else f"{name} {version}"
-                words.append(f"{here} instead of {'none' if theirs[name] == ABSENT else theirs[name]}")
-        if None not in (self.concurrency, other.concurrency) and self.concurrency != other.concurrency:
-            games = f"{self.concurrency} game{'s' * (self.concurrency != 1)}"
-            words.append(f"{games} at a time instead of {other.concurrency}")
-        return words
-
-
-def other_conditions_line(played: Counter[Conditions], here: Conditions | None = None) -> list[str]:
-    """How many games were played under other conditions than ``here``, and which; [] if none was.
-
-    Args:
-        played: how many games were played under which conditions.
-        here: by default those of most of these games.
-    """
-    expected = [here] if here else [conditions for conditions, _ in played.most_common(1)]
-    words = {conditions: ", ".join(conditions.differences(*expected)) for conditions in played}
-    count = sum(games for conditions, games in played.items() if words[conditions])
-    why = "; ".join(dict.fromkeys(filter(None, words.values())))
-    return [f"{count} of {played.total()} games were played under other conditions, and count: {why}"] * (count > 0)
-
-
-def conditions_here(concurrency: int = 1, scheduler: str | None = None) -> Conditions:
-    """The conditions of games that are played now.
-
-    Args:
-        concurrency: games at a time; ignored with a scheduler.
-        scheduler: address of the dask cluster that plays them. It stands for the cluster's machines. The versions are
-            those of this process.
+    The name of the host is no part of it: every new container has another one.
     """
     python = ".".join(platform.python_version_tuple()[:2])
-    versions = (("python", python), *((name, version_of(name)) for name in PACKAGES))
-    if scheduler is not None:
-        return Conditions(f"dask cluster {scheduler}", versions, None)
-    return Conditions(_machine(), versions, concurrency)
-
-
-def _machine() -> str:
-    """Processor and logical cores. The name of the host would not do: every new container has another one."""
+    versions = [f"python {python}", *(f"{name} {version_of(name)}" for name in PACKAGES)]
     cores = os.cpu_count() or 1
-    return f"{_processor()}, {cores} core{'s' * (cores > 1)}"
+    machine = f"{_processor()}, {cores} {plural('core', cores)}, {workers} {plural('game', workers)} at a time"
+    return ", ".join([*versions, machine if scheduler is None else f"dask cluster {scheduler}"])
 
 
 def _processor() -> str:
@@ -232,7 +170,7 @@ class Match(Shown):
         first, second = names or self.names
         return replace(self.games[number], names=(second, first) if number % 2 else (first, second))
 
-    def lost(self, agent: str | Callable | int) -> list[Game]:
+    def lost(self, agent: str | PathLike | Callable | int) -> list[Game]:
         """The games that an agent lost, in order, including losses by a fault.
 
         ``analyse``, or the command in a game's ``command``, shows the move that lost it.
@@ -243,7 +181,8 @@ class Match(Shown):
         Raises:
             ValueError: it is neither of the two agents, or both have this name.
         """
-        name, specs = resolve(agent).target if callable(agent) else agent, (self.first, self.second)
+        name = resolve(agent).target if callable(agent) else agent if isinstance(agent, int) else fspath(agent)
+        specs = (self.first, self.second)
         found = [n for n, spec in enumerate(specs) if name in (n + 1, spec, spec.target, spec.label, _short_name(spec))]
         if len(found) != 1:
             labels = f"1 for {specs[0].label!r}, 2 for {specs[1].label!r}"
@@ -301,7 +240,7 @@ WITHIN = 20.0  # Elo: a difference below it is called none
 TOO_WIDE = 400.0  # Elo; an interval that reaches further to both sides says nothing
 MANY_FORFEITS = 0.1  # share of the games above which the result says little about strength
 DIFFERENCES = (25, 50, 100, 200)  # Elo, of which a verdict that is missing says how many pairs would show one
-ANY_TIME, AS_AGREED = "95%, valid at every look", "95%, for a number of games fixed beforehand"
+ANY_TIME = "95%, valid at every look"
 
 
 def signed(elo: float) -> str:
@@ -360,14 +299,12 @@ def totals(match: Match) -> str:
 
 def summary(match: Match) -> str:
     """One line: the results in total and by seat, the interval, and which agent is stronger. A forfeit is a loss."""
-    evidence, is_whole = match.evidence, len(match.games) == match.fixed
+    evidence = match.evidence
     if not evidence.pairs:
         return f"{totals(match)}. There is not a game in either seat yet: no result"
-    result = estimate(evidence.counts) if is_whole else anytime(evidence.counts)
-    if evidence.distinct < FEWEST_PAIRS and not result.is_proof:
+    if evidence.distinct < FEWEST_PAIRS:
         return f"{totals(match)}. {_few_words(evidence, len(match.games))}"
-    shown = interval(result, AS_AGREED if is_whole else ANY_TIME)
-    return f"{totals(match)}. {shown}; {verdict(evidence, *match.names, result=result)}"
+    return f"{totals(match)}. {interval(anytime(evidence.counts))}; {verdict(evidence, *match.names)}"
 
 
 def _few_words(evidence: Evidence, games: int) -> str:
@@ -409,18 +346,13 @@ def sprt_progress(sprt: Sprt, evidence: Evidence) -> str:
     return f"{line}, about {max(1, round(left, -int(log10(max(left, 1))))):.0f} pairs left"
 
 
-def verdict(
-    evidence: Evidence, first: str, second: str, sprt: Sprt | None = None, result: Estimate | None = None
-) -> str:
+def verdict(evidence: Evidence, first: str, second: str, sprt: Sprt | None = None) -> str:
     """The verdict in plain words: who is stronger, a difference below ``WITHIN`` Elo, or what is missing.
 
-    Where openings were played more than once, "stronger" is proven with openings as the unit, or not said.
-
-    Args:
-        result: the interval to judge by; that which is valid at every look if it is None.
+    If openings repeat, each opening counts as one observation; without enough of them nobody is called stronger.
     """
-    found, general = difference(evidence)
-    result, scope = result or found, "" if general else _scope(evidence)
+    result, general = difference(evidence)
+    scope = "" if general else _scope(evidence)
     accepted = sprt.accepted(evidence.counts) if sprt else None
     better = f"scores more{scope}" if scope else "is stronger"
     if result.is_proof:

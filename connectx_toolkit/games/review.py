@@ -17,9 +17,7 @@ from connectx_toolkit.system.table import Table
 
 RESULTS = {1.0: "won", 0.5: "drawn", 0.0: "lost", None: "unfinished"}
 SEATS = ("first", "second")
-VERSION = re.compile(
-    " [0-9a-f]{6}$"
-)  # that connectx_toolkit.games.tournament adds to the name of a file of which it has several
+VERSION = re.compile(" [0-9a-f]{6}$")  # of a file that exists in several: ``games.tournament`` adds it
 AHEAD = ((4, "1 to 4"), (10, "5 to 10"), (20, "11 to 20"), (10**9, "more than 20"))  # plies
 BAND = 8  # plies
 MOST_REPEATED = 8  # rows
@@ -28,20 +26,37 @@ Row = Sequence[str | int | float]
 
 
 @dataclass(frozen=True)
-class Review:
-    """A game from one's own seat, with the moves of both sides judged as far as they could be."""
+class Judged:
+    """A game with its judged moves; "one's own" are those of a seat, or of both if none is given.
+
+    Attributes:
+        moves: those that could be solved in time.
+        seat: one's own.
+        theme: of an exam's mistake, which is the only judged move of its game.
+    """
 
     game: Game
-    seat: int
-    judged: list[JudgedMove]
+    moves: list[JudgedMove]
+    seat: int | None = None
+    theme: str = ""
+
+    @property
+    def own_seat(self) -> int:
+        """One's own; that of the first player if none is given."""
+        return self.seat or 0
+
+    @property
+    def player(self) -> str:
+        """Whose seat it is."""
+        return self.game.names[self.own_seat]
 
     @property
     def opponent(self) -> str:
-        return "itself" if self.game.is_self_play else self.game.names[1 - self.seat]
+        return "itself" if self.game.is_self_play else self.game.names[1 - (self.own_seat)]
 
     @property
     def score(self) -> float | None:
-        return None if self.game.points is None else self.game.points[self.seat]
+        return None if self.game.points is None else self.game.points[self.own_seat]
 
     @property
     def fault(self) -> str:
@@ -50,11 +65,11 @@ class Review:
 
     @property
     def own(self) -> list[JudgedMove]:
-        return [move for move in self.judged if move.seat == self.seat]
+        return [move for move in self.moves if self.seat in (None, move.seat)]
 
     @property
     def mistakes(self) -> list[JudgedMove]:
-        """One's own moves that gave a result away."""
+        """The moves that gave a result away, one's own."""
         return mistakes(self.own)
 
     @property
@@ -77,20 +92,20 @@ class Review:
 
     def row(self) -> dict[str, Any]:
         """The game for machines, and for the page; times in seconds, columns from 0."""
-        game, given = self.game, self.mistakes
-        slowest = game.slowest(self.seat)
+        game, given, seat = self.game, self.mistakes, self.own_seat
+        slowest = game.slowest(seat)
         return {
             "game": game.name,
             "file": game.source,
             "opponent": self.opponent,
-            "seat": SEATS[self.seat],
+            "seat": SEATS[seat],
             "result": RESULTS[self.score],
             "status": self.fault or "played",
             "ending": game.ending_words,
             "cause": self.cause,
             "plies": len(game.moves),
             "opening": game.opening,
-            "overage": None if (used := game.overage_used(self.seat)) is None else round(used, 3),
+            "overage": None if (used := game.overage_used(seat)) is None else round(used, 3),
             "slowest": slowest and {"ply": slowest[0], "seconds": round(slowest[1], 3)},
             "mistakes": [_mistake(move) for move in given],
             "shortened": [{"ply": one.ply, "column": one.column, "best": one.best_columns} for one in self.shortened],
@@ -163,7 +178,7 @@ def seat_of(game: Game, team: str) -> int:
     return game.names.index(team)
 
 
-def headline(team: str, reviews: Sequence[Review]) -> list[str]:
+def headline(team: str, reviews: Sequence[Judged]) -> list[str]:
     """The games in a few sentences: what was scored, by what it was lost, and where to look first."""
     counted = _counted(reviews)
     if not counted:
@@ -203,22 +218,22 @@ def headline(team: str, reviews: Sequence[Review]) -> list[str]:
     return lines
 
 
-def _band(start: int, reviews: Sequence[Review]) -> str:
+def _band(start: int, reviews: Sequence[Judged]) -> str:
     """ "32 to 39"; the last one ends with the board."""
     return f"{start} to {min(start + BAND, max(one.game.geometry.cells for one in reviews)) - 1}"
 
 
-def _deciding(reviews: Sequence[Review]) -> list[tuple[Review, JudgedMove]]:
+def _deciding(reviews: Sequence[Judged]) -> list[tuple[Judged, JudgedMove]]:
     """The last mistake of each game that was not won, but for those lost by a fault."""
     return [(one, one.mistakes[-1]) for one in reviews if one.cause and one.mistakes and not one.fault]
 
 
-def _counted(reviews: Sequence[Review]) -> list[Review]:
+def _counted(reviews: Sequence[Judged]) -> list[Judged]:
     """The games that give points: those that were ended, against others."""
     return [review for review in reviews if review.score is not None and not review.game.is_self_play]
 
 
-def summary(reviews: Sequence[Review]) -> list[Table]:
+def summary(reviews: Sequence[Judged]) -> list[Table]:
     """Where points were lost, by cause, seat, opponent, ply, foresight and opening; and what time was used."""
     counted = _counted(reviews)
     sections = [
@@ -231,13 +246,13 @@ def summary(reviews: Sequence[Review]) -> list[Table]:
     return [section for section in sections if section.rows]
 
 
-def _points_lost(reviews: Sequence[Review]) -> float:
+def _points_lost(reviews: Sequence[Judged]) -> float:
     return sum(1.0 - (review.score or 0.0) for review in reviews)
 
 
-def _causes(reviews: Sequence[Review]) -> list[tuple[str, int, float, str]]:
+def _causes(reviews: Sequence[Judged]) -> list[tuple[str, int, float, str]]:
     """Cause, games, points lost and the first games, the dearest cause first."""
-    by_cause: dict[str, list[Review]] = {}
+    by_cause: dict[str, list[Judged]] = {}
     for review in reviews:
         if review.cause:
             by_cause.setdefault(review.cause, []).append(review)
@@ -248,29 +263,21 @@ def _causes(reviews: Sequence[Review]) -> list[tuple[str, int, float, str]]:
     return sorted(found, key=lambda item: -item[2])
 
 
-def _by_cause(reviews: Sequence[Review]) -> Table:
+def _by_cause(reviews: Sequence[Judged]) -> Table:
     note = "given away: the value of the position before your last mistake, with perfect play"
     heads = ("why", "games", "points lost", "for example")
     return Table("Why points were lost", heads, [*_causes(reviews)], note)
 
 
-def _results(reviews: Sequence[Review]) -> tuple[int, int, int, int, float]:
-    """Games, won, drawn, lost, and the percentage of the points."""
-    scores = [review.score or 0 for review in reviews]
-    counts = [scores.count(score) for score in (1, 0.5, 0)]
-    return len(scores), counts[0], counts[1], counts[2], 100 * sum(scores) / len(scores)
+def _by_seat(reviews: Sequence[Judged]) -> Table:
+    rows: list[Row] = []
+    for seat, name in enumerate(SEATS):
+        if scores := [review.score or 0 for review in reviews if review.seat == seat]:
+            rows.append((name, len(scores), *map(scores.count, (1, 0.5, 0)), 100 * sum(scores) / len(scores)))
+    return Table("Points by seat", ("moving", "games", "won", "drawn", "lost", "points %"), rows)
 
 
-RESULT_HEADS = ("games", "won", "drawn", "lost", "points %")
-
-
-def _by_seat(reviews: Sequence[Review]) -> Table:
-    groups = [(name, [review for review in reviews if review.seat == seat]) for seat, name in enumerate(SEATS)]
-    rows = [(name, *_results(games)) for name, games in groups if games]
-    return Table("Points by seat", ("moving", *RESULT_HEADS), rows)
-
-
-def _by_ply(reviews: Sequence[Review]) -> Table:
+def _by_ply(reviews: Sequence[Judged]) -> Table:
     own = [move for review in reviews for move in review.own if move.holds]
     deciding = [move.ply // BAND * BAND for _, move in _deciding(reviews)]
     rows: list[Row] = []
@@ -284,23 +291,23 @@ def _by_ply(reviews: Sequence[Review]) -> Table:
     return Table("Mistakes by ply", heads, rows, note)
 
 
-def _ahead(review: Review, move: JudgedMove) -> int:
+def _ahead(review: Judged, move: JudgedMove) -> int:
     """Plies to look ahead from a mistake to see it: to the end of the loss that it leads to, or of the missed win."""
     return _plies(review, move, move.played if move.played < 0 else move.value)
 
 
-def _plies(review: Review, move: JudgedMove, score: int) -> int:
+def _plies(review: Judged, move: JudgedMove, score: int) -> int:
     """Plies from a move to the end of a game of this score."""
     return plies_to_end(score, move.ply, review.game.geometry.cells)
 
 
-def _shortened(reviews: Sequence[Review]) -> list[tuple[Review, JudgedMove]]:
+def _shortened(reviews: Sequence[Judged]) -> list[tuple[Judged, JudgedMove]]:
     """One's moves that lost a lost game sooner, those that cost most plies first."""
     found = [(review, move) for review in reviews for move in review.shortened]
     return sorted(found, key=lambda one: one[1].played - one[1].value)
 
 
-def oversights(review: Review) -> tuple[list[int], list[int]]:
+def oversights(review: Judged) -> tuple[list[int], list[int]]:
     """Plies of one's own moves that left a win in one untaken, and of those that needlessly gave the opponent one."""
     worse = [move for move in review.own if not move.is_perfect]
     missed = [one.ply for one in worse if one.value > 0 and _plies(review, one, one.value) == 1]
@@ -308,9 +315,9 @@ def oversights(review: Review) -> tuple[list[int], list[int]]:
     return missed, allowed
 
 
-def _again(reviews: Sequence[Review]) -> list[list[tuple[Review, JudgedMove]]]:
+def _again(reviews: Sequence[Judged]) -> list[list[tuple[Judged, JudgedMove]]]:
     """One's mistakes that were made more than once, mirrored or not, the most frequent first."""
-    found: dict[tuple[Geometry, int, int], list[tuple[Review, JudgedMove]]] = {}
+    found: dict[tuple[Geometry, int, int], list[tuple[Judged, JudgedMove]]] = {}
     for review in reviews:
         game = review.game
         for move in review.mistakes:
@@ -321,7 +328,7 @@ def _again(reviews: Sequence[Review]) -> list[list[tuple[Review, JudgedMove]]]:
     return sorted((made for made in found.values() if len(made) > 1), key=len, reverse=True)
 
 
-def _repeated(reviews: Sequence[Review]) -> Table:
+def _repeated(reviews: Sequence[Judged]) -> Table:
     rows: list[Row] = []
     for made in _again(reviews)[:MOST_REPEATED]:
         review, move = made[0]
@@ -332,19 +339,21 @@ def _repeated(reviews: Sequence[Review]) -> Table:
     return Table("Mistakes that come again", heads, rows, "the same position or its mirror image, as in the example")
 
 
-def _time(reviews: Sequence[Review]) -> Table:
+def _time(reviews: Sequence[Judged]) -> Table:
     rows: list[Row] = []
     if not reviews:
         return Table("Time", (), rows)
-    used = [(seconds, one) for one in reviews if (seconds := one.game.overage_used(one.seat)) is not None]
+    used = [(seconds, one) for one in reviews if (seconds := one.game.overage_used(one.own_seat)) is not None]
     most, review = max(used, key=lambda item: item[0], default=(0.0, reviews[0]))
     if most > 0:
         rows.append(("most overage time of a game, s", most, review.game.name))
-    slow = [(found, review) for review in reviews if (found := review.game.slowest(review.seat))]
+    slow = [(found, review) for review in reviews if (found := review.game.slowest(review.own_seat))]
     if slow:
         (ply, time), review = max(slow, key=lambda item: item[0][1])
         rows.append(("slowest move, s", time, f"{review.game.name}, ply {ply}"))
-    short = [r.game.name for seconds, r in used if r.game.reserve and r.game.reserve[r.seat] - seconds < SHORT_OF_TIME]
+    short = [
+        r.game.name for seconds, r in used if r.game.reserve and r.game.reserve[r.own_seat] - seconds < SHORT_OF_TIME
+    ]
     if used:
         rows.append((f"games with less than {SHORT_OF_TIME:g} s left", len(short), " ".join(short[:4])))
     late = [r for r in reviews if r.fault == "timeout" and r.score == 0]

@@ -11,6 +11,7 @@ A mistake is a move that does not keep the result. Each move that would be one h
 """
 
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import NamedTuple
 
 import numpy as np
@@ -18,6 +19,7 @@ import numpy as np
 from connectx.position import NO_MOVE, STANDARD, plies_to_end_table
 from connectx_toolkit.games.grades import FAILED, Sheet
 from connectx_toolkit.games.labelled import Labels
+from connectx_toolkit.statistics.intervals import anytime_mean
 
 THEMES = (
     "a win in 1 missed",
@@ -97,12 +99,22 @@ def horizons(sheet: Sheet) -> list[Horizon]:
 
 
 def horizon_words(agent: str, found: Sequence[Horizon]) -> str:
-    """ "X finds wins up to 4 plies ahead (95% or more); of 41 wins in 5 to 8 plies it finds 31%"; "" without any."""
-    seen = 0
-    for horizon in found:
-        if horizon.kept < SEEN:
-            rest = f"of {horizon.wins} wins in {horizon.first} to {horizon.last} plies it finds {horizon.kept:.0%}"
-            sees = f" finds wins up to {seen} plies ahead ({SEEN:.0%} or more); " if seen else ": "
-            return f"{agent}{sees}{rest}."
-        seen = horizon.last
-    return f"{agent} finds {SEEN:.0%} or more of the wins at every distance." if found else ""
+    """ "X finds wins up to 4 plies ahead (95% or more); of 41 wins in 5 to 8 plies it finds 31%"; "" without any.
+
+    Only where the interval of its share allows it. Else: "X: of 9 wins up to 12 plies ahead it finds all (at least
+    51%)".
+    """
+    seen = [*takewhile(lambda horizon: horizon.kept >= SEEN, found)]
+    words = list[str]()
+    if seen:
+        wins, kept = sum(one.wins for one in seen), sum(one.wins * one.kept for one in seen)
+        low, last = anytime_mean((wins - kept, 0, 0, 0, kept))[1], seen[-1].last
+        distance = f"up to {last} plies ahead" if len(seen) < len(found) else "at every distance"
+        if low >= SEEN:
+            words.append(f"finds wins {distance} ({SEEN:.0%} or more)")
+        else:
+            words.append(f"of {wins} wins {distance} it finds {kept / wins:.0%} (at least {low:.0%})")
+    if len(seen) < len(found):
+        miss = found[len(seen)]
+        words.append(f"of {miss.wins} wins in {miss.first} to {miss.last} plies it finds {miss.kept:.0%}")
+    return f"{agent}{' ' if words[0].startswith('finds') else ': '}{'; '.join(words)}." if words else ""

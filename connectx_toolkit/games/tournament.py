@@ -1,7 +1,7 @@
 """The results of many agents: the crosstable and the ladder; and a file's matches in groups that can be compared."""
 
 import json
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from connectx.position import Geometry
 from connectx_toolkit.games.database import GameDatabase
 from connectx_toolkit.games.game import Game
-from connectx_toolkit.games.match import Conditions, Match
+from connectx_toolkit.games.match import Match, verdict
 from connectx_toolkit.kaggle.rules import DEFAULTS
 from connectx_toolkit.players.spec import AgentSpec
 from connectx_toolkit.statistics.evidence import Evidence
@@ -161,7 +161,10 @@ def ladder_parts(
         ladder = tournament.ladder(anchor)
     except ValueError as problem:
         return [*found, f"no ladder: {problem}"], []
-    return [*found, ladder_table(ladder, anchor), cross_table(tournament, [line.name for line in ladder])], ladder
+    found += [ladder_table(ladder, anchor), cross_table(tournament, [line.name for line in ladder])]
+    if len(ladder) == 2:  # in the words of their match
+        found += [verdict(evidence, *two) for two, evidence in tournament.evidence().items() if two[0] != two[1]]
+    return found, ladder
 
 
 class StoredMatch(NamedTuple):
@@ -171,7 +174,6 @@ class StoredMatch(NamedTuple):
     hashes: tuple[str, str]
     config: dict[str, Any]
     reserve: float  # seconds of overage time
-    conditions: Counter[Conditions]  # how many of its games were played under which
 
     @property
     def title(self) -> str:
@@ -194,7 +196,7 @@ def matches(database: GameDatabase) -> Iterator[StoredMatch]:
             first, second = (AgentSpec(*spec) for *spec, _ in agents)
             match, config = Match(first, second, games, seed=row["seed"]), json.loads(row["config"])
             hashes = agents[0][-1], agents[1][-1]
-            yield StoredMatch(match, hashes, config, row["reserve"], database.conditions(row["id"]))
+            yield StoredMatch(match, hashes, config, row["reserve"])
 
 
 class Group(NamedTuple):
@@ -204,7 +206,6 @@ class Group(NamedTuple):
     config: dict[str, Any]
     tournament: Tournament
     edited: set[str]  # names of agents that exist in several versions
-    conditions: Counter[Conditions]  # how many of its games were played under which
 
 
 def groups(database: GameDatabase) -> list[Group]:
@@ -228,8 +229,7 @@ def groups(database: GameDatabase) -> list[Group]:
     made = []
     for title, items in found.items():
         names = [(name(i.match.first, i.hashes[0]), name(i.match.second, i.hashes[1])) for i in items]
-        conditions = sum((i.conditions for i in items), Counter[Conditions]())
-        made.append(Group(title, items[0].config, Tournament([i.match for i in items], names), edited, conditions))
+        made.append(Group(title, items[0].config, Tournament([i.match for i in items], names), edited))
     return made
 
 

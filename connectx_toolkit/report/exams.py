@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations, pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from connectx.position import STANDARD, Columns, Position, write_columns
+from connectx.position import STANDARD, Position, write_columns
 from connectx_toolkit.arena.exam import Exam
 from connectx_toolkit.arena.start_positions import add_openings
 from connectx_toolkit.games.analysis import JudgedMove
@@ -19,11 +19,12 @@ from connectx_toolkit.games.game import Game
 from connectx_toolkit.games.grades import FAILED, Estimate, Sheet, mean_difference, rate, rate_difference
 from connectx_toolkit.games.labelled import Labels
 from connectx_toolkit.games.match import kinds
+from connectx_toolkit.games.review import Judged
 from connectx_toolkit.games.themes import THEMES, Weakness, horizon_words, horizons, themes_of_moves, weaknesses
 from connectx_toolkit.players.process import Setup
 from connectx_toolkit.players.spec import AgentSpec
 from connectx_toolkit.report.pages import exam_page, game_entry
-from connectx_toolkit.system.console import as_option, plural
+from connectx_toolkit.system.console import plural
 from connectx_toolkit.system.files import write_whole
 from connectx_toolkit.system.foreign import left_out_lines
 from connectx_toolkit.system.table import Column, Part, Shown, Table, percent, three_digits, two_digits
@@ -130,47 +131,20 @@ def _verdict(one: Sheet, other: Sheet) -> str:
     return f"{'; '.join([*words, *unproven])}."
 
 
-class Mistake(NamedTuple):
-    """A move that did not keep the result."""
-
-    agent: str
-    moves: Columns  # to the position
-    column: int
-    scores: tuple[int | None, ...]  # of the position's moves
-    theme: str
-
-    @property
-    def judged(self) -> JudgedMove:
-        return JudgedMove(len(self.moves), self.column, self.scores)
-
-    @property
-    def game(self) -> Game:
-        """A game that leads to the position, with the agent's move."""
-        names = ("anyone", self.agent) if len(self.moves) % 2 else (self.agent, "anyone")
-        return Game(STANDARD, (*self.moves, self.column), names, opening=len(self.moves))
-
-    def row(self) -> dict[str, Any]:
-        """The mistake for machines."""
-        best = self.judged.best_columns
-        return {"agent": self.agent, "theme": self.theme, "moves": self.moves, "column": self.column, "best": best}
-
-    def words(self) -> str:
-        """ "3342: 0, best 3 4"."""
-        best = " ".join(map(str, self.judged.best_columns))
-        return f"{write_columns(self.moves) or 'empty board'}: {self.column}, best {best}"
-
-
-def mistake_of(sheet: Sheet, row: int) -> Mistake:
-    """What an agent answered first in a position in which it made a mistake."""
+def mistake_of(sheet: Sheet, row: int) -> Judged:
+    """What an agent answered first in a position in which it made a mistake: a game that leads to it, with the move."""
     labels, column = sheet.labels, int(sheet.columns[0, row])
     moves = moves_to(Position(int(labels.positions[row]), int(labels.masks[row]), STANDARD))
     assert moves is not None
+    seat = len(moves) % 2
+    names = ("anyone", sheet.agent) if seat else (sheet.agent, "anyone")
     scores = [int(score) if legal else None for score, legal in zip(labels.scores[row], labels.legal[row], strict=True)]
-    theme = int(themes_of_moves(labels.take(np.array([row])))[0, column])
-    return Mistake(sheet.agent, moves, column, tuple(scores), THEMES[theme])
+    theme = THEMES[themes_of_moves(labels.take(np.array([row])))[0, column]]
+    game = Game(STANDARD, (*moves, column), names, opening=len(moves))
+    return Judged(game, [JudgedMove(len(moves), column, tuple(scores))], seat, theme)
 
 
-def mistakes_of(sheets: Sequence[Sheet]) -> list[Mistake]:
+def mistakes_of(sheets: Sequence[Sheet]) -> list[Judged]:
     """All mistakes at the first answer; of each agent those by which it gave the most points away first."""
     found = []
     for sheet in sheets:
@@ -198,7 +172,8 @@ def weaknesses_table(sheet: Sheet) -> Table:
 
 
 def _examples(sheet: Sheet, weakness: Weakness) -> str:
-    return "; ".join(mistake_of(sheet, row).words() for row in weakness.worst)
+    worst = [mistake_of(sheet, row) for row in weakness.worst]
+    return "; ".join(f"{write_columns(one.game.moves[:-1]) or 'empty board'}: {one.moves[0].choice}" for one in worst)
 
 
 def horizons_table(sheets: Sequence[Sheet]) -> Table:
@@ -220,17 +195,17 @@ def exam_lines(sheets: Sequence[Sheet]) -> list[str]:
     for sheet in sheets:
         if sheet.changed:
             again = f"{sheet.changed} of {sheet.asked_again} positions asked again got another move"
-            more = "the rates are means" if len(sheet.columns) > 1 else f"{as_option('times', '5')} gives means"
-            lines.append(f"{sheet.agent} answers differently each time: {again}; {more}.")
+            means = "; the rates are means" if len(sheet.columns) > 1 else ""
+            lines.append(f"{sheet.agent} answers differently each time: {again}{means}.")
     return lines
 
 
 MISTAKES = (
-    Column("agent", lambda mistake: mistake.agent),
-    Column("theme", lambda mistake: mistake.theme),
-    Column("ply", lambda mistake: len(mistake.moves)),
-    Column("played", lambda mistake: mistake.column),
-    Column("best", lambda mistake: " ".join(map(str, mistake.judged.best_columns)), align="right"),
+    Column("agent", lambda one: one.player),
+    Column("theme", lambda one: one.theme),
+    Column("ply", lambda one: one.game.opening),
+    Column("played", lambda one: one.moves[0].column),
+    Column("best", lambda one: " ".join(map(str, one.moves[0].best_columns)), align="right"),
 )
 
 
@@ -259,12 +234,14 @@ class Examined(Shown):
 
     def write_mistakes(self, path: Path) -> str:
         """Adds the positions of the mistakes to a file; says in a line how many."""
-        mistakes = [(one.moves, f"{one.agent}: {one.theme}; {one.judged.words()}") for one in self.mistakes]
+        mistakes = [
+            (one.game.moves[:-1], f"{one.player}: {one.theme}; {one.moves[0].words()}") for one in self.mistakes
+        ]
         added, held = add_openings(path, mistakes, STANDARD)
         return f"{path}: {added} {plural('position', added)} added, {held} in all"
 
     @cached_property
-    def mistakes(self) -> list[Mistake]:
+    def mistakes(self) -> list[Judged]:
         """The moves that gave a result away."""
         return mistakes_of(self.sheets)
 
@@ -289,16 +266,24 @@ class Examined(Shown):
             "positions": len(self.sheets[0].labels),
             "tables": {table.title: table.records() for table in self.tables()},
             "lines": exam_lines(self.sheets),
-            "mistakes": [mistake.row() for mistake in self.mistakes],
+            "mistakes": [
+                {
+                    "agent": one.player,
+                    "theme": one.theme,
+                    "moves": one.game.moves[:-1],
+                    "column": one.moves[0].column,
+                    "best": one.moves[0].best_columns,
+                }
+                for one in self.mistakes
+            ],
             "left_out": [*self.left_out],
         }
 
     def page(self) -> str:
         """The same as HTML, with every mistake to replay and to practise."""
         entries = [
-            game_entry(mistake.game, [mistake.judged], mistake.theme)
-            | {"title": f"{number}. {mistake.agent}: {mistake.theme}", "ply": len(mistake.moves)}
-            for number, mistake in enumerate(self.mistakes, 1)
+            game_entry(one) | {"title": f"{number}. {one.player}: {one.theme}", "ply": one.game.opening}
+            for number, one in enumerate(self.mistakes, 1)
         ]
         names = ", ".join(sheet.agent for sheet in self.sheets)
         listed = Table("mistakes", MISTAKES, self.mistakes, "columns are counted from 0")

@@ -1,4 +1,4 @@
-"""Self-contained HTML pages: of matches (ladder, charts, games), of one's own games (table, summary), of an opponent.
+"""Self-contained HTML pages: of matches (ladder, charts, games), of one's own games (table, summary), of exams.
 
 Games are replayed with the exact scores of every move. Charts are inline SVG, games are JSON inside the page, and its
 content security policy lets nothing be fetched.
@@ -11,25 +11,20 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from connectx.position import Position, write_columns
+from connectx.position import write_columns
 from connectx_toolkit import page
-from connectx_toolkit.games.analysis import JudgedMove, accuracy, judge
-from connectx_toolkit.games.game import Game
-from connectx_toolkit.games.review import SEATS, Review
-from connectx_toolkit.games.scout import Line, Report
+from connectx_toolkit.games.analysis import JudgedMove, accuracy
+from connectx_toolkit.games.review import Judged
 from connectx_toolkit.games.tournament import Standing, Tournament, cross_table, ladder_table
 from connectx_toolkit.report.charts import line_chart
 from connectx_toolkit.report.ladder import ladder_chart
-from connectx_toolkit.report.scouting import beats, branches_html, given_table, line_end, line_game
-from connectx_toolkit.report.scouting import headline as headline_of
 from connectx_toolkit.report.tables import ending_words, games_table
 from connectx_toolkit.system.table import Table
 
-LATEST = 20  # games on an opponent's page
 
-
-def game_entry(game: Game, judged: Sequence[JudgedMove], ending: str = "") -> dict[str, Any]:
-    """What the page shows of a game. ``judged`` may leave moves out; ``ending``: words instead of the game's."""
+def game_entry(one: Judged) -> dict[str, Any]:
+    """What the page shows of a game; of an exam's mistake, its theme instead of its end."""
+    game = one.game
     return {
         "title": f"{game.names[0]} v {game.names[1]}: {write_columns(game.moves[:12])}...",
         "names": game.names,
@@ -37,9 +32,9 @@ def game_entry(game: Game, judged: Sequence[JudgedMove], ending: str = "") -> di
         "columns": game.geometry.columns,
         "inarow": game.geometry.inarow,
         "moves": game.moves,
-        "ending": ending or game.ending_words,
+        "ending": one.theme or game.ending_words,
         "forfeit": game.fault and {"seat": game.fault.seat, "text": game.fault.kind},
-        "judged": {move.ply: {"scores": move.scores} for move in judged},
+        "judged": {move.ply: {"scores": move.scores} for move in one.moves},
     }
 
 
@@ -93,7 +88,7 @@ def _titled(table: Table, heading: str = "h2") -> str:
     return f"<section><{heading}>{title}</{heading}>{table.html()}</section>"
 
 
-def row_entry(review: Review) -> dict[str, Any]:
+def row_entry(review: Judged) -> dict[str, Any]:
     """What the filters and jumps of a game's row go by, and what is said of the game."""
     row = review.row()
     kept = ("game", "opponent", "seat", "result", "status", "cause", "plies")
@@ -110,7 +105,7 @@ def results_page(sections: Sequence[str], games: Sequence[Mapping[str, Any]]) ->
     return _page("ConnectX results", body, games, "", _file_text("results.js"))
 
 
-def replays_page(team: str, reviews: Sequence[Review], headline: Sequence[str], sections: Sequence[Table]) -> str:
+def replays_page(team: str, reviews: Sequence[Judged], headline: Sequence[str], sections: Sequence[Table]) -> str:
     """The page of one's own games: a table to filter, the games to replay with exact scores, and the summary."""
     body = _filled(
         "replays.html",
@@ -120,47 +115,9 @@ def replays_page(team: str, reviews: Sequence[Review], headline: Sequence[str], 
         table=games_table(team, reviews).html("games"),
         rows=_json([row_entry(review) for review in reviews]),
     )
-    games = [game_entry(one.game, one.judged) for one in reviews]
+    games = [game_entry(one) for one in reviews]
     script = f"{{\n{_file_text('replays.js')}}}\n"  # a scope of its own: the replayer's script has the same names
     return _page(f"Games of {html.escape(team)}", body, games, _file_text("replays.css"), script)
-
-
-def scout_page(report: Report) -> str:
-    """The page of one opponent: the lines to play and the latest games to replay, the tree, and where it errs."""
-    entries = [_line_entry(line, report) for line in reversed(report.lines) if line.steps]
-    for game in report.games[: -LATEST - 1 : -1]:
-        entries.append(game_entry(game, judge(game, report.scores.get)))
-    trees = [
-        f"<section><h2>First moves when you move {SEATS[seat]}</h2>{branches_html(branches)}</section>"
-        for seat, branches in enumerate(report.trees)
-        if branches
-    ]
-    given = given_table(report)
-    body = _filled(
-        "scout.html",
-        opponent=html.escape(report.opponent),
-        headline=_paragraphs(headline_of(report)),
-        trees=f'<div class="trees">{"".join(trees)}</div>',
-        sections=_titled(given) if given.rows else "",
-    )
-    return _page(html.escape(report.opponent), body, entries, _file_text("scout.css"), _file_text("results.js"))
-
-
-def _line_entry(line: Line, report: Report) -> dict[str, Any]:
-    """A line as a game of the page, with the exact scores of its last position."""
-    game, end = line_game(line, report), line_end(line, report)
-    entry = game_entry(game, judge(game, report.scores.get), end)
-    if scores := report.scores.get(Position.from_moves(game.moves, game.geometry)):
-        entry["judged"][len(game.moves)] = {"scores": scores}
-    what = "line" if beats(line) else "longest resistance"
-    return entry | {"title": f"the {what} when you move {SEATS[line.seat]}", "note": end}
-
-
-def opponents_page(me: str, table: Table, notes: Sequence[str]) -> str:
-    """The page of all opponents."""
-    heading = f"<h1>Opponents of {html.escape(me)}</h1>"
-    body = f'<main class="report scout">{heading}{_titled(table)}{_paragraphs(notes)}</main>'
-    return _page(f"Opponents of {html.escape(me)}", body, [], _file_text("scout.css"), "")
 
 
 def exam_page(
@@ -182,7 +139,7 @@ def tuning_page(title: str, lines: Sequence[str], numbers: Table, chart: str, ta
     parts = [f"<h1>{html.escape(title)}</h1>", _paragraphs(lines), _titled(numbers), "<h2>Course of the search</h2>"]
     parts += [_chart_html(chart), *map(_titled, tables)]
     body = f'<main class="report scout">{"".join(parts)}</main>'
-    return _page(html.escape(title), body, [], _file_text("scout.css"), "")
+    return _page(html.escape(title), body, [], _file_text("tuning.css"), "")
 
 
 def _paragraphs(lines: Sequence[str]) -> str:

@@ -3,33 +3,29 @@
 Of single games they tell where each one turned, and how good its moves were.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from operator import attrgetter
-from pathlib import Path
-from typing import NamedTuple
 
 from connectx.exact import has_openings
-from connectx.position import STANDARD, Geometry, Position, plies_to_end, write_columns
+from connectx.position import Geometry, Position, plies_to_end, write_columns
 from connectx_toolkit.games.analysis import (
     GAME_SECONDS,
     JudgedMove,
     accuracy,
     first_judged,
-    judge_in_time,
+    judge,
     mistakes,
     solvers_for,
 )
-from connectx_toolkit.games.database import Played, is_database
-from connectx_toolkit.games.game import SEATS, Game, is_columns, parse_game
-from connectx_toolkit.games.replay import replays_of
-from connectx_toolkit.games.review import RESULTS, Review
+from connectx_toolkit.games.database import Played
+from connectx_toolkit.games.game import SEATS, Game
+from connectx_toolkit.games.review import RESULTS, Judged
 from connectx_toolkit.games.review import SEATS as SEAT
-from connectx_toolkit.games.tournament import grouped_games
-from connectx_toolkit.system.console import as_option, at_python, progress
+from connectx_toolkit.system.console import at_python, progress
 from connectx_toolkit.system.foreign import left_out_lines
 from connectx_toolkit.system.table import Column, Part, Shown, Table, percent, print_parts
 
-__all__ = ["Analysis", "Judged"]
+__all__ = ["Analysis"]
 
 NAMED = 3  # players of a move that are named
 
@@ -125,7 +121,7 @@ def _result_words(move: JudgedMove) -> str:
 # One's own games
 
 
-def ending_words(review: Review) -> str:
+def ending_words(review: Judged) -> str:
     """How a game ended; of whom, where that was not its winner's line."""
     game = review.game
     if game.fault is None:
@@ -137,27 +133,28 @@ def ending_words(review: Review) -> str:
 
 def mistake_words(mistake: JudgedMove) -> str:
     """ "ply 9: 2, best 3 4"."""
-    return f"ply {mistake.ply}: {mistake.column}, best {' '.join(map(str, mistake.best_columns))}"
+    return f"ply {mistake.ply}: {mistake.choice}"
 
 
 GAMES = (  # of reviews
     Column("game", lambda review: review.game.name, classes="tablet"),
     Column("opponent", attrgetter("opponent")),
-    Column("seat", lambda review: SEAT[review.seat], classes="tablet"),
+    Column("seat", lambda review: SEAT[review.own_seat], classes="tablet"),
     Column("result", lambda review: RESULTS[review.score], classes="result"),
     Column("ended by", ending_words, classes="ended"),
     Column("plies", lambda review: len(review.game.moves), classes="tablet"),
-    Column("overage s", lambda review: review.game.overage_used(review.seat), help="overage time that you used",
+    Column("overage s", lambda review: review.game.overage_used(review.own_seat), help="overage time that you used",
            align="right", classes="tablet desk"),
-    Column("slowest", lambda review: review.game.slowest(review.seat), lambda move: f"{move[1]:.1f} s, ply {move[0]}",
-           help="your slowest move (the first one includes loading the agent)", classes="tablet"),
+    Column("slowest", lambda review: review.game.slowest(review.own_seat),
+           lambda move: f"{move[1]:.1f} s, ply {move[0]}", classes="tablet",
+           help="your slowest move (the first one includes loading the agent)"),
     Column("first mistake", lambda review: next(iter(review.mistakes), None), mistake_words,
            help="a move of yours that made the result worse", classes="broad"),
     Column("last mistake", lambda review: next(reversed(review.mistakes), None), mistake_words),
 )  # fmt: skip
 
 
-def games_table(team: str, reviews: Sequence[Review]) -> Table:
+def games_table(team: str, reviews: Sequence[Judged]) -> Table:
     """A row a game, from the team's seat."""
     note = "plies and columns are counted from 0"
     return Table(f"games of {team}", GAMES, reviews, note, lambda review: RESULTS[review.score])
@@ -231,94 +228,79 @@ def players_words(played: Played) -> str:
     return f"{named}, and {more} more" if more > 0 else named
 
 
-LISTED = 10  # games of each group of a file of games, unless it is asked for more
 TOO_LARGE = "boards of more than 64 bits cannot be solved"
 STONES = ".XO"  # empty, who moves first, who moves second
 LONG_BEFORE = 8  # plies: one position of fewer stones can take the solver longer than anyone waits without a word
 
 
-class Judged(NamedTuple):
-    """A game with its judged moves.
-
-    Attributes:
-        moves: those that could be solved in time.
-        from_ply: the first ply that was judged.
-        is_alone: then every move is shown, else where the game turned.
-    """
-
-    game: Game
-    moves: list[JudgedMove]
-    from_ply: int
-    is_alone: bool
-
-    @property
-    def mistakes(self) -> list[JudgedMove]:
-        """The moves that gave a result away."""
-        return mistakes(self.moves)
-
-    def parts(self) -> list[Part]:
-        game, found = self.game, list[Part]()
-        if self.is_alone and self.from_ply < len(game.moves):
-            found += [moves_table(game, self.moves), *_boards(game, self.mistakes)]
-        words = game_summary(game, self.moves, self.from_ply)
-        return [*found, f"{game.names[0]} v {game.names[1]}, {write_columns(game.moves)}: {words}"]
-
-
 class Analysis(Shown):
-    """Judged games: where each turned, and how good the moves were.
+    """Judged games: where each turned, and how good the moves were; of a single one, every move.
 
     Attributes:
         games: in the order in which they were given.
+        left_out: what was no such game, and why.
     """
 
-    def __init__(self, games: list[Judged]):
-        self.games = games
+    def __init__(self, games: Sequence[Judged], left_out: Sequence[str] = ()):
+        self.games, self.left_out = games, left_out
 
     def accuracy(self) -> list[Table]:
         """Good and perfect move rates by agent, if a move was judged."""
         by_agent: dict[str, list[JudgedMove]] = {}
-        for game, moves, *_ in self.games:
-            for move in moves:
-                by_agent.setdefault(game.names[move.seat], []).append(move)
+        for one in self.games:
+            for move in one.moves:
+                by_agent.setdefault(one.game.names[move.seat], []).append(move)
         return [accuracy_table(by_agent)] if by_agent else []
 
     def parts(self) -> list[Part]:
-        return [*(part for one in self.games for part in one.parts()), *self.accuracy()]
+        told = [part for one in self.games for part in game_parts(one, len(self.games) == 1)]
+        return [*told, *self.last_parts()]
+
+    def last_parts(self) -> list[Part]:
+        """What is told below the games."""
+        return [*self.accuracy(), *left_out_lines(self.left_out)]
 
 
-def analysed(games: Sequence[Game], from_ply: int | None = None, seconds: float = GAME_SECONDS) -> Iterator[Judged]:
-    """Judges the moves of games, one game after the other.
-
-    Args:
-        from_ply: the first ply to judge; moves of an opening are never judged. None: ``first_judged``.
-        seconds: time limit per game.
-    """
-    is_alone = len(games) == 1
-    for game in games:
-        start = first_judged(game, from_ply)
-        moves = judged(game, start, seconds)
-        yield Judged(game, moves, start, is_alone)
+def game_parts(one: Judged, is_alone: bool) -> list[Part]:
+    """What a game shows: where it turned; if it is alone, every move, too, and what the clocks tell."""
+    game, found = one.game, list[Part]()
+    if is_alone and first_judged(game) < len(game.moves):
+        found += [moves_table(game, one.moves), *_boards(game, one.mistakes)]
+    words = game_summary(game, one.moves)
+    found.append(f"{game.names[0]} v {game.names[1]}, {write_columns(game.moves) or 'no moves'}: {words}")
+    return [*found, *(words for seat in (0, 1) if is_alone and (words := _clock_words(game, seat)))]
 
 
-def show_games(games: Sequence[Game], from_ply: int | None = None, seconds: float = GAME_SECONDS) -> None:
-    """Prints an analysis while it is made; the arguments are those of ``analysed``."""
-    found = Analysis([])
-    for one in analysed(games, from_ply, seconds):
-        found.games.append(one)
-        print_parts(one.parts())
-    print_parts(found.accuracy())
+def _clock_words(game: Game, seat: int) -> str:
+    """ "my_team: 3.1 s of 60 s overage time used, slowest move 4.2 s on ply 8"; "" if nothing is known."""
+    slowest, used, words = game.slowest(seat), game.overage_used(seat), list[str]()
+    if used is not None and game.reserve is not None and game.overage:
+        words.append(f"{used:.1f} s of {game.reserve[seat]:g} s overage time used")
+    if slowest:
+        words.append(f"slowest move {slowest[1]:.1f} s on ply {slowest[0]}")
+    return f"{game.player(seat)}: {', '.join(words)}" if words else ""
 
 
-def judged(game: Game, start: int, seconds: float) -> list[JudgedMove]:
-    """The moves that could be solved in time; none on a board that the solver cannot hold."""
+def judged(game: Game, seconds: float = GAME_SECONDS) -> Judged:
+    """A game with the moves that could be solved in time; shows how far it is if that takes long."""
     if not game.geometry.fits_word:
-        return []
+        return Judged(game, [])
     with solvers_for(game.geometry):  # compiles before there is a bar
         pass
+    start = first_judged(game)
     count = len(game.positions(start))
     may_be_long = count and start < LONG_BEFORE and not has_openings(game.geometry)
     with progress(count, "move", delay=0 if may_be_long else 2) as bar:
-        return judge_in_time(game, start, seconds, bar.update)
+        return Judged(game, judge(game, seconds, bar.update))
+
+
+def show_games(games: Sequence[Game], left_out: Sequence[str] = (), seconds: float = GAME_SECONDS) -> None:
+    """Prints an analysis while it is made."""
+    found = list[Judged]()
+    for game in games:
+        found.append(judged(game, seconds))
+        print_parts(game_parts(found[-1], len(games) == 1))
+    print_parts(Analysis(found, left_out).last_parts())
 
 
 def _boards(game: Game, turning: Sequence[JudgedMove]) -> list[str]:
@@ -341,9 +323,9 @@ def drawn(board: bytes, geometry: Geometry) -> str:
     return "\n".join(lines)
 
 
-def game_summary(game: Game, judged: Sequence[JudgedMove], from_ply: int) -> str:
+def game_summary(game: Game, judged: Sequence[JudgedMove]) -> str:
     """What the judged moves of a game show, in a line."""
-    plies, given = len(game.moves), mistakes(judged)
+    from_ply, given = first_judged(game), mistakes(judged)
     words = [game.ending_words] if game.fault else []
     unsolved = sorted({*game.positions(from_ply)} - {move.ply for move in judged})
     after = [move for move in judged if not unsolved or move.ply > unsolved[-1]]
@@ -353,11 +335,13 @@ def game_summary(game: Game, judged: Sequence[JudgedMove], from_ply: int) -> str
         others = [f"{game.player(m.seat)} on ply {m.ply} ({m.results[0]}, now {m.results[1]})" for m in given]
         words += [f"given away before: {', '.join(others)}"] if others else []
     elif after:
-        words.append(_unturned(game, after[0], bool(unsolved)))
-    elif not unsolved and game.opening >= plies:
-        words.append("no move to judge after the opening")
+        words.append(_unturned(game, after[0]))
+    elif not unsolved and game.opening >= len(game.moves):
+        words.append("no move to judge")
     elif not unsolved:
-        words.append(f"the game has {plies} plies, judged from ply {from_ply} on; {_earlier()}")
+        words.append(
+            f"the game has {len(game.moves)} plies, judged from ply {from_ply} on: there is no table of openings"
+        )
     if unsolved and not game.geometry.fits_word:
         words.append(f"not solved: {TOO_LARGE}")
     elif unsolved:
@@ -366,54 +350,8 @@ def game_summary(game: Game, judged: Sequence[JudgedMove], from_ply: int) -> str
     return "; ".join(words)
 
 
-def _earlier() -> str:
-    return f"{as_option('from-ply', 'N')} judges earlier ones"
-
-
-def _unturned(game: Game, start: JudgedMove, unsolved: bool) -> str:
+def _unturned(game: Game, start: JudgedMove) -> str:
     """Of a game that nobody turned from a move on."""
     winner = start.seat if start.value > 0 else 1 - start.seat
     result = "drawn" if not start.value else f"won by {game.player(winner)}"
-    words = f"no move from ply {start.ply} on changed the result: with perfect play the game was {result}"
-    is_whole = unsolved or start.ply <= game.opening + 1  # of who lost, there may be no earlier move
-    return words if is_whole else f"{words} ({_earlier()})"
-
-
-def games_of(what: str, games: int = LISTED) -> list[Game]:
-    """Games by their text: the columns of a game on 7x6, or a path as ``games_in`` takes it.
-
-    Raises:
-        ValueError: it is neither.
-    """
-    if is_columns(what) and not Path(what).exists():
-        return [parse_game(what, STANDARD)]
-    left_out: list[str] = []
-    found = games_in(Path(what), left_out, games)
-    print_parts(left_out_lines(left_out))
-    return found
-
-
-def games_in(path: Path, left_out: list[str], games: int = LISTED) -> list[Game]:
-    """The game of a replay, or the latest games of a file of games or of an archive of replays.
-
-    Args:
-        left_out: of what cannot be read in it, why is added here.
-        games: how many of each group of a file of games.
-
-    Raises:
-        ValueError: the file is neither, or there is none.
-    """
-    if path.is_dir():
-        raise ValueError(
-            f"{path} is a folder; expected a game's columns, a replay (.json) or a file of games (.sqlite)"
-        )
-    if is_database(path):
-        return [game for group in grouped_games(path, left_out) for game in group[-games:]]
-    if path.exists() or path.suffix == ".json":
-        if found := [*replays_of(path, left_out)]:
-            return found[-games:]
-        raise ValueError(left_out[0] if left_out else f"{path} holds no replay")
-    expected = (
-        "expected columns from 0 (3342 or 3,10,3), a replay (.json), a folder of replays or a file of games (.sqlite)"
-    )
-    raise ValueError(f"{path}: no such file, and not a game's columns; {expected}")
+    return f"no move from ply {start.ply} on changed the result: with perfect play the game was {result}"

@@ -2,16 +2,16 @@
 
 Deterministic agents play the same games again from the same opening. So the pairs from one opening together weigh as
 much as there are different ones among them, and their results keep their shares: ten copies of one pair weigh as one,
-ten different pairs as ten. Whether such variants of play say something beyond the openings played is decided where
-openings are clusters (``connectx_toolkit.statistics.ratings``). Openings that are mirror images of each other, or
-lead to the same position by another order of moves, are one opening.
+ten different pairs as ten. Whether such variants of play say something beyond the openings played is decided with an
+opening as one observation (``connectx_toolkit.statistics.intervals.by_openings``). Openings that are mirror images of
+each other, or lead to the same position by another order of moves, are one opening.
 """
 
 from collections.abc import Iterable
 from typing import NamedTuple
 
 from connectx.position import Geometry, Position
-from connectx_toolkit.statistics.intervals import pentanomial
+from connectx_toolkit.statistics.intervals import mean_and_variance, pentanomial
 
 Moves = tuple[int, ...]
 EMPTY_BOARD = 0  # its key
@@ -49,16 +49,25 @@ class _Cluster:
         self.different: set[tuple[Moves, Moves]] = set()
 
     @property
+    def pairs(self) -> int:
+        return sum(self.results)
+
+    @property
     def counts(self) -> list[float]:
-        weight = len(self.different) / sum(self.results)
+        weight = len(self.different) / self.pairs
         return [weight * n for n in self.results]
 
 
 class Evidence:
-    """The pairs of two agents, by opening, from the side of the first agent."""
+    """The pairs of two agents, by opening, from the side of the first agent.
+
+    Attributes:
+        rounds: the openings' mean scores after 1, 2, 4, ... pairs, in the order in which they had so many.
+    """
 
     def __init__(self, pairs: Iterable[PairOfGames] = ()):
         self.clusters: dict[int, _Cluster] = {}
+        self.rounds: list[list[float]] = []
         self.pairs = 0
         for pair in pairs:
             self.add(pair)
@@ -71,6 +80,11 @@ class Evidence:
         for result, count in enumerate(pentanomial([pair.points])):
             cluster.results[result] += count
         self.pairs += 1
+        if (count := cluster.pairs).bit_count() == 1:
+            number = count.bit_length() - 1
+            if number == len(self.rounds):
+                self.rounds.append([])
+            self.rounds[number].append(mean_and_variance(cluster.results)[0])
         return is_new
 
     @property

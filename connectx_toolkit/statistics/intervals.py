@@ -4,26 +4,21 @@ The unit is a pair: two games from the same opening with swapped seats, whose re
 pentanomial: in ``counts[k]`` pairs the first agent made k/2 of 2 points, k = 0 .. 4. They may be fractions, because
 pairs that repeat each other count once (see ``connectx_toolkit.statistics.evidence``).
 
-Two kinds of interval are offered, and every text says which one it prints:
-
-- ``anytime`` holds at all numbers of games at once: one may look, play more, and look again. It is a confidence
-  sequence by betting (Waudby-Smith and Ramdas, "Estimating means of bounded random variables by betting", 2024).
-- ``estimate`` holds for one number of games that was fixed before the first one. It uses the likelihood ratio for a
-  given mean, maximised over all distributions with that mean (the empirical likelihood of Owen, 1988). The SPRT uses
-  the same ratio, as fishtest does (Van den Bergh, "A practical introduction to the GSPRT").
+The interval holds at all numbers of games at once: one may look, play more, and look again. It is a confidence sequence
+by betting (Waudby-Smith and Ramdas, "Estimating means of bounded random variables by betting", 2024). The SPRT uses the
+likelihood ratio for a given mean, maximised over all distributions with that mean (the empirical likelihood of Owen,
+1988), as fishtest does (Van den Bergh, "A practical introduction to the GSPRT").
 """
 
 import math
 from collections.abc import Iterable, Sequence
 from itertools import count
-from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
 
 PAIR_SCORES = (0.0, 0.25, 0.5, 0.75, 1.0)  # mean score of the two games
 ALPHA = 0.05  # an interval misses the truth, and a verdict is wrong, in at most this share of all matches
-Z95 = NormalDist().inv_cdf(1 - ALPHA / 2)
 LOGISTIC = 400 / math.log(10)  # Elo points per unit of natural log odds
 FEWEST_DEVIATING = 5  # pairs that must differ from the commonest result to estimate a variance from the sample
 BETS = (np.arange(64) + 0.5) / 64  # shares of the largest bet that cannot ruin the gambler
@@ -118,21 +113,6 @@ class Estimate(NamedTuple):
         return not self.low <= 0 <= self.high
 
 
-def estimate(counts: Sequence[float]) -> Estimate:
-    """The Elo difference with an interval for a number of pairs that was fixed before the first one was played.
-
-    Raises:
-        ValueError: there are no pairs.
-    """
-    mean, _ = mean_and_variance(counts)
-    pairs = sum(counts)
-    # Student's t to first order, because the variance is estimated, too; twice, because with many draws pairs have long
-    # tails: once, 94.8% of intervals of 50 such pairs hold the truth; twice, 95.4% do.
-    z = Z95 + (Z95**3 + Z95) / (2 * pairs)
-    low, high = 1 - _upper_end(counts[::-1], z * z), _upper_end(counts, z * z)
-    return Estimate(elo_of(mean), elo_of(low), elo_of(high), pairs)
-
-
 def anytime(counts: Sequence[float]) -> Estimate:
     """The Elo difference with an interval that may be looked at after every pair.
 
@@ -152,10 +132,33 @@ def anytime_mean(counts: Sequence[float]) -> tuple[float, float, float]:
         ValueError: there are no pairs.
     """
     mean, _ = mean_and_variance(counts)
-    return mean, _lower_end(counts), 1 - _lower_end(counts[::-1])
+    return mean, *_ends(counts, np.array(PAIR_SCORES), ALPHA)
 
 
-def log_wealth(counts: Sequence[float] | np.ndarray, mean: float) -> np.ndarray:
+def by_openings(rounds: Sequence[Sequence[float]]) -> tuple[float, float]:
+    """The interval of the mean score over all openings that these are a sample of, valid at every look.
+
+    An opening is one observation: its mean score after 1, 2, 4, ... pairs. Of openings with so many pairs each, a
+    gambler bets on one after the other. There is a gambler for each number of pairs, with his share of the error: 1/2,
+    1/6, 1/12, ... So openings may be repeated as long as one likes, and results may be as skewed as they like.
+
+    Args:
+        rounds: the openings' mean scores, from 0 to 1, after 1, 2, 4, ... pairs, in the order in which they had them.
+    """
+    ends = [
+        _ends(np.ones(len(scores)), np.array(scores), ALPHA / ((number + 1) * (number + 2)))
+        for number, scores in enumerate(rounds)
+    ]
+    return max(low for low, _ in ends), min(high for _, high in ends)
+
+
+def _ends(counts: Sequence[float] | np.ndarray, scores: np.ndarray, alpha: float) -> tuple[float, float]:
+    return _lower_end(counts, scores, alpha), 1 - _lower_end(counts, 1 - scores, alpha)
+
+
+def log_wealth(
+    counts: Sequence[float] | np.ndarray, mean: float, scores: Sequence[float] | np.ndarray = PAIR_SCORES
+) -> np.ndarray:
     """Log of what a gambler has made of 1 by betting on every pair that the true mean score is above ``mean``.
 
     A stake c turns into 1 - c + c a / mean at score a, which is fair if the mean is true. So the wealth is a martingale
@@ -163,9 +166,10 @@ def log_wealth(counts: Sequence[float] | np.ndarray, mean: float) -> np.ndarray:
     the order of the pairs. It falls as ``mean`` rises.
 
     Args:
-        counts: pentanomial counts, of one match or of many: float (..., 5). The result is float (...).
+        counts: how often each score came, in one match or in many: float (..., n). The result is float (...).
+        scores: n of them, from 0 to 1; pentanomial by default.
     """
-    growth = np.asarray(counts, float) @ np.log1p(np.outer(np.array(PAIR_SCORES) / mean - 1, BETS))
+    growth = np.asarray(counts, float) @ np.log1p(np.outer(np.asarray(scores) / mean - 1, BETS))
     most = growth.max(-1, keepdims=True)
     return most[..., 0] + np.log(np.exp(growth - most) @ SPREAD)
 
@@ -174,12 +178,12 @@ def log_wealth(counts: Sequence[float] | np.ndarray, mean: float) -> np.ndarray:
 FEWEST_PAIRS = next(n for n in count(1) if log_wealth((0, 0, 0, 0, n), 0.5) >= math.log(2 / ALPHA))
 
 
-def _lower_end(counts: Sequence[float]) -> float:
-    """The largest mean below the sample mean at which the gambler has 2 / ALPHA, half the error being for each side."""
-    low, high = 0.0, mean_and_variance(counts)[0]
+def _lower_end(counts: Sequence[float] | np.ndarray, scores: np.ndarray, alpha: float) -> float:
+    """The largest mean below the sample mean at which the gambler has 2 / alpha, half the error being for each side."""
+    low, high = 0.0, float(np.average(scores, weights=counts))
     for _ in range(50):
         middle = (low + high) / 2
-        if middle and log_wealth(counts, middle) >= math.log(2 / ALPHA):
+        if middle and log_wealth(counts, middle, scores) >= math.log(2 / alpha):
             low = middle
         else:
             high = middle
@@ -201,33 +205,6 @@ def anytime_factor(pairs: float, alpha: float) -> float:
     odds = 2 * math.log(1 / alpha)
     r = TUNED_TO / (odds + math.log1p(odds))
     return math.sqrt((pairs + r) / pairs * (math.log((pairs + r) / r) + odds))
-
-
-def _upper_end(counts: Sequence[float], limit: float) -> float:
-    """The mean above the sample mean at which the deviance reaches ``limit``; 1 if it never does.
-
-    The most likely distributions form a curve, with shares n_k / (1 + t a_k) scaled to sum 1 and t from 0 to -1, along
-    which mean and deviance have closed forms. If no pair was won 2:0, the curve ends early, and from there on mass
-    moves to that result.
-    """
-    pairs = sum(counts)
-    if counts[4] == pairs:
-        return 1.0
-    terms = [(n / pairs, a) for n, a in zip(counts, PAIR_SCORES, strict=True) if n]
-    limit /= 2 * pairs
-    low, high = -1 + 1e-12, 0.0  # at -1 a pair won 2:0 has an infinite weight
-    if not counts[4]:
-        logs = sum(share * math.log(1 - a) for share, a in terms)
-        if limit >= logs + math.log(sum(share / (1 - a) for share, a in terms)):
-            return 1 - math.exp(logs - limit)
-    for _ in range(60):
-        t = (low + high) / 2
-        scale = sum(share / (1 + t * a) for share, a in terms)
-        if math.log(scale) + sum(share * math.log(1 + t * a) for share, a in terms) > limit:
-            low = t
-        else:
-            high = t
-    return sum(share * a / (1 + high * a) for share, a in terms) / sum(share / (1 + high * a) for share, a in terms)
 
 
 class Sprt(NamedTuple):

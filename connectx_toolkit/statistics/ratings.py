@@ -1,6 +1,7 @@
 """Ratings of many agents from all their games: the Elo of each, with intervals that hold at any time."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from math import isfinite
 from typing import NamedTuple
 
 import numpy as np
@@ -14,9 +15,12 @@ from connectx_toolkit.statistics.intervals import (
     Estimate,
     anytime,
     anytime_factor,
+    by_openings,
+    elo_of,
     mean_and_variance,
 )
 
+FEWEST_OPENINGS = 20  # that stand for others: one's own few are not drawn from all
 FEWEST_SUMMED = 20  # distinct pairs, or openings, below which their sum is not taken for normal, as the margins here do
 
 Pairings = Mapping[tuple[str, str], Evidence]
@@ -42,7 +46,8 @@ def ratings(pairings: Pairings, anchor: str, anchor_elo: float = 0.0) -> dict[st
     The interval is that of the agent's difference to the pool's mean, in which agents are weighted by the Fisher
     information of their games. So it does not depend on the anchor, and an agent that never wins, about which very
     little is known, does not widen the intervals of the others. It may be looked at after every game. ``above_next`` is
-    wrong for any two agents of the pool in 5% of all tournaments at most, however often one looks.
+    wrong for any two agents of the pool in 5% of all tournaments at most, however often one looks. Of two agents,
+    interval and proof are those of their match (``difference``).
 
     Args:
         pairings: for each two agents that met, their evidence from the first one's side. Games of an agent against
@@ -62,6 +67,8 @@ def ratings(pairings: Pairings, anchor: str, anchor_elo: float = 0.0) -> dict[st
     if cut_off:
         raise ValueError(f"no games connect {', '.join(sorted(cut_off))} with the anchor {anchor!r}")
     fit = _fit(pairings, names)
+    if len(names) == 2:
+        return _of_two(pairings, fit, names, anchor_elo)
     order = np.argsort(-fit.strengths, kind="stable")
     table = {}
     for place, index in enumerate(order):
@@ -72,21 +79,34 @@ def ratings(pairings: Pairings, anchor: str, anchor_elo: float = 0.0) -> dict[st
     return table
 
 
+def _of_two(pairings: Pairings, fit: "_Fit", names: Sequence[str], anchor_elo: float) -> dict[str, Rating]:
+    """The ratings of an anchor and another agent, which prove what their match does: by its interval, where finite."""
+    first, evidence = next((first, evidence) for (first, _), evidence in pairings.items() if evidence.pairs)
+    result, general = difference(evidence)
+    low, high = (result.low, result.high) if first == names[1] else (-result.high, -result.low)
+    elo, margin = LOGISTIC * float(fit.strengths[1]), LOGISTIC * fit.margin_to_mean(1)
+    below, above = (max(0.0, width / 2) if isfinite(width) else margin for width in (elo - low, high - elo))
+    games, proven = 2 * evidence.pairs, general and result.is_proof
+    anchor = Rating(anchor_elo, anchor_elo - above, anchor_elo + below, games)
+    other = Rating(anchor_elo + elo, anchor_elo + elo - below, anchor_elo + elo + above, games)
+    best, last = ((names[1], other), (names[0], anchor)) if elo > 0 else ((names[0], anchor), (names[1], other))
+    return {best[0]: best[1]._replace(above_next=proven), last[0]: last[1]}
+
+
 def difference(evidence: Evidence) -> tuple[Estimate, bool]:
     """The Elo difference of two agents at any look, and whether it holds beyond the openings that were played.
 
     Where openings repeat, pairs from one opening have it in common. So what their pairs prove holds for these openings;
-    for all, only if a ladder of these two agents, in which openings are clusters, proves it as well.
+    for all, only if there are ``FEWEST_OPENINGS``, and they prove it with each opening as one observation.
 
     Raises:
         ValueError: there are no pairs.
     """
     by_pairs = anytime(evidence.counts)
-    if evidence.is_sample or evidence.openings < FEWEST_SUMMED:
+    if evidence.is_sample or evidence.openings < FEWEST_OPENINGS:
         return by_pairs, evidence.is_sample
-    fit = _fit({("first", "second"): evidence}, ("second", "first"))
-    elo, margin = (LOGISTIC * float(each) for each in (fit.strengths[1], fit.margin(1, 0, ALPHA)))
-    both = by_pairs._replace(low=min(by_pairs.low, elo - margin), high=max(by_pairs.high, elo + margin))
+    low, high = map(elo_of, by_openings(evidence.rounds))
+    both = by_pairs._replace(low=min(by_pairs.low, low), high=max(by_pairs.high, high))
     return (both, True) if both.is_proof else (by_pairs, False)
 
 

@@ -205,3 +205,13 @@ class Shown:
             if lines := [part for part in run if isinstance(part, str)]:
                 shown.append(element("pre", html.escape("\n".join(lines)), style="white-space: pre-wrap"))
         return element("div", "\n".join(shown), style=NOTEBOOK)
+
+
+class Told(Shown):
+    """A result that is no more than what is shown of it."""
+
+    def __init__(self, parts: Iterable[Part]):
+        self._parts = list(parts)
+
+    def parts(self) -> list[Part]:
+        return self._parts

@@ -23,8 +23,8 @@ from connectx_toolkit.games.analysis import (
     mistakes,
     solvers_for,
 )
-from connectx_toolkit.games.game import Game, parse_game
-from connectx_toolkit.games.replay import read_replay
+from connectx_toolkit.games.game import Game
+from connectx_toolkit.games.reader import game_meant, parse_game
 from tests.arena.test_start_positions import exact_score
 
 SMALL, FIVE = geometry_of(4, 3, 3), geometry_of(5, 5, 4)
@@ -155,7 +155,7 @@ def test_kaggle_replays(tmp_path, agents, moves):
     env.run(agents)
     path = tmp_path / "replay.json"
     path.write_text(json.dumps(env.toJSON()))
-    record = read_replay(path)
+    record = game_meant(path)
     assert record.geometry == geometry_of(6, 6, 4) and record.names == ("first", "second")
     position = Position.from_moves(record.moves, record.geometry)
     assert position.ply == sum(cell != 0 for cell in env.state[0].observation.board)
@@ -199,7 +199,7 @@ def test_other_files_are_refused(tmp_path, text, words):
     path = tmp_path / "replay.json"
     path.write_text(text if isinstance(text, str) else json.dumps(REPLAY | text))
     with pytest.raises(ValueError) as problem:
-        read_replay(path)
+        game_meant(path)
     assert str(problem.value).startswith(f"{path} is not a ConnectX replay: {words}")
 
 

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 from kaggle_environments import make
 
-from connectx_toolkit.games.replay import logs_path, read_replay, read_replays, replay_paths, replays_of
+from connectx_toolkit.games.reader import game_meant, read_replays, replay_paths, replays_of
+from connectx_toolkit.games.replay import logs_path
 from connectx_toolkit.system import foreign
 from connectx_toolkit.system.foreign import NothingLeft
 from tests.conftest import evaluate as main
@@ -70,7 +71,7 @@ def test_forms_of_one_replay(form, name, content, tmp_path):
     """Whatever the file is called, it is the same game."""
     path = tmp_path / name
     path.write_bytes(form(json.dumps(content, ensure_ascii=False)))
-    replay = read_replay(path)
+    replay = game_meant(path)
     assert replay.moves == moves_of(content) and replay.names == ("Ångström", "them")
     assert replay.episode == 7001 and replay.reserve == (60.0, 60.0)
 
@@ -79,7 +80,7 @@ def test_steps_alone(content, tmp_path):
     """As ``json.dump(env.steps)`` writes them: of Kaggle's board, if boards and end show it; else the cure is told."""
     path = tmp_path / "steps.json"
     path.write_text(json.dumps(content["steps"]))
-    replay = read_replay(path)
+    replay = game_meant(path)
     assert replay.moves == moves_of(content) and replay.names == ("first", "second")
     assert replay.rewards == tuple(content["rewards"]) and replay.episode is None
     for config in ({"rows": 7, "columns": 6}, {"inarow": 3}):
@@ -87,11 +88,11 @@ def test_steps_alone(content, tmp_path):
         other.run([lambda obs: 3, lambda obs: 0])
         path.write_text(json.dumps(other.steps))
         with pytest.raises(ValueError, match=r"only env\.steps, which do not tell its board: save env\.toJSON\(\)"):
-            read_replay(path)
+            game_meant(path)
     failing = make("connectx")
     failing.run([lambda obs: 3, lambda obs: 9])
     path.write_text(json.dumps(failing.steps))
-    assert read_replay(path).ending_words == "illegal move of second on ply 1: there is no column 9"
+    assert game_meant(path).ending_words == "illegal move of second on ply 1: there is no column 9"
 
 
 def test_a_game_of_2020_has_no_overage_time(content, tmp_path, capsys):
@@ -101,7 +102,7 @@ def test_a_game_of_2020_has_no_overage_time(content, tmp_path, capsys):
         for entry in step:
             del entry["observation"]["remainingOverageTime"]
     (tmp_path / "game.json").write_text(json.dumps(old))
-    replay = read_replay(tmp_path / "game.json")
+    replay = game_meant(tmp_path / "game.json")
     assert (replay.reserve, replay.overage) == (None, ()) and replay.overage_used(0) is None
     assert replay.slowest(0) is None and replay.seconds(0) is None
     main(["analyse", str(tmp_path / "game.json"), "--from-ply", "30"])
@@ -112,7 +113,7 @@ def test_a_game_of_2020_has_no_overage_time(content, tmp_path, capsys):
         out = capsys.readouterr().out
         assert "Most overage time" not in out and "most overage time" not in out and "s left" not in out
     logs_path(tmp_path / "game.json", 0).write_text(json.dumps([[{"duration": 1.5}], [], [{"duration": 0.5}]]))
-    assert read_replay(tmp_path / "game.json").slowest(0) == (0, 1.5)
+    assert game_meant(tmp_path / "game.json").slowest(0) == (0, 1.5)
 
 
 def day(content: dict, folder: Path) -> Path:
@@ -138,8 +139,8 @@ def test_one_bad_replay_of_an_archive_does_not_end_the_others(content, tmp_path,
     main(["analyse", str(path), "--from-ply", "30"])
     out = capsys.readouterr().out
     assert out.count("Ångström v them") == 3 and out.splitlines()[-1] == "left out in all: 2"
-    with pytest.raises(ValueError, match="several replays"):
-        read_replay(path)
+    with pytest.raises(ValueError, match="several games"):
+        game_meant(path)
 
 
 @pytest.mark.parametrize("kept", [10, 100, 400, 700])
@@ -159,7 +160,7 @@ def test_a_damaged_archive(kept, content, tmp_path):
 def test_what_unpacks_without_end(content, tmp_path, monkeypatch):
     """Sizes are limited: of a file, of what it unpacks to, and of what a tar's header says of itself."""
     monkeypatch.setattr(foreign, "MOST_BYTES", 1 << 20)
-    monkeypatch.setattr("connectx_toolkit.games.replay.MOST_BYTES", 1 << 20)
+    monkeypatch.setattr("connectx_toolkit.games.reader.MOST_BYTES", 1 << 20)
     large = b"[" + b" " * (2 << 20) + b"]"
     endless = tarfile.TarInfo("x" * 200)
     header = bytearray(endless.tobuf(tarfile.GNU_FORMAT)[:512])
@@ -217,7 +218,7 @@ def test_what_does_not_pass_the_door(name, content, tmp_path):
 def test_a_rating_that_is_none_is_not_known(score, content, tmp_path):
     info = {"Agents": [{"InitialScore": score}, {"InitialScore": 812.5}]}
     (tmp_path / "a.json").write_text(json.dumps(content | {"info": info}))
-    assert read_replay(tmp_path / "a.json").ratings == (None, 812.5)
+    assert game_meant(tmp_path / "a.json").ratings == (None, 812.5)
 
 
 def test_names_can_be_printed_and_stored(content, tmp_path, capsys):

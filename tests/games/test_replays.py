@@ -16,10 +16,11 @@ from connectx.position import STANDARD, plies_to_end, write_columns
 from connectx_toolkit.cli.analyse import write_mistakes
 from connectx_toolkit.games.analysis import JudgedMove, judge_in_time, mistakes
 from connectx_toolkit.games.database import GameDatabase
-from connectx_toolkit.games.game import Game, parse_game
+from connectx_toolkit.games.game import Game
 from connectx_toolkit.games.match import conditions_here
-from connectx_toolkit.games.replay import logs_path, read_replay, replay_of, replay_paths
-from connectx_toolkit.games.review import Review, headline, oversights, summary, team_of
+from connectx_toolkit.games.reader import game_meant, parse_game, replay_paths
+from connectx_toolkit.games.replay import logs_path, replay_of
+from connectx_toolkit.games.review import Judged, headline, oversights, summary, team_of
 from connectx_toolkit.games.tournament import group_games, grouped_games, groups, matches
 from connectx_toolkit.kaggle.rules import Fault, Rules
 from connectx_toolkit.players.process import Setup, Task
@@ -91,11 +92,11 @@ def test_a_single_replay_tells_its_clocks(games, capsys):
 def test_logs_tell_what_a_crash_said_and_every_move_s_time(games, folder):
     """Without logs only what was taken of the overage time is known."""
     (made,) = [made for made in games if made.status == "error"]
-    replay = read_replay(made.path)
+    replay = game_meant(made.path)
     assert replay.measured and replay.ending_words == f"error of {TEAM} on ply {made.ply}: ValueError: no idea"
     assert replay.seconds(made.slowest[0]) == pytest.approx(made.slowest[1], abs=1e-5)
     silent = next(made for made in games if made.overage and not logs_path(made.path, made.seat).exists())
-    replay = read_replay(silent.path)
+    replay = game_meant(silent.path)
     assert replay.slowest(silent.seat) == pytest.approx(silent.slowest)
     assert replay.seconds(silent.seat) is None
 
@@ -159,7 +160,7 @@ def test_what_is_not_judged_is_said(games, tmp_path, capsys):
 
 
 def test_whose_games_they_are(games):
-    replays = [read_replay(made.path) for made in games]
+    replays = [game_meant(made.path) for made in games]
     assert team_of(replays) == TEAM and team_of(replays, "middle") == "middle"
     with pytest.raises(ValueError, match=r"did you mean my_team\? Names and games: my_team \(10\)"):
         team_of(replays, "my_teem")
@@ -178,8 +179,8 @@ def _renamed(replay, names):
 def test_a_game_against_oneself_gives_no_points(games):
     """Kaggle validates a submission so. If a seat fails there, the row is that seat's."""
     made = next(made for made in games if made.status == "timeout")
-    replay = _renamed(read_replay(made.path), (TEAM, TEAM))
-    review = Review(replay, made.failed or 0, [])
+    replay = _renamed(game_meant(made.path), (TEAM, TEAM))
+    review = Judged(replay, made.failed or 0, [])
     assert review.opponent == "itself" and review.cause == "timeout"
     assert headline(TEAM, [review]) == [f"{TEAM}: no game that counts, of 1"]
 
@@ -201,12 +202,12 @@ def row_of(sections: Sequence[Table], title: str, first: str) -> tuple:
 
 def test_what_was_thrown_away(games):
     """By hand: a win that was given away to a draw and the draw to a loss, and a game lost by timeout."""
-    replay = next(read_replay(made.path) for made in games if made.status == "played" and len(made.moves) > 8)
+    replay = next(game_meant(made.path) for made in games if made.status == "played" and len(made.moves) > 8)
     loser = 1 - (replay.line or 0)
-    review = Review(replay, loser, judged_by(replay, loser, [(18, 0), (0, -15), (-15, -15)]))
+    review = Judged(replay, loser, judged_by(replay, loser, [(18, 0), (0, -15), (-15, -15)]))
     assert [move.results for move in review.mistakes] == [("won", "drawn"), ("drawn", "lost")]
     late = next(made for made in games if made.result == "lost" and made.status == "timeout")
-    sections = summary([review, Review(read_replay(late.path), late.seat, [])])
+    sections = summary([review, Judged(game_meant(late.path), late.seat, [])])
     assert row_of(sections, "Why points were lost", "timeout")[1:3] == (1, 1)
     assert row_of(sections, "Why points were lost", "drawn position given away")[1:3] == (1, 1)
     assert row_of(sections, "Mistakes by ply", "0 to 7") == ("0 to 7", 2, 1, 1, 100, 1)
@@ -229,8 +230,8 @@ def test_what_was_overlooked():
     """By hand: each has three in a column of its own, and neither makes the fourth nor stops the other's."""
     replay = played(parse_game("01010152", STANDARD))
     judged = judge_in_time(replay, 6)  # by the table of the openings
-    assert oversights(Review(replay, 0, judged)) == ([6], [6])
-    assert oversights(Review(replay, 1, judged)) == ([7], [7])
+    assert oversights(Judged(replay, 0, judged)) == ([6], [6])
+    assert oversights(Judged(replay, 1, judged)) == ([7], [7])
 
 
 def test_mistakes_that_come_again():
@@ -238,7 +239,7 @@ def test_mistakes_that_come_again():
 
     def review(columns: str) -> Review:
         record = parse_game(columns, STANDARD)
-        return Review(played(record), 0, judge_in_time(record, 0))
+        return Judged(played(record), 0, judge_in_time(record, 0))
 
     reviews = [review(columns) for columns in ("332", "3340", "0")]
     section = next(one for one in summary(reviews) if one.title == "Mistakes that come again")
@@ -321,7 +322,7 @@ document.title = JSON.stringify(found);
 def test_mistakes_are_shown_and_practised(tmp_path):
     """One mistake of each: only one's own is gone to. Judged by the table of the openings."""
     record = Game(STANDARD, (3, 3, 2, 5, 1), ("me", "other"))
-    review = Review(played(record), 0, judge_in_time(record, 0))
+    review = Judged(played(record), 0, judge_in_time(record, 0))
     (mistake,) = review.mistakes
     assert (mistake.ply, [move.ply for move in mistakes(review.judged)]) == (2, [2, 3])
     found = told(replays_page("me", [review], [], []), PRACTISE.replace("WRONG", "0"), tmp_path)
@@ -349,7 +350,7 @@ document.title = JSON.stringify([document.getElementById("why").textContent,
 def test_a_lost_game_that_is_shortened():
     """After 3 the second player is lost: 0 loses sooner than 3. That is no mistake, and is counted apart."""
     record = Game(STANDARD, (3, 0, 3, 3), ("other", "me"))
-    review = Review(played(record), 1, judge_in_time(record, 0))
+    review = Judged(played(record), 1, judge_in_time(record, 0))
     assert not review.mistakes and [move.ply for move in review.shortened] == [1]
     (move,) = review.shortened
     (section,) = (one for one in summary([review]) if one.title == "Lost games that were shortened most")
@@ -357,13 +358,13 @@ def test_a_lost_game_that_is_shortened():
     assert section.rows == [("3033", 1, "0", plies[0], "3", plies[1])] and plies[0] < plies[1]
     words = f"1 move in 1 game; most in 3033 on ply 1: column 0 loses in {plies[0]} plies, 3 in {plies[1]}."
     assert f"Lost games shortened: {words}" in headline("me", [review])
-    assert not any("shortened" in line for line in headline("other", [Review(review.game, 0, review.judged)]))
+    assert not any("shortened" in line for line in headline("other", [Judged(review.game, 0, review.judged)]))
 
 
 @CHROMIUM
 def test_a_shortened_game_is_marked_on_the_page(tmp_path):
     record = Game(STANDARD, (3, 0, 3, 3), ("other", "me"))
-    page = replays_page("me", [Review(played(record), 1, judge_in_time(record, 0))], [], [])
+    page = replays_page("me", [Judged(played(record), 1, judge_in_time(record, 0))], [], [])
     why, marked = told(page, SHORTENED, tmp_path)
     assert "0 mistakes; 1 move loses the lost game sooner" in why
     assert marked == ["move 2, Red: column 0 (the lost game got shorter; best: 3)"]
@@ -387,7 +388,7 @@ def test_mistakes_of_all_games_are_gone_through(tmp_path):
     """The page opens on the game with a mistake, though it is the second; after its last one N goes on in the next."""
     moves = ((3,), (3, 3, 2, 5, 1), (3, 3), (3, 3, 2, 5, 1, 0, 0))
     records = [Game(STANDARD, each, ("me", "other")) for each in moves]
-    reviews = [Review(played(record), 0, judge_in_time(record, 0)) for record in records]
+    reviews = [Judged(played(record), 0, judge_in_time(record, 0)) for record in records]
     assert [[move.ply for move in review.mistakes][:1] for review in reviews] == [[], [2], [], [2]]
     last = reviews[3].mistakes[-1].ply
     found = told(replays_page("me", reviews, [], []), JUMPS, tmp_path)
@@ -498,7 +499,7 @@ def test_moves_of_an_opening_are_nobodys(store, capsys):
     assert all(mistake["ply"] >= row["opening"] for row in rows for mistake in row["mistakes"])
     main(["analyse", str(store), "--me", "random"])
     assert "not judged" not in capsys.readouterr().out
-    lost = Review(played(parse_game("0101010", STANDARD, opening=4)), 1, [JudgedMove.solved(5, 1, (-2,) * 7)])
+    lost = Judged(played(parse_game("0101010", STANDARD, opening=4)), 1, [JudgedMove.solved(5, 1, (-2,) * 7)])
     assert lost.cause == "lost by the opening"
     assert row_of(summary([lost]), "Openings that cost most", "0101")[1:4] == ("second", 1, 1.0)
 
@@ -596,8 +597,8 @@ def test_both_seats_may_fail(tmp_path):
 
 def test_mistakes_are_kept_once(games, tmp_path):
     """Mirrored or not; and what was there stays as it was."""
-    replay, seat, path = read_replay(games[6].path), games[6].seat, tmp_path / "runs" / "mistakes.txt"
-    review = Review(replay, seat, judged_by(replay, seat, [(18, 18), (0, -15), (15, 0)]))
+    replay, seat, path = game_meant(games[6].path), games[6].seat, tmp_path / "runs" / "mistakes.txt"
+    review = Judged(replay, seat, judged_by(replay, seat, [(18, 18), (0, -15), (15, 0)]))
     assert write_mistakes(path, [review]) == f"{path}: 2 positions added, 2 in all"
     assert write_mistakes(path, [review]) == f"{path}: 0 positions added, 2 in all"
     mirrored = "".join(str(6 - column) for column in replay.moves[: review.mistakes[0].ply])

@@ -18,7 +18,7 @@ from kaggle_environments import make
 
 from connectx_toolkit.games.analysis import JudgedMove
 from connectx_toolkit.games.game import Game
-from connectx_toolkit.games.review import Review
+from connectx_toolkit.games.review import Judged
 from connectx_toolkit.players import child
 from connectx_toolkit.players.process import AgentProcess
 from connectx_toolkit.players.protocol import Reply
@@ -224,7 +224,7 @@ def test_from_a_command_to_an_agents_move(concurrency, tmp_path, monkeypatch, ca
 def holds_a_game(value: Any) -> bool:
     """Whether a value is a game, its review or a judged move of it, or a list of such."""
     is_list = isinstance(value, list | tuple) and not isinstance(value, JudgedMove)
-    return any(map(holds_a_game, value[:1])) if is_list else isinstance(value, Game | Review | JudgedMove)
+    return any(map(holds_a_game, value[:1])) if is_list else isinstance(value, Game | Judged | JudgedMove)
 
 
 def trace_analysis(folder: str) -> None:

@@ -1,0 +1,417 @@
+"""The one door for games and positions that others wrote: as text, as Kaggle's JSON, in files, folders and archives.
+
+A document is a replay (``connectx_toolkit.games.replay``), or it holds some: a JSON text within a JSON text, a list or
+lines of replays, what ``env.render(mode="html")`` gives, or a notebook that has shown one. A file is plain, compressed,
+or an archive, such as all replays of a day. What it is, its content tells, not its name.
+"""
+
+import bz2
+import glob
+import gzip
+import html
+import json
+import lzma
+import os
+import re
+import tarfile
+import zipfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from io import BytesIO
+from itertools import chain
+from os import PathLike, fspath
+from pathlib import Path
+from typing import IO, Any
+
+from connectx.position import STANDARD, Columns, Geometry, parse_columns
+from connectx_toolkit.games.database import is_database
+from connectx_toolkit.games.game import UNKNOWN_NAMES, Game, check_playable
+from connectx_toolkit.games.replay import LOGS, replay_of
+from connectx_toolkit.games.review import team_of
+from connectx_toolkit.games.tournament import grouped_games
+from connectx_toolkit.system.console import as_option, plural
+from connectx_toolkit.system.files import in_words
+from connectx_toolkit.system.foreign import MOST_BYTES, NothingLeft, from_json, noting
+
+SUFFIXES = (".json", ".json.gz", ".jsonl", ".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")  # in folders
+GZIP = b"\x1f\x8b"
+COMPRESSED: dict[bytes, Callable[..., Any]] = {GZIP: gzip.open, b"BZh": bz2.open, b"\xfd7zXZ\0": lzma.open}
+ZIP, TAR, TAR_AT = b"PK\x03\x04", b"ustar", 257
+LISTED = 10  # games of each group of a file of games, unless it is asked for more
+SHOWN = re.compile(r"window\.kaggle = (?=\{)")  # the replay in a page of Kaggle's player
+KINDS = {  # what is no replay, by how it begins
+    "[[{'": "Python's text of env.steps, not JSON: save json.dumps(env.toJSON())",
+    "+--": "a drawing of the board, which does not tell the moves: save json.dumps(env.toJSON())",
+    "<": 'a page without a replay; env.render(mode="html") has one',
+}
+EXPECTED = "columns from 0 (3342 or 3,10,3), a replay (.json), a folder of replays or a file of games (.sqlite)"
+
+
+# Text
+
+
+def is_columns(text: str) -> bool:
+    """Whether a text has the form of a game's columns: digits, with or without commas and spaces."""
+    return "".join(text.split()).replace(",", "").isdecimal()
+
+
+def parse_moves(text: str, geometry: Geometry, from_one: bool = False) -> Columns:
+    """The columns, counted from 0, of a text that a person has typed: 3342, or 3 3 4 2.
+
+    Args:
+        from_one: whether the text counts columns from 1, as Pons' files and connect4.gamesolver.org do.
+
+    Raises:
+        ValueError: they cannot be played; if they could be counted from 1, it says so.
+    """
+    parts = text.replace(",", " ").split()
+    is_spaced = len(text.split()) > 1
+    if is_spaced and max(map(len, parts)) > 2:  # a file of positions has a score after the columns
+        raise ValueError(f"{text!r:.80}: expected columns as one word (3342), or one by one (3 3 4 2)")
+    columns = parse_columns(",".join(parts) if is_spaced else text)
+    moves = tuple(column - from_one for column in columns)
+    try:
+        check_playable(moves, geometry, from_one)
+    except ValueError as problem:
+        with noting([], text):
+            check_playable([column - 1 for column in columns], geometry)
+            if not from_one:
+                problem = ValueError(f"{problem}; counted from 1, they fit: {as_option('from-one')}")
+        raise problem from None
+    return moves
+
+
+def parse_game(text: str, geometry: Geometry, names: tuple[str, str] = UNKNOWN_NAMES, from_one: bool = False) -> Game:
+    """A game written as its columns. Raises ValueError if they cannot be played."""
+    return Game(geometry, parse_moves(text, geometry, from_one), names)
+
+
+def lines_of(path: Path) -> Iterator[tuple[int, str]]:
+    """The lines of a text file with their numbers, from 1; without empty ones and what follows a #.
+
+    Raises:
+        ValueError: it cannot be read, or is no text.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except OSError as problem:
+        raise ValueError(in_words(problem, path)) from None
+    except UnicodeDecodeError as problem:
+        raise ValueError(f"{path} is not text ({problem.reason} at byte {problem.start})") from None
+    for number, line in enumerate(lines, 1):
+        if text := line.partition("#")[0].strip():
+            yield number, text
+
+
+# Documents
+
+
+def _replays_in(content: str | bytes) -> list[Any]:
+    """The JSON of each replay in a document, or in its place the ValueError that says what is there instead."""
+    try:
+        found = from_json(content)
+    except ValueError as problem:
+        if len(content) > MOST_BYTES:
+            return [problem]
+        text = content if isinstance(content, str) else content.decode(errors="replace")
+        return _replays_in_text(text.strip())
+    return _replays_in_json(found)
+
+
+def _replays_in_json(found: Any) -> list[Any]:
+    match found:
+        case str():
+            return _replays_in(found)
+        case {"environment": dict() | str() as inner}:
+            return _replays_in_json(inner)
+        case {"cells": list() as cells, "nbformat": _}:
+            shown = [one for text in _outputs(cells) for one in _replays_in(text) if not isinstance(one, ValueError)]
+            return shown or [ValueError("a notebook whose outputs show no replay")]
+        case [dict() | str(), *_]:
+            return [one for each in found for one in _replays_in_json(each)]
+        case [int(), *_]:
+            return [ValueError("a list of numbers: give a game's columns as text, such as 3342")]
+        case [[int(), *_], *_]:
+            return [ValueError("a list of boards, which do not tell the moves: save json.dumps(env.toJSON())")]
+    return [found]
+
+
+def _outputs(cells: Sequence[Any]) -> Iterator[str]:
+    """The texts that a notebook's cells have shown."""
+    outputs = [output for cell in cells for output in cell.get("outputs", ())]
+    for shown in chain.from_iterable([output.get("text"), *output.get("data", {}).values()] for output in outputs):
+        yield (
+            "".join(shown) if isinstance(shown, list) else json.dumps(shown) if isinstance(shown, dict) else shown or ""
+        )
+
+
+def _replays_in_text(text: str) -> list[Any]:
+    """As ``_replays_in``, of what is not JSON: a page, or lines of JSON."""
+    for page in (text, html.unescape(text)) if SHOWN.search(text) else ():
+        with noting([], "the page"):
+            found = [json.JSONDecoder().raw_decode(page, match.end())[0] for match in SHOWN.finditer(page)]
+            return [one for each in found for one in _replays_in_json(each)]
+    lines = [line for line in text.splitlines() if line.strip()]
+    if len(lines) > 1 and all(line.lstrip().startswith(("{", '"')) for line in lines):
+        return [one for line in lines for one in _replays_in(line)]
+    kind = next((kind for start, kind in KINDS.items() if text.startswith(start)), "not JSON")
+    return [ValueError(f"it is {kind}")]
+
+
+def read_games(content: str | bytes, place: Path, left_out: list[str]) -> Iterator[Game]:
+    """The replays in a document.
+
+    Args:
+        place: where it lies, or only its name; with their numbers after it if it holds several.
+        left_out: of what is no replay of ConnectX, why is added here.
+    """
+    found = _replays_in(content)
+    for number, one in enumerate(found, 1):
+        name = place / f"{place.stem}-{number}" if len(found) > 1 else place
+        with noting(left_out, place):
+            try:
+                if isinstance(one, ValueError):
+                    raise one
+                yield replay_of(one, name)
+            except ValueError as problem:
+                raise ValueError(f"{name} is not a ConnectX replay: {problem}") from None
+
+
+def read_game(content: str | bytes, place: Path) -> Game:
+    """The one replay in a document. Raises ValueError if there is none, or more."""
+    left_out = list[str]()
+    return one_of([*read_games(content, place, left_out)], left_out, place)
+
+
+# Files and archives
+
+
+def is_wanted(name: str) -> bool:
+    """Whether a file of this name, in a folder or an archive, may hold replays."""
+    last = name.rpartition("/")[2].lower()
+    return last.endswith(SUFFIXES) and not last.endswith((LOGS, f"{LOGS}.gz")) and not last.startswith(".")
+
+
+def read_limited(file: IO[bytes]) -> bytes:
+    """What is left of a file, or so much of it that the door (``from_json``) refuses it."""
+    return file.read(MOST_BYTES + 1)
+
+
+def documents(path: Path, left_out: list[str]) -> Iterator[tuple[Path, bytes]]:
+    """The documents of a file, each with its path; in an archive, the name in it comes after the archive's path.
+
+    Args:
+        left_out: why entries of an archive could not be read is added here.
+
+    Raises:
+        OSError, ValueError and what the archives' modules raise: the file itself cannot be read, or not to its end.
+    """
+    with path.open("rb") as opened:
+        raw = opened if opened.seekable() else BytesIO(read_limited(opened))  # a pipe
+        unpack = next((one for magic, one in COMPRESSED.items() if _head(raw, len(magic)) == magic), None)
+        with unpack(raw) if unpack else raw as file:
+            if _head(file, len(ZIP)) == ZIP:
+                entries = _zipped(file)
+            elif _head(file, TAR_AT + len(TAR))[TAR_AT:] == TAR:
+                entries = _tarred(file)
+            else:
+                yield path, read_limited(file)
+                return
+            for name, open_entry in entries:
+                place = path / name.lstrip("/")
+                with noting(left_out, place), open_entry() as entry:
+                    yield place, read_limited(COMPRESSED[GZIP](entry) if name.lower().endswith(".gz") else entry)
+
+
+def _head(file: IO[bytes], count: int) -> bytes:
+    """The first bytes of a file, which is then at its start again."""
+    content = file.read(count)
+    file.seek(0)
+    return content
+
+
+def _zipped(file: IO[bytes]) -> Iterator[tuple[str, Callable[[], IO[bytes]]]]:
+    """The replays of an archive: their names, and what opens them."""
+    with zipfile.ZipFile(file) as archive:
+        for info in archive.infolist():
+            if is_wanted(info.filename):
+                yield info.filename, lambda info=info: archive.open(info)  # type: ignore[misc]
+
+
+def _tarred(file: IO[bytes]) -> Iterator[tuple[str, Callable[[], IO[bytes]]]]:
+    """As ``_zipped``."""
+    with tarfile.open(fileobj=_Bounded(file)) as archive:  # type: ignore[call-overload]
+        for member in archive:
+            if member.isreg() and is_wanted(member.name):
+                yield member.name, lambda member=member: archive.extractfile(member)  # type: ignore[misc]
+
+
+class _Bounded:
+    """A file that refuses to read more at once than a document may have: a tar's headers tell how long they are."""
+
+    def __init__(self, file: IO[bytes]):
+        self.seek, self.tell, self._file = file.seek, file.tell, file
+
+    def read(self, count: int = -1) -> bytes:
+        if not 0 <= count <= MOST_BYTES + 1:
+            raise ValueError("damaged: it tells of an entry without end")
+        return self._file.read(count)
+
+
+def replays_of(path: Path, left_out: list[str]) -> Iterator[Game]:
+    """The replays of a file or an archive, with those of their agents' logs that lie beside the file.
+
+    Args:
+        left_out: of what is no replay of ConnectX, or cannot be read, why is added here.
+    """
+    with noting(left_out, path):
+        if not path.exists():
+            raise ValueError(f"no such file: {path}")
+        for place, content in documents(path, left_out):
+            yield from read_games(content, place, left_out)
+
+
+def one_of(games: Sequence[Game], left_out: Sequence[str], what: object) -> Game:
+    """The only one of the games that were read. Raises ValueError if there is none, or more."""
+    if len(games) != 1:
+        raise ValueError(left_out[0] if left_out else f"{what} holds {'several games' if games else 'no game'}")
+    return games[0]
+
+
+def replay_paths(what: Iterable[str]) -> list[Path]:
+    """The files that are meant by files, folders (with all that is in them) and patterns, in order, each once.
+
+    Raises:
+        ValueError: one of them stands for no file.
+    """
+    found: list[Path] = []
+    for named in what:
+        if not named.strip():
+            raise ValueError("an empty argument: expected a game, a file, a folder or a pattern")
+        path = Path(named)
+        if path.is_dir():
+            replays = [one for one in sorted(path.rglob("*")) if is_wanted(one.name) and one.is_file()]
+        else:
+            matching = [path] if path.exists() else [Path(name) for name in sorted(glob.glob(named, recursive=True))]
+            replays = [one for one in matching if not one.name.endswith(LOGS) and not one.name.startswith(".")]
+        is_logs = path.is_file() and named.endswith(LOGS)  # a shell's pattern names them, too
+        if not replays and not is_logs:
+            raise ValueError(f"no replays (.json) in {path}" if path.is_dir() else f"no such file: {named}")
+        found += replays
+    if not found:
+        raise ValueError("no replays, only agents' logs")
+    return list(dict.fromkeys(found))
+
+
+def read_replays(paths: Sequence[Path]) -> tuple[list[Game], list[str]]:
+    """The replays in some files and archives, and, of what is none, why.
+
+    Raises:
+        NothingLeft: none of them is a replay.
+    """
+    left_out: list[str] = []
+    replays = [replay for path in paths for replay in replays_of(path, left_out)]
+    if not replays:
+        raise NothingLeft(left_out)
+    return replays, left_out
+
+
+def without_copies(replays: Iterable[Game]) -> tuple[list[Game], list[str]]:
+    """Each game once, and of what they are copies, those that are left out."""
+    kept, copies = dict[str, Game](), list[str]()
+    for replay in replays:
+        first = kept.setdefault(replay.identity, replay)
+        if first is not replay:
+            copies.append(f"{replay.source} is the same game as {first.source}")
+    return [*kept.values()], copies
+
+
+def games_meant(
+    what: Any,
+    left_out: list[str],
+    geometry: Geometry = STANDARD,
+    names: tuple[str, str] = UNKNOWN_NAMES,
+    from_one: bool = False,
+) -> list[Game]:
+    """Games by what a person gives: a game, its columns, a path, or several of them.
+
+    Args:
+        what: columns as text or as a list; the path of a replay, an archive or a file of games; a ``Game``; or a list.
+        left_out: of what cannot be read, or is not shown, why is added here.
+        geometry, names, from_one: of a game that is given as columns.
+
+    Raises:
+        ValueError: it is none of these, or there are no such games.
+    """
+    if isinstance(what, Game):
+        return [what]
+    if not isinstance(what, str | PathLike):
+        if what and all(isinstance(column, int) for column in what):
+            return [parse_game(",".join(map(str, what)) + ",", geometry, names, from_one)]
+        found = [game for one in what for game in games_meant(one, left_out, geometry, names, from_one)]
+        if not found:
+            raise ValueError("there are no games: an empty list")
+        return found
+    text = fspath(what)
+    if is_columns(text) and not os.path.exists(text):
+        return [parse_game(text, geometry, names, from_one)]
+    return games_in(Path(text), left_out)
+
+
+def game_meant(what: Any, geometry: Geometry = STANDARD, from_one: bool = False) -> Game:
+    """The one game that is meant, as ``games_meant`` reads it."""
+    left_out = list[str]()
+    return one_of(games_meant(what, left_out, geometry, from_one=from_one), left_out, what)
+
+
+def games_in(path: Path, left_out: list[str], latest: int | None = None) -> list[Game]:
+    """The games of a replay or an archive, or the latest games of a file of games. The rest as ``games_meant``.
+
+    Args:
+        latest: games of each group of a file of games; None: ``LISTED``.
+    """
+    if path.is_dir():
+        raise ValueError(
+            f"{path} is a folder; expected a game's columns, a replay (.json) or a file of games (.sqlite)"
+        )
+    if is_database(path):
+        groups = grouped_games(path, left_out)
+        found = [game for group in groups for game in group[-(latest or LISTED) :]]
+        if older := sum(map(len, groups)) - len(found):
+            left_out.append(f"{path}: {older} older {plural('game', older)} ({as_option('latest', 'N')} shows more)")
+        return found
+    if latest:
+        raise ValueError(f"{as_option('latest')} is for files of games, and {path} is none")
+    if os.path.exists(path) or path.suffix == ".json":
+        if found := [*replays_of(path, left_out)]:
+            return found
+        raise ValueError(left_out[0] if left_out else f"{path} holds no replay")
+    raise ValueError(f"{path}: no such file, and not a game's columns; expected {EXPECTED}")
+
+
+def own_games(what: Sequence[str], me: str | None, latest: int | None = None) -> tuple[list[Game], str, list[str]]:
+    """All games of replays, and one's own of files of games, of each group the ``latest`` if that is given.
+
+    Args:
+        what: replays, folders, archives, patterns and files of games.
+        me: as ``team_of`` takes it.
+        latest: needs a file of games.
+
+    Returns:
+        The games, whose they are, and why files were left out.
+    """
+    paths = replay_paths(what)
+    databases = [path for path in paths if is_database(path)]
+    if latest and not databases:
+        raise ValueError(f"{as_option('latest')} is for files of games, and there is none in {' '.join(what)}")
+    left_out, groups = list[str](), list[list[Game]]()
+    replays = [replay for path in paths if path not in databases for replay in replays_of(path, left_out)]
+    for path in databases:
+        with noting(left_out, path):
+            groups += grouped_games(path, left_out, f"{path.stem} " if len(databases) > 1 else "")
+    if not replays and not groups:
+        raise NothingLeft(left_out)
+    me = team_of([*replays, *chain.from_iterable(groups)], me)
+    for group in groups:
+        own = [replay for replay in group if me in replay.names]
+        replays += own[-latest:] if latest else own
+    return replays, me, left_out

@@ -1,0 +1,101 @@
+"""The games of a submission on Kaggle: fetched, added to the file of games, and judged."""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from connectx_toolkit.games.database import GameDatabase
+from connectx_toolkit.games.reader import replays_of
+from connectx_toolkit.kaggle.account import (
+    Episode,
+    Kaggle,
+    KaggleProblem,
+    check_own,
+    connected,
+    episodes_of,
+    fetch,
+    leaderboard,
+    missing,
+    submissions,
+)
+from connectx_toolkit.report.reviews import Reviewed, reviewed
+from connectx_toolkit.system.console import progress
+from connectx_toolkit.system.foreign import NothingLeft, shown
+from connectx_toolkit.system.table import Column, Table, Told
+
+EPISODES = Path("runs/episodes")
+PAUSE = 1.0  # seconds between two requests to Kaggle
+
+
+def own_submissions() -> Told:
+    """Your submissions, with their numbers."""
+    with connected(PAUSE) as kaggle:
+        return Told([_submissions_table(kaggle)])
+
+
+def judged_episodes(
+    submission: int,
+    latest: int | None,
+    games: Path,
+    me: str | None,
+    seconds: float,
+    html: Path | None,
+    write_mistakes: Path | None,
+) -> Reviewed:
+    """See ``connectx_toolkit.api.episodes``."""
+    left_out = list[str]()
+    with connected(PAUSE) as kaggle:
+        folder = EPISODES / str(submission)
+        check_own(kaggle, submission)
+        found = episodes_of(kaggle, submission, left_out)[:latest]
+        if not found and left_out:
+            raise NothingLeft(left_out)
+        if not found:
+            raise ValueError(f"submission {submission} has played no game to its end yet")
+        left_out += _fetch(kaggle, found, folder)
+        scores = leaderboard(kaggle)
+    replays = [replay for path in sorted(folder.glob("*-replay.json")) for replay in replays_of(path, left_out)]
+    if not replays:
+        raise NothingLeft(left_out)
+    names = {name for replay in replays for name in replay.names}
+    me = me or next((one.team for one in found if one.team in names), None)
+    dates = {one.number: one.date for one in found}
+    dated = [replace(replay, date=dates.get(replay.episode or 0)) for replay in replays]
+    with GameDatabase(games) as database:
+        added = database.add(dated, me or "", submission)
+        database.add_scores(scores, datetime.now(UTC).date().isoformat())  # in UTC, as the games' days are
+        print(f"{games}: {added} games added, {len(database)} in all", file=sys.stderr)
+        left_out += database.left_out
+    return reviewed(replays, me, left_out, seconds, html, write_mistakes)
+
+
+def _submissions_table(kaggle: Kaggle) -> Table:
+    columns = (
+        Column("number", lambda one: one.ref),
+        Column("date", lambda one: one.date or None, "{:%Y-%m-%d %H:%M}".format),
+        Column("status", lambda one: one.status.name.lower()),
+        Column("score", lambda one: one.public_score, shown, align="right"),
+        Column("file", lambda one: one.file_name, shown),
+        Column("message", lambda one: one.description, shown),
+    )
+    return Table("your submissions", columns, submissions(kaggle))
+
+
+def _fetch(kaggle: Kaggle, found: Sequence[Episode], folder: Path) -> list[str]:
+    """Fetches what is not there yet; what could not be fetched, and why.
+
+    Raises:
+        KaggleProblem: Kaggle refuses or breaks off; in words that say how much is there.
+    """
+    wanted, absent = missing(found, folder), []
+    print(f"{len(found)} games, {len(wanted)} files to fetch into {folder}", file=sys.stderr)
+    with progress(len(wanted), "file", "fetching", delay=0) as bar:
+        try:
+            for problem in fetch(kaggle, wanted):
+                absent += [problem] if problem else []
+                bar.update()
+        except KaggleProblem as problem:
+            raise KaggleProblem(f"{problem}; {bar.n} of {len(wanted)} files were fetched", problem.status) from None
+    return absent

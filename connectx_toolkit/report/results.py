@@ -1,0 +1,67 @@
+"""The ladder and the table of all results of a file of games, and a page with charts and games. Nothing is played."""
+
+from pathlib import Path
+
+from connectx_toolkit.games.analysis import JudgedMove
+from connectx_toolkit.games.database import GameDatabase
+from connectx_toolkit.games.review import Judged
+from connectx_toolkit.games.tournament import Group, Tournament, group_games, groups, ladder_parts
+from connectx_toolkit.kaggle.rules import Rules
+from connectx_toolkit.report.ladder import write_ladder
+from connectx_toolkit.report.pages import game_entry, group_html, results_page
+from connectx_toolkit.report.tables import TOO_LARGE, judged
+from connectx_toolkit.system.console import as_option
+from connectx_toolkit.system.files import check_folder, write_whole
+from connectx_toolkit.system.foreign import NothingLeft, left_out_lines
+from connectx_toolkit.system.table import Part, Told
+
+
+def results(games: Path, ladder: Path | None, html: Path | None, latest: int, judge: bool) -> Told:
+    """See ``connectx_toolkit.report``."""
+    check_folder(html)
+    check_folder(ladder)
+    with GameDatabase(games, create=False) as database:
+        found = groups(database)
+    if not found and database.left_out:
+        raise NothingLeft(database.left_out)
+    if not found:
+        raise ValueError(f"{games} holds no games of matches")
+    if ladder and len(found) > 1:
+        titles = "; ".join(group.title for group in found)
+        raise ValueError(f"{as_option('ladder')} takes a file of one kind of matches, but {games} holds {titles}")
+    told, sections, entries, unsolvable = list[Part](), list[str](), list[dict](), list[str]()
+    for group in found:
+        anchor = _anchor_of(group.tournament)
+        parts, standings = ladder_parts(group.tournament, anchor, group.edited)
+        told += [f"\n{group.title}", *parts]
+        if ladder and standings:
+            write_ladder(ladder, standings, anchor)
+        if html:
+            by_agent, shown = _judged_games(group, latest, judge)
+            if judge and not Rules(group.config).geometry.fits_word:
+                unsolvable.append(group.title)
+            entries += shown
+            sections += group_html(group.title, group.tournament, standings, by_agent)
+    if html:
+        write_whole(html, results_page(sections, entries).encode())
+    told += [f"not judged: {title} ({TOO_LARGE})" for title in unsolvable]
+    return Told([*told, *left_out_lines(database.left_out)])
+
+
+def _anchor_of(tournament: Tournament) -> str:
+    """random, or else the first in the alphabet, of the largest group of agents that games connect."""
+    parts = tournament.components() or [{name for pair in tournament.names for name in pair}]
+    return "random" if "random" in parts[0] else min(parts[0])
+
+
+def _judged_games(group: Group, latest: int, is_judged: bool) -> tuple[dict[str, list[JudgedMove]], list[dict]]:
+    """The latest games of a group for the page; their moves by agent, judged if that was asked for."""
+
+    by_agent: dict[str, list[JudgedMove]] = {}
+    entries = []
+    for game in group_games(group)[-latest:]:
+        one = judged(game) if is_judged else Judged(game, [])
+        for move in one.moves:
+            by_agent.setdefault(game.names[move.seat], []).append(move)
+        entries.append(game_entry(one))
+    return by_agent, entries
