@@ -43,26 +43,6 @@ HEAD = "# Positions in which results were given away; python evaluate.py exam AG
 Opening = Columns
 
 
-def position_after(opening: Opening, geometry: Geometry) -> Position:
-    """The position after an opening.
-
-    Raises:
-        ValueError: a column is full or not on the board, or the game is over. The text names the column or the move.
-    """
-    position = Position.empty(geometry)
-    for number, column in enumerate(opening):
-        if position.is_over():
-            raise ValueError(f"the game is over after move {number}")
-        if column not in range(geometry.columns):
-            raise ValueError(f"there is no column {column} (0 to {geometry.columns - 1})")
-        if column not in position.legal_columns():
-            raise ValueError(f"column {column} is full")
-        position = position.play(column)
-    if position.is_over():
-        raise ValueError("the game is over after it")
-    return position
-
-
 def read_openings(path: Path, geometry: Geometry) -> list[Opening]:
     """Reads openings from a file, one per line; empty lines and text after a # are skipped.
 
@@ -75,13 +55,15 @@ def read_openings(path: Path, geometry: Geometry) -> list[Opening]:
     """
     openings: dict[int, Opening] = {}
     repeated = []  # numbers of lines
-    for number, text in lines_of(path):
+    for number, text in lines_of(path, "openings: "):
         try:
-            opening = parse_moves(text, geometry)
-            key = position_after(opening, geometry).canonical().key
+            opening = parse_moves(text, geometry, from_one=None)
+            position = Position.from_moves(opening, geometry)
+            if position.is_over():
+                raise ValueError("the game is over after it")
         except ValueError as problem:
             raise ValueError(f"openings: {path}, line {number}: {text!r}: {problem}") from None
-        if key in openings:
+        if (key := position.canonical().key) in openings:
             repeated.append(number)
         openings.setdefault(key, opening)
     if not openings:

@@ -31,7 +31,8 @@ from connectx_toolkit.kaggle.rules import Fault, sizes_of
 from connectx_toolkit.players.fingerprint import fingerprint
 from connectx_toolkit.players.process import Setup, Task
 from connectx_toolkit.players.spec import AgentSpec
-from connectx_toolkit.system.files import locked
+from connectx_toolkit.system.console import as_option
+from connectx_toolkit.system.files import in_words, locked
 from connectx_toolkit.system.foreign import noting, shown
 
 VERSION = 5
@@ -131,7 +132,8 @@ def _check(connection: sqlite3.Connection, path: Path, may_be_new: bool = False)
     if not (tables >= {"matches", "games", "scores"} or (may_be_new and not tables)):
         raise ValueError(f"{path} is not a file of games")
     if tables and version != VERSION:
-        raise ValueError(f"{path}: written by another version of the toolkit ({version}, this one reads {VERSION})")
+        versions = f"written by another version of the toolkit ({version}, this one reads {VERSION})"
+        raise ValueError(f"{path}: {versions}; choose another file with {as_option('games')}")
 
 
 def row_of(game: Game) -> Row:
@@ -190,8 +192,10 @@ class GameDatabase:
         self.path, self.chosen, self.left_out = path, ORIGINS[origin], list[str]()
         try:
             self.connection = _opened(path, create)
-        except (sqlite3.Error, OSError) as problem:
-            raise ValueError(f"{path}: {getattr(problem, 'strerror', None) or problem}") from None
+        except sqlite3.Error as problem:
+            raise ValueError(f"{path}: {problem}; choose another file with {as_option('games')}") from None
+        except OSError as problem:
+            raise ValueError(in_words(problem, path if problem.errno else None)) from None
         self.connection.row_factory = sqlite3.Row
 
     def __enter__(self) -> "GameDatabase":

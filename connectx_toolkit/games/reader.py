@@ -54,11 +54,12 @@ def is_columns(text: str) -> bool:
     return "".join(text.split()).replace(",", "").isdecimal()
 
 
-def parse_moves(text: str, geometry: Geometry, from_one: bool = False) -> Columns:
+def parse_moves(text: str, geometry: Geometry, from_one: bool | None = False) -> Columns:
     """The columns, counted from 0, of a text that a person has typed: 3342, or 3 3 4 2.
 
     Args:
-        from_one: whether the text counts columns from 1, as Pons' files and connect4.gamesolver.org do.
+        from_one: whether the text counts columns from 1, as Pons' files and connect4.gamesolver.org do; None: no, and
+            there is no option to say so.
 
     Raises:
         ValueError: they cannot be played; if they could be counted from 1, it says so.
@@ -68,13 +69,13 @@ def parse_moves(text: str, geometry: Geometry, from_one: bool = False) -> Column
     if is_spaced and max(map(len, parts)) > 2:  # a file of positions has a score after the columns
         raise ValueError(f"{text!r:.80}: expected columns as one word (3342), or one by one (3 3 4 2)")
     columns = parse_columns(",".join(parts) if is_spaced else text)
-    moves = tuple(column - from_one for column in columns)
+    moves = tuple(column - bool(from_one) for column in columns)
     try:
-        check_playable(moves, geometry, from_one)
+        check_playable(moves, geometry, bool(from_one))
     except ValueError as problem:
         with noting([], text):
             check_playable([column - 1 for column in columns], geometry)
-            if not from_one:
+            if from_one is False:
                 problem = ValueError(f"{problem}; counted from 1, they fit: {as_option('from-one')}")
         raise problem from None
     return moves
@@ -85,18 +86,18 @@ def parse_game(text: str, geometry: Geometry, names: tuple[str, str] = UNKNOWN_N
     return Game(geometry, parse_moves(text, geometry, from_one), names)
 
 
-def lines_of(path: Path) -> Iterator[tuple[int, str]]:
+def lines_of(path: Path, what: str = "") -> Iterator[tuple[int, str]]:
     """The lines of a text file with their numbers, from 1; without empty ones and what follows a #.
 
     Raises:
-        ValueError: it cannot be read, or is no text.
+        ValueError: it cannot be read, or is no text; the words begin with ``what``.
     """
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except OSError as problem:
-        raise ValueError(in_words(problem, path)) from None
+        raise ValueError(f"{what}{in_words(problem, path)}") from None
     except UnicodeDecodeError as problem:
-        raise ValueError(f"{path} is not text ({problem.reason} at byte {problem.start})") from None
+        raise ValueError(f"{what}{path} is not text ({problem.reason} at byte {problem.start})") from None
     for number, line in enumerate(lines, 1):
         if text := line.partition("#")[0].strip():
             yield number, text

@@ -11,7 +11,7 @@ import pytest
 
 from connectx.position import STANDARD, Position, geometry_of, write_columns
 from connectx_toolkit import api
-from connectx_toolkit.arena.match import Slot, play_all, play_match
+from connectx_toolkit.arena.match import Slot, open_pool, play_all, play_match
 from connectx_toolkit.arena.schedule import derived_seed, pair_tasks
 from connectx_toolkit.games.database import GameDatabase
 from connectx_toolkit.games.game import Game
@@ -43,6 +43,16 @@ def scripted(number: int, score: float, start: tuple[int, ...] = (3, 3), **chang
     cut = "step limit" if score == 0.5 else ""
     measured = (*(None for _ in start), *(0.5 for _ in moves[len(start) :]))
     return Game(STANDARD, tuple(moves), opening=len(start), measured=measured, **{"cut": cut, **changes})
+
+
+def play(
+    first, second, setup, openings, pairs, seed=1, cores=1, sprt=None, known=None, on_game=lambda task, game: None
+) -> Match:
+    """A match, played in a pool of its own."""
+    match = Match(first, second, dict(known or {}), seed=seed, sprt=sprt)
+    with open_pool(setup, cores) as pool:
+        play_match(match, openings, pairs, pool, on_game)
+    return match
 
 
 def test_tasks_come_in_pairs():
@@ -91,7 +101,7 @@ def returns_none(obs, config):
 
 
 def test_faults_by_kind_and_seat():
-    match = play_match(resolve(returns_a_float_on_its_third_move), resolve("middle"), FAST, [(1, 2)], 3, seed=1)
+    match = play(resolve(returns_a_float_on_its_third_move), resolve("middle"), FAST, [(1, 2)], 3, seed=1)
     both, first, second = (match.side(0, seat) for seat in (None, 0, 1))
     assert both.faults == {"float": 6} and first.faults == second.faults == Counter({"float": 3})
     assert both.tally == (0, 0, 6) and both.forfeits == 6 and match.side(1).faults == {}
@@ -99,30 +109,27 @@ def test_faults_by_kind_and_seat():
 
 
 def test_a_fault_that_plays_on_is_counted_but_does_not_forfeit():
-    side = play_match(resolve(returns_none), resolve("middle"), FAST, [()], 1, seed=1).side(0)
+    side = play(resolve(returns_none), resolve("middle"), FAST, [()], 1, seed=1).side(0)
     assert side.faults["none"] > side.forfeits
 
 
 @pytest.mark.parametrize("concurrency", [1, pytest.param(2, marks=TWO_CORES)])
 def test_matches_repeat(concurrency):
     """The seed decides every move, however many games are played at a time."""
-    runs = [
-        play_match(RANDOM, LEFT, FAST, OPENINGS, 20, seed, cores) for seed, cores in ((7, 1), (7, concurrency), (8, 1))
-    ]
+    runs = [play(RANDOM, LEFT, FAST, OPENINGS, 20, seed, cores) for seed, cores in ((7, 1), (7, concurrency), (8, 1))]
     moves = [{number: game.moves for number, game in run.games.items()} for run in runs]
     assert moves[0] == moves[1] != moves[2] and len(moves[0]) == 40
 
 
 def test_known_games_are_not_played_again():
-    whole = play_match(RANDOM, LEFT, FAST, OPENINGS, 6, seed=3)
+    whole = play(RANDOM, LEFT, FAST, OPENINGS, 6, seed=3)
     known = {number: whole.games[number] for number in (0, 1, 2, 7)}
     played: list[int] = []
 
-    def on_game(task: Task, game: Game) -> Game:
+    def on_game(task: Task, game: Game) -> None:
         played.append(task.number)
-        return game
 
-    rest = play_match(RANDOM, LEFT, FAST, OPENINGS, 6, 3, known=known, on_game=on_game)
+    rest = play(RANDOM, LEFT, FAST, OPENINGS, 6, 3, known=known, on_game=on_game)
     assert played == [3, 4, 5, 6, 8, 9, 10, 11]
     assert {n: g.moves for n, g in rest.games.items()} == {n: g.moves for n, g in whole.games.items()}
 
@@ -130,7 +137,7 @@ def test_known_games_are_not_played_again():
 def test_sprt_stops_at_the_same_pair():
     """random is weaker than leftmost: H0 is accepted long before 400 pairs, and at the same pair with 2 at a time."""
     test, cores = Sprt(0, 50), min(2, len(usable_cores()))
-    runs = [play_match(RANDOM, LEFT, FAST, OPENINGS, 400, 1, concurrency, test) for concurrency in (1, cores)]
+    runs = [play(RANDOM, LEFT, FAST, OPENINGS, 400, 1, concurrency, test) for concurrency in (1, cores)]
     counts = [run.evidence.counts for run in runs]
     assert counts[0] == counts[1] and sum(counts[0]) < 200 and test.accepted(counts[0]) == "H0"
     before = dict(runs[0].games)
@@ -138,12 +145,12 @@ def test_sprt_stops_at_the_same_pair():
     assert (
         test.accepted(Match(RANDOM, LEFT, {n: g for n, g in before.items() if n // 2 < last}).evidence.counts) is None
     )
-    again = play_match(RANDOM, LEFT, FAST, OPENINGS, 400, 1, 1, test, known=before)
+    again = play(RANDOM, LEFT, FAST, OPENINGS, 400, 1, 1, test, known=before)
     assert again.games == before
 
 
 def test_an_agent_against_itself_is_two_processes():
-    pids = play_match(resolve(pid_parity), resolve(pid_parity), FAST, [()], 1, seed=1)
+    pids = play(resolve(pid_parity), resolve(pid_parity), FAST, [()], 1, seed=1)
     assert len(pids.games) == 2
 
 
@@ -250,7 +257,7 @@ def test_numbers_that_no_match_can_have(wrong, tmp_path):
 
 
 def test_report_says_what_is_proven():
-    match = play_match(RANDOM, LEFT, FAST, OPENINGS, 60, seed=1)
+    match = play(RANDOM, LEFT, FAST, OPENINGS, 60, seed=1)
     lines = match_lines(replace(match, sprt=Sprt(0, 20)))
     assert lines[0].startswith("Elo -") and lines[0].endswith("(95%, valid at every look, from these 3 openings)")
     assert lines[1].startswith("pair results 0, 1/2, 1, 1 1/2, 2: ")
@@ -261,21 +268,20 @@ def test_report_says_what_is_proven():
 
 def test_a_match_of_deterministic_agents_stops_when_openings_are_used_up():
     """Two openings, 200 pairs asked for: two new pairs and ten copies are played; the reason is printed."""
-    runs = [play_match(resolve("middle"), LEFT, FAST, OPENINGS[:2], 200, 1, cores) for cores in (1, 2)]
+    runs = [play(resolve("middle"), LEFT, FAST, OPENINGS[:2], 200, 1, cores) for cores in (1, 2)]
     for match in runs:
         assert match.ending == "copies" and len(match.games) == 24 and match.evidence.distinct == 2
     lines = match_lines(runs[0])
     assert any("the openings are used up" in line for line in lines) and lines[-1].startswith("no verdict: 2 distinct")
-    assert play_match(RANDOM, LEFT, FAST, OPENINGS[:2], 30, 1).ending == ""
+    assert play(RANDOM, LEFT, FAST, OPENINGS[:2], 30, 1).ending == ""
 
 
 def test_ctrl_c_keeps_the_pairs_played_so_far():
-    def on_game(task: Task, game: Game) -> Game:
+    def on_game(task: Task, game: Game) -> None:
         if task.number == 5:
             raise KeyboardInterrupt
-        return game
 
-    match = play_match(RANDOM, LEFT, FAST, OPENINGS, 20, seed=1, on_game=on_game)
+    match = play(RANDOM, LEFT, FAST, OPENINGS, 20, seed=1, on_game=on_game)
     assert match.ending == "interrupted" and sorted(match.games) == [0, 1, 2, 3, 4] and match.evidence.pairs == 2
 
 
@@ -287,7 +293,7 @@ def test_a_lost_game_to_look_at():
 
     def line(game: Game, names: str, config: str = "") -> list[str]:
         columns = write_columns(game.moves)
-        return [f"a game that leftmost lost: python evaluate.py analyse {columns} --opening 2{config} --names {names}"]
+        return [f"a game that leftmost lost: python evaluate.py analyse {columns}{config} --names {names}"]
 
     assert lost_game_line(match) == line(games[3], "random leftmost")
     large = replace(games[3], geometry=geometry_of(12, 12, 4))

@@ -15,7 +15,7 @@ from connectx_toolkit.arena import match
 from connectx_toolkit.system import workers
 from tests.conftest import LINUX
 from tests.conftest import evaluate as main
-from tests.games.test_store import ROOT, stored
+from tests.games.test_store import ROOT, stored_rows
 
 pytestmark = LINUX  # cores are reserved by its means
 PAIRS = 100
@@ -64,20 +64,20 @@ def test_a_worker_is_killed(cluster, tmp_path):
         stderr=subprocess.DEVNULL,
     )
     try:
-        wait_for(lambda: len(stored(remote_store)) >= 20, run)
+        wait_for(lambda: len(stored_rows(remote_store)) >= 20, run)
         os.kill(before[0], signal.SIGKILL)
         wait_for(lambda: len(set(workers_of(cluster)) - set(before)) == 1, run)
-        played = len(stored(remote_store))
-        wait_for(lambda: len(stored(remote_store)) >= played + 50, run)
+        played = len(stored_rows(remote_store))
+        wait_for(lambda: len(stored_rows(remote_store)) >= played + 50, run)
     finally:
         run.kill()
         run.wait()
     done = subprocess.run(command(remote_store, "--scheduler", cluster), capture_output=True, text=True, check=True)
     assert re.search(rf"random v random_legal: {2 * PAIRS} games", done.stdout)
     subprocess.run(command(whole), check=True, capture_output=True)
-    numbers = [number for _, number, *_ in stored(remote_store)]
-    assert len(stored(whole)) == 2 * PAIRS and numbers[: 2 * PAIRS] == list(range(2 * PAIRS))
-    assert stored(remote_store)[: 2 * PAIRS] == stored(whole)
+    numbers = [number for _, number, *_ in stored_rows(remote_store)]
+    assert len(stored_rows(whole)) == 2 * PAIRS and numbers[: 2 * PAIRS] == list(range(2 * PAIRS))
+    assert stored_rows(remote_store)[: 2 * PAIRS] == stored_rows(whole)
 
 
 def test_other_agents_than_here_are_refused(cluster, tmp_path, monkeypatch, capsys):

@@ -62,11 +62,11 @@ def test_text_that_is_no_columns(text):
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("7", r"there is no column 7 \(0 to 6\)"),
+        ("7", r"there is no column 7: columns are counted from 0, here to 6 \(ply 0\)$"),
         ("3a", "expected columns such as 3342"),
-        ("3333333", "column 3 is full"),
+        ("3333333", "column 3 cannot be played on ply 6: the column is full"),
         ("0101010", "the game is over after it"),
-        ("01010101", "the game is over after move 7"),
+        ("01010101", "column 1 cannot be played on ply 7: the game was over"),
     ],
 )
 def test_an_opening_that_cannot_be_played_is_refused_with_its_line(tmp_path, text, problem):

@@ -5,11 +5,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from connectx.position import STANDARD, Position, geometry_of
+from connectx.position import STANDARD, Position
 from connectx.solver import Solver
 from connectx_toolkit.api import get_win_percentages
 from connectx_toolkit.board.thinking import Analyst
-from connectx_toolkit.games.analysis import exact_scores, proven_values, solvers_for
+from connectx_toolkit.games.analysis import exact_scores, solvers_for
 from connectx_toolkit.system.object_pool import KEPT, ObjectPool
 
 
@@ -39,25 +39,6 @@ def test_exact_scores_from_four_threads_with_a_board_open():
     analyst.forget("board")
     assert together == truth
     assert exact_scores(positions, STANDARD) == truth
-
-
-def test_short_proofs_from_four_threads():
-    """Of a board that no solver holds. A search that has its time to itself or not proves nothing false."""
-    geometry, rng = geometry_of(10, 10, 4), random.Random(3)
-    positions: list[Position] = []
-    while len(positions) < 8:
-        position = Position.empty(geometry)
-        while position.ply < 30 and not position.is_over():
-            position = position.play(rng.choice(position.legal_columns()))
-        if not position.is_over():
-            positions.append(position)
-    with ThreadPoolExecutor(4) as pool:
-        together = list(pool.map(lambda position: proven_values(position, 0.5), positions))
-    for position, found in zip(positions, together, strict=True):
-        alone = proven_values(position, 0.5)
-        for one, other in zip(found, alone, strict=True):
-            assert (one is None) == (other is None)
-            assert one is None or other is None or max(one.low, other.low) <= min(one.high, other.high)
 
 
 def test_nobody_else_has_what_was_taken():

@@ -1,8 +1,7 @@
-"""The database of games: each game once, positions with their mirror images, filters, ratings, and damaged files."""
+"""The database of games: each game once, positions with their mirror images, filters and ratings."""
 
 import os
 import random
-import re
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +10,6 @@ import pytest
 from connectx.position import STANDARD, Geometry, Position, geometry_of
 from connectx_toolkit.games.database import BATCH, ORIGINS, GameDatabase
 from connectx_toolkit.games.game import Game
-from connectx_toolkit.games.match import conditions_here
 from connectx_toolkit.kaggle.rules import Fault, Rules
 from connectx_toolkit.players.process import Setup, Task
 from connectx_toolkit.players.spec import resolve
@@ -179,65 +177,14 @@ def test_what_fails_keeps_the_batches_before(tmp_path):
         assert database.add(games) == 100
 
 
-# What others wrote
-
-
-BAD_ROWS = {
-    "a column that is not there": ("moves = '9999'", "there is no column 9"),
-    "moves of a full column": ("moves = '33333333'", "column 3 cannot be played on ply 6: the column is full"),
-    "moves after the end": ("moves = '01010102'", "the game was over after ply 6"),
-    "moves that are no digits": ("moves = 'xyz'", "expected columns"),
-    "moves that are a number": ("moves = x'07'", "'int' object|bytes"),
-    "a record that is no JSON": ("record = '['", "it is not JSON"),
-    "infinite seconds": ("""record = '{"measured":[Infinity]}'""", "seconds of a call should be a finite number"),
-    "overage that is a number": ("""record = '{"overage":5}'""", "not iterable"),
-    "reserve of one player": ("""record = '{"reserve":[60.0]}'""", "the overage time of two players"),
-    "reserve that is an object": ("""record = '{"reserve":{}}'""", "the overage time of two players"),
-    "no rows": ("rows = 0", "rows should be an integer of at least 1"),
-    "a million rows": ("rows = 1000000", "rows times columns should be at most"),
-    "a third seat": ("""record = '{"faults":[[7,7,"timeout","",true]]}'""", "a seat should be an integer from 0 to 1"),
-    "an unknown fault": ("""record = '{"faults":[[1,7,"tired","",true]]}'""", "there is no fault 'tired'"),
-    "a blob as a name": ("first = x'ff'", "a player should be a text"),
-    "an infinite rating": ("""record = '{"ratings":[null,1e999]}'""", "a rating should be a finite number"),
-    "no ratings": ("""record = '{"ratings":null}'""", "not iterable"),
-    "seven points": ("points = 7", "points should be 0, 0.5 or 1"),
-    "points of the loser": ("points = 0", "its first player has 0.0 points, but its moves and faults say 'line'"),
-    "an opening longer than the game": ("opening = 99", "the opening should be an integer from 0 to 7"),
-    "a number that is a text": ("episode = 'seven'", "Kaggle's number should be an integer"),
-}
-
-
-@pytest.mark.parametrize("damage", BAD_ROWS)
-def test_a_bad_row_does_not_end_the_others(damage, database):
-    """It is named with what is wrong with it; neither the games nor the moves of a position stop at it."""
-    change, words = BAD_ROWS[damage]
-    line = (3, 0, 3, 0, 3, 0, 3)
-    database.add(
-        [played(line, episode=1), played((3, 1, *line[2:]), episode=2), played((2, 1, 2, 1, 2, 1, 2), episode=3)], ME
-    )
-    database.connection.execute(f"UPDATE games SET {change} WHERE episode = 2")
+def test_a_damaged_row_does_not_end_the_others(database):
+    """It is named by file and row; neither the games nor the moves of a position stop at it."""
+    database.add([played((3, 3), episode=1), played((2, 3), episode=2), played((1, 3), episode=3)])
+    database.connection.execute("UPDATE games SET moves = 'xyz' WHERE episode = 2")
     assert [game.episode for game in database.games()] == [1, 3]
-    (why,) = database.left_out
-    assert why.startswith(f"{database.path}: game ") and re.search(words, why), why
-    assert {made.column for made in database.at(Position.empty(STANDARD))} == {2, 3}
-    assert database.names()[THEM] >= 2
-
-
-@pytest.mark.parametrize("change", ["points = 7", "points = 'x'", "player = x'ff'", "move = 9", "move = 'x'"])
-def test_bad_positions_are_left_out(change, database):
-    database.add([played((3, 3), episode=1), played((2, 3), (THEM, ME), episode=2)])
-    database.connection.execute(f"UPDATE positions SET {change} WHERE game = 2")
-    (made,) = database.at(Position.empty(STANDARD))
-    assert (made.column, made.games, made.drawn) == (3, 1, 1) and type(made.drawn) is int
-    assert "1 moves in this position" in database.left_out[0]
-
-
-def test_bad_scores_are_left_out(database):
-    database.add([played((3,), episode=1)], ME)
-    for date, score in (("2026-01-01", 600.0), ("2026-01-02", "high"), (b"\xff", 700.0), ("2026-01-04", 9e999)):
-        database.connection.execute("INSERT INTO scores VALUES (?, ?, ?)", [THEM, date, score])
-    assert database.scores() == {THEM: [("2026-01-01", 600.0)]}
-    assert len(database.left_out) == 3
+    assert {made.column for made in database.at(Position.empty(STANDARD))} == {1, 3}
+    assert all(why.startswith(f"{database.path}: row 2 of its games: expected columns") for why in database.left_out)
+    assert len(database.left_out) == 2 and len(database) == 3
 
 
 def test_names_are_shown_and_found(database):
@@ -279,7 +226,8 @@ def test_games_of_matches_are_not_of_the_ladder(database):
     pair = resolve("leftmost"), resolve("random")
     match = database.match_id(*pair, Setup(Rules()), [()], 1)
     game = played((2, 3), (ME, "random"), cut="run limit", measured=(0.1, 0.2), source="")
-    stored = database.add_played(match, Task(0, pair, (), (1, 2)), game, conditions_here())
+    database.add_played(match, Task(0, pair, (), (1, 2)), game)
+    stored = database.match_games(match)[0]
     database.add([played((3, 3), episode=1, date="2026-01-05"), played((2, 1), episode=2)], ME)
     found = {}
     for origin in ORIGINS:
@@ -301,7 +249,6 @@ def test_games_are_removed_by_number_and_by_source(database, tmp_path):
     database.add([at(place, number) for number, place in enumerate(places, 1)])
 
     def left() -> list[int | None]:
-        assert database.connection.execute("SELECT count(DISTINCT game) FROM positions").fetchone()[0] == len(database)
         return [game.episode for game in database.games()]
 
     with pytest.raises(ValueError, match="holds no game of nowhere: expected Kaggle's number"):

@@ -33,7 +33,8 @@ with GameDatabase(store) as store, Slot(FAST._replace(isolate=False)) as slot:
     with store.turn(match, {GAMES}) as known:
         for task in pair_tasks(LEFT, RANDOM, OPENINGS, {GAMES // 2}, seed):
             if task.number not in known:
-                known[task.number] = store.add_played(match, task, slot.play(task), HERE)
+                known[task.number] = slot.play(task)
+                store.add_played(match, task, known[task.number], HERE)
                 played += 1
                 time.sleep(pause)
     print(json.dumps([played, {{number: game.moves for number, game in sorted(known.items())}}]))

@@ -1,5 +1,6 @@
 """What pairs of games prove together: copies, mirror images and transpositions count once; and the verdict in words."""
 
+import random
 from typing import Any
 
 import pytest
@@ -17,7 +18,7 @@ from connectx_toolkit.games.match import (
 )
 from connectx_toolkit.kaggle.rules import Fault
 from connectx_toolkit.statistics.evidence import Evidence, PairOfGames, pair_of
-from connectx_toolkit.statistics.intervals import FEWEST_PAIRS, Sprt, anytime, estimate
+from connectx_toolkit.statistics.intervals import FEWEST_PAIRS, Sprt, anytime
 from connectx_toolkit.statistics.ratings import difference
 from tests.arena.test_match import LEFT, RANDOM, scripted
 from tests.statistics.test_ratings import evidence
@@ -139,9 +140,9 @@ def test_what_says_nothing_is_no_interval():
 
 def test_intervals_in_words_are_finite():
     for counts in ([0, 0, 0, 0, 30], [30, 0, 0, 0, 0], [0, 0, 0, 0, 1], [1, 1, 1, 1, 1], [0, 0, 5, 0, 0]):
-        for shown in (interval(estimate(counts)), *match_lines_of(counts)):
+        for shown in (interval(anytime(counts)), *match_lines_of(counts)):
             assert "inf" not in shown and "nan" not in shown
-    assert interval(estimate([0, 0, 0, 0, 30])).startswith("Elo above +")
+    assert interval(anytime([0, 0, 0, 0, 30])).startswith("Elo above +")
 
 
 def match_lines_of(counts) -> list[str]:
@@ -180,6 +181,22 @@ def variants(results, first: int = 1) -> Evidence:
 )
 def test_variants_of_play_are_no_new_openings(results, words):
     assert verdict(variants(results), "A", "B") == words
+
+
+@pytest.mark.parametrize(("openings", "lost"), [(20, 0.1), (40, 0.03)])
+def test_equals_are_rarely_called_stronger_however_often_openings_repeat(openings, lost):
+    """A look after each round of the openings. In the mean over all openings, both agents score one half."""
+    rng, wrong = random.Random(4), 0
+    gain = lost * 0.5 / ((1 - lost) * 0.25)
+    for _ in range(60):
+        bad, found = [rng.random() < lost for _ in range(openings)], Evidence()
+        for number in range(8 * openings):
+            points = 0 if bad[number % openings] else 1.5 if rng.random() < gain else 1
+            found.add(PairOfGames(number % openings + 1, ((number,), ()), points))
+            if number % openings == openings - 1 and "is stronger" in verdict(found, "A", "B"):
+                wrong += 1
+                break
+    assert wrong <= 3
 
 
 def test_the_interval_tells_which_openings_it_is_about():

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from connectx_toolkit.statistics.evidence import Evidence, PairOfGames
-from connectx_toolkit.statistics.intervals import anytime_factor, estimate, pentanomial, score_of
+from connectx_toolkit.statistics.intervals import FEWEST_PAIRS, anytime, anytime_factor, pentanomial, score_of
 from connectx_toolkit.statistics.ratings import Rating
 from connectx_toolkit.statistics.ratings import ratings as ratings_of
 
@@ -27,19 +27,25 @@ def width(rating: Rating) -> float:
 
 
 def test_two_agents_have_the_rating_of_their_score():
-    """75% over many games: 190.85 Elo. Each is half of it from the mean, with half of an interval for all looks."""
+    """75% over many games: 190.85 Elo. Each is half of it from the mean, with half of the interval of their match."""
     counts = [200, 400, 800, 2400, 2200]
     table = ratings({("A", "B"): counts}, anchor="B", anchor_elo=1000)
-    match = estimate(counts)
-    wider = anytime_factor(6000, 0.05) / 1.96
+    match = anytime(counts)
     assert table["A"].elo == pytest.approx(1000 + match.elo, abs=0.5) and table["B"].elo == 1000
-    expected = wider * (match.high - match.low) / 2
-    assert [width(line) for line in table.values()] == pytest.approx([expected] * 2, rel=0.02)
+    expected = (match.high - match.low) / 2
+    assert [width(line) for line in table.values()] == pytest.approx([expected] * 2, rel=0.001)
+    assert width(ratings({("B", "A"): counts[::-1]}, anchor="B")["A"]) == pytest.approx(expected)
     assert table["A"].games == table["B"].games == 12000 and list(table) == ["A", "B"]
     assert table["A"].above_next is True and table["B"].above_next is None
 
 
-@pytest.mark.parametrize("agents", [2, 3, 6])
+@pytest.mark.parametrize("won", [FEWEST_PAIRS - 1, FEWEST_PAIRS, 26])
+def test_a_ladder_of_two_proves_what_their_match_does(won):
+    table = ratings({("A", "B"): [0, 0, 0, 0, won]}, anchor="B")
+    assert table["A"].above_next is (won >= FEWEST_PAIRS) is anytime([0, 0, 0, 0, won]).is_proof
+
+
+@pytest.mark.parametrize("agents", [3, 6])
 def test_intervals_of_equals(agents):
     """k agents, 40 pairs each two from openings of their own, all even.
 
@@ -59,14 +65,14 @@ def test_intervals_of_equals(agents):
 def test_openings_whose_pairs_cancel_hide_no_variance():
     """40 openings, in each a pair won and a pair lost: by openings nothing varies, by pairs 4 x 80 x 1/4 = 80 by hand.
 
-    The information is that of 161 games at 1/4.
+    The information is that of 161 games at 1/4, of three agents.
     """
     cancelling = Evidence(PairOfGames(n, ((k,), ()), 2.0 * k) for n in range(40) for k in (0, 1))
-    table = ratings_of({("A", "B"): cancelling}, anchor="A")
-    factor = anytime_factor(80, 0.05)
+    table = ratings_of(dict.fromkeys(combinations("ABC", 2), cancelling), anchor="A")
+    factor = anytime_factor(160, 0.05)
     factor += (factor**3 + factor) / (4 * 39)
-    expected = 2 * factor * 173.7178 * math.sqrt(80) / 2 / (161 / 4)
-    assert [width(line) for line in table.values()] == pytest.approx([expected] * 2, rel=0.01)
+    expected = 2 * factor * 173.7178 * math.sqrt(2 / 3 * 80 / 3) / (161 / 4)
+    assert [width(line) for line in table.values()] == pytest.approx([expected] * 3, rel=0.01)
 
 
 def test_an_anchor_that_never_wins_widens_no_interval_but_its_own():
@@ -75,7 +81,7 @@ def test_an_anchor_that_never_wins_widens_no_interval_but_its_own():
     alone, with_it = ratings(even, anchor="A"), ratings(even | beaten, anchor="C")
     assert width(with_it["C"]) > 400 and with_it["C"].elo == 0 and with_it["A"].elo > 700
     for name in "AB":
-        assert width(with_it[name]) == pytest.approx(width(alone[name]), rel=0.05)
+        assert width(with_it[name]) == pytest.approx(width(alone[name]), rel=0.1)
 
 
 def test_intervals_do_not_depend_on_the_anchor():
@@ -89,10 +95,9 @@ def test_intervals_do_not_depend_on_the_anchor():
 
 
 def test_proofs_need_pairs_and_differences():
-    """Of what 40 pairs prove, 18 of the same kind prove nothing; and an agent more makes every proof harder."""
+    """Five agents more make every proof harder."""
     strong = [0, 2, 10, 8, 20]
     assert ratings({("A", "B"): strong}, anchor="B")["A"].above_next is True
-    assert ratings({("A", "B"): [0, 1, 4, 4, 9]}, anchor="B")["A"].above_next is False
     border = next(n for n in range(40) if ratings({("A", "B"): [10 - n // 4, 6, 20, 6, 10 + n]}, "B")["A"].above_next)
     alone, many = [10 - border // 4, 6, 20, 6, 10 + border], {}
     for first, second in combinations("BCDEFG", 2):
