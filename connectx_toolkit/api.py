@@ -320,6 +320,7 @@ def analyse(
     from connectx_toolkit.report.reviews import reviewed
     from connectx_toolkit.report.tables import Analysis, judged
 
+    check_folder(_path(html))
     first, second = names or UNKNOWN_NAMES
     texts = [fspath(one) for one in games if isinstance(one, str | PathLike)]
     is_path = len(texts) == len(games) and any(Path(text).exists() or not is_columns(text) for text in texts)

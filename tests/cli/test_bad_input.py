@@ -59,7 +59,7 @@ CASES = [
     Case("evaluate explore --games other_store", "other_store is not a file of games"),
     Case("evaluate explore --add games", "a file of games of this version"),
     Case("evaluate explore --from both", "--from"),
-    Case("evaluate explore --since tomorrow", "--since: expected a date"),
+    Case("evaluate explore --since tomorrow", "--since takes a date"),
     Case("evaluate explore --since 2026-11-31", "2026-11-31"),
     Case("evaluate explore --rating 800", "--rating"),
     Case("evaluate explore --rating 1000 800", "--rating takes the lower score first"),

@@ -37,10 +37,10 @@ def ends_by(monkeypatch):
     """Lets ``evaluate.py list`` raise something."""
 
     def prepare(problem: BaseException) -> None:
-        def list_agents(options):
+        def catalogue():
             raise problem
 
-        monkeypatch.setattr("connectx_toolkit.cli.show.list_agents", list_agents)
+        monkeypatch.setattr("connectx_toolkit.report.catalogue.catalogue", catalogue)
 
     return prepare
 
@@ -64,7 +64,7 @@ def test_a_fault_of_ours_is_two_lines_and_a_file(problem, ends_by, capsys, tmp_p
     found = re.fullmatch(r"evaluate.py list: this is the toolkit's fault, not yours: please report .* with (.*)", whose)
     assert found is not None
     text = Path(found[1]).read_text()
-    assert "Traceback" in text and f"in list_agents\n    raise problem\n{type(problem).__name__}" in text
+    assert "Traceback" in text and f"in catalogue\n    raise problem\n{type(problem).__name__}" in text
 
 
 def test_a_fault_where_no_file_can_be_written(ends_by, capsys, monkeypatch):
@@ -76,7 +76,7 @@ def test_a_fault_where_no_file_can_be_written(ends_by, capsys, monkeypatch):
 
 
 def test_the_code_of_a_command_is_the_scripts(monkeypatch):
-    monkeypatch.setattr("connectx_toolkit.cli.show.list_agents", lambda options: 1)
+    monkeypatch.setattr("connectx_toolkit.cli.main.evaluate", lambda arguments: ("evaluate list", lambda: 1))
     with pytest.raises(SystemExit) as stop:
         evaluate(["list"])
     assert stop.value.code == 1
