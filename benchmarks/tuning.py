@@ -129,7 +129,7 @@ def measure(name: str, options: argparse.Namespace) -> dict[str, Any]:
     folder.mkdir(parents=True, exist_ok=True)
     config = Config(
         agent=agent, run=options.folder, output=str(folder / f"{name}_tuned.py"), trials=1_000_000,
-        minutes=options.minutes, concurrency=options.concurrency, pairs=options.pairs, judged=options.judged,
+        minutes=options.minutes, workers=options.concurrency, pairs=options.pairs, judged=options.judged,
         seed=options.seed,
     )  # fmt: skip
     kept = folder / "seconds"
@@ -169,7 +169,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--folder", type=Path, default=Path("runs/benchmarks/tuning"), help="where a run is kept")
     options = parser.parse_args()
-    head(seed=options.seed, minutes=options.minutes, concurrency=options.concurrency, pairs=options.pairs)
+    head(seed=options.seed, minutes=options.minutes, workers=options.concurrency, pairs=options.pairs)
     rows = {}
     for name in options.only:
         rows[name] = measure(name, options)

@@ -45,7 +45,7 @@ class Reviewed(Shown):
         missing = [len(one.game.positions(first_judged(one.game))) - len(one.moves) for one in self.games]
         if count := sum(map(bool, missing)):
             moves = f"{sum(missing)} {plural('move', sum(missing))} in {count} {plural('game', count)}"
-            lines.append(f"not judged: {moves} ({as_option('time', 'SECONDS')} gives them more; {TOO_LARGE})")
+            lines.append(f"not judged: {moves} ({as_option('seconds', 'SECONDS')} gives them more; {TOO_LARGE})")
         return lines
 
     @cached_property

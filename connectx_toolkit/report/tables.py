@@ -21,7 +21,7 @@ from connectx_toolkit.games.database import Played
 from connectx_toolkit.games.game import SEATS, Game
 from connectx_toolkit.games.review import RESULTS, Judged
 from connectx_toolkit.games.review import SEATS as SEAT
-from connectx_toolkit.system.console import at_python, progress
+from connectx_toolkit.system.console import progress
 from connectx_toolkit.system.foreign import left_out_lines
 from connectx_toolkit.system.table import Column, Part, Shown, Table, percent, print_parts
 
@@ -345,7 +345,7 @@ def game_summary(game: Game, judged: Sequence[JudgedMove]) -> str:
     if unsolved and not game.geometry.fits_word:
         words.append(f"not solved: {TOO_LARGE}")
     elif unsolved:
-        limit = "seconds=SECONDS" if at_python() else "--time SECONDS"
+        limit = as_option("seconds", "SECONDS")
         words.append(f"not solved in time: ply {', '.join(map(str, unsolved))} ({limit} gives them more)")
     return "; ".join(words)
 

@@ -14,7 +14,7 @@ against the original. The one that wins most is compared with the original once 
 not see, and in a match from other openings. Only if it is proven to be better is it written, to another file.
 
 examples
-  python train.py tune my_agent.py --minutes 10 --concurrency 2
+  python train.py tune my_agent.py --minutes 10 --workers 2
   python train.py tune my_agent.py --numbers "DEPTH = 1 to 3; CENTRE = 0.0 to 3.0"
   python train.py tune my_agent.py --games negamax      by games against an opponent, not by positions
 """
@@ -83,9 +83,9 @@ class Config(Options):
         8, "so many of the best play games against the original, and one of them is judged", least=1, is_free=True
     )
     pairs: int = option(100, "pairs of games of the final match", least=1, is_free=True)
-    concurrency: int = option(1, "candidates at a time, each on a core of its own", least=1, is_free=True)
+    workers: int = option(1, "candidates at a time, each on a core of its own", least=1, is_free=True)
     act_timeout: float = option(float(DEFAULTS["actTimeout"]), "seconds for a move", above=0)
-    bank: float = option(float(OVERAGE), "overage time of a game, in seconds", least=0)
+    overage: float = option(float(OVERAGE), "overage time of a game, in seconds", least=0)
     seed: int = option(1, "random seed; another one compares in other fresh positions and openings")
     storage: str = option(
         "", "URL of the database of candidates, for several machines; by default a file in --run", is_free=True
@@ -109,7 +109,7 @@ class Config(Options):
     def plan(self) -> Plan:
         """How games against the original are played and kept."""
         file = self.folder / "games.sqlite"
-        return Plan(self.setup, self.pairs, file, self.seed, concurrency=self.concurrency)
+        return Plan(self.setup, self.pairs, file, self.seed, concurrency=self.workers)
 
     @property
     def database(self) -> str:
@@ -118,7 +118,7 @@ class Config(Options):
 
     @cached_property
     def setup(self) -> Setup:
-        return Setup(Rules({"actTimeout": self.act_timeout}, self.bank))
+        return Setup(Rules({"actTimeout": self.act_timeout}, self.overage))
 
 
 def train(config: Config) -> Judgement | None:
@@ -147,10 +147,10 @@ def searched(config: Config) -> "tuple[Search, AgentSpec, list[Opening]]":
         config.database, config.agent.stem, config.agent, text, numbers, objective, config.seed, config.trials
     )  # fmt: skip
     original = spec_of(config.agent, config.agent.name)
-    with open_pool(config.setup, config.concurrency) as pool:
+    with open_pool(config.setup, config.workers) as pool:
         pool.check([original, *([objective.opponent] if isinstance(objective, Games) else [])])
         begin(search, _settings(config, numbers, objective), config.folder)
-        is_whole = search_on(search, pool, config.concurrency, config.minutes)
+        is_whole = search_on(search, pool, config.workers, config.minutes)
     if not is_whole:
         _stopped(search)
     return search, original, fresh
@@ -160,7 +160,7 @@ def _text(config: Config) -> str:
     """The agent's text. Raises ValueError, or OSError, where there is none, or the result would replace it."""
     if config.agent.suffix != ".py":
         raise ValueError(f"{config.agent} is no .py file: save the agent as one, with comments on the numbers to tune")
-    check_concurrency(config.concurrency)
+    check_concurrency(config.workers)
     if config.tuned.absolute() == config.agent.absolute() or (
         config.tuned.exists() and config.tuned.samefile(config.agent)
     ):
@@ -191,7 +191,7 @@ def _settings(config: Config, numbers: Sequence[Number], objective: Objective) -
     """What a candidate's cost depends on: the files that the agent reads, the ranges, how it is asked."""
     content = fingerprint(spec_of(config.agent, config.agent.name))
     other = {"opponent": fingerprint(objective.opponent)} if isinstance(objective, Games) else {}
-    asked = {"count": config.count, "act_timeout": config.act_timeout, "bank": config.bank, "seed": config.seed}
+    asked = {"count": config.count, "act_timeout": config.act_timeout, "bank": config.overage, "seed": config.seed}
     ranges = "; ".join(f"{number.name} = {number.range}" for number in numbers)
     return {"agent": content, "numbers": ranges, "games": config.games, **asked, **other}
 
@@ -249,7 +249,7 @@ def _written(config: Config, search: "Search", values: dict[str, Value], name: s
 def _judged(config: Config, tuned: AgentSpec, original: AgentSpec, openings: Sequence[Opening]) -> Judgement:
     print("comparing the best with the original", flush=True)
     labels = unseen(config.judged, config.seed, for_tuning(sys.maxsize))
-    found = answered([tuned, original], labels, config.setup, config.folder / "answers", config.concurrency)
+    found = answered([tuned, original], labels, config.setup, config.folder / "answers", config.workers)
     (match,) = played([(tuned, original)], config.plan._replace(openings=openings))
     return Judgement(found, match)
 

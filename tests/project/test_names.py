@@ -80,16 +80,16 @@ def test_commands(command, folder, monkeypatch, capsys):
 
 def a_ladder(monkeypatch) -> None:
     strength = Strength(1.0, 0.0, 2.0, 10, PLAYS)
-    monkeypatch.setattr("connectx_toolkit.report.ladder.read_ladder", lambda: {f"{CRASHES}@4": strength})
-    monkeypatch.setattr("connectx_toolkit.players.spec.kaggle_agents", lambda: {CRASHES: None})
+    monkeypatch.setattr("connectx_toolkit.report.catalogue.read_ladder", lambda: {f"{CRASHES}@4": strength})
+    monkeypatch.setattr("connectx_toolkit.report.catalogue.kaggle_agents", lambda: {CRASHES: None})
     evaluate(["list"])
 
 
 def submissions(monkeypatch) -> None:
     one = SimpleNamespace(ref=1, date=datetime(2026, 1, 1), public_score="1", file_name=CRASHES, description=PLAYS)
     one.status = SimpleNamespace(name="COMPLETE")
-    monkeypatch.setattr("connectx_toolkit.kaggle.account.submissions", lambda kaggle: [one])
-    monkeypatch.setattr("connectx_toolkit.kaggle.account.connected", lambda pause: contextlib.nullcontext())
+    monkeypatch.setattr("connectx_toolkit.report.episodes.submissions", lambda kaggle: [one])
+    monkeypatch.setattr("connectx_toolkit.report.episodes.connected", lambda pause: contextlib.nullcontext())
     evaluate(["episodes"])
 
 

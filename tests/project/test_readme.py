@@ -38,7 +38,11 @@ SETTING_UP = (
 PLACEHOLDER = re.compile(r"\b(METHOD|HOST)\b")  # stands for what the reader chooses
 MADE_BY_COMMANDS = ("runs/", "benchmarks/results/", "data/", "submissions/", ".venv")
 AGENT = "def agent(obs, config):\n    return [c for c in range(config.columns) if obs.board[c] == 0][0]\n"
-LESS_WORK = [(r"--(rounds|pairs) \d+", r"--\1 1"), (r"--concurrency \d+", "--concurrency 1"), (r" --slowdown \d+", "")]
+LESS_WORK = [
+    (r"--(rounds|pairs) \d+", r"--\1 1"),
+    (r"--(concurrency|workers) \d+", r"--\1 1"),
+    (r" --slowdown \d+", ""),
+]
 LESS_WORK += [(r"(--sprt \S+ \S+)", r"\1 --pairs 2")]
 QUICK = ["one_step", "middle", "leftmost", "random_legal"]  # these neither compile nor think
 

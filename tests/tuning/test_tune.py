@@ -292,7 +292,7 @@ def test_the_toolkit_is_found_where_it_is(tmp_path):
 def test_a_move_without_time_for_the_rest_of_a_game_is_a_fault(tmp_path):
     slow = "import time\ndef agent(obs, config):\n    time.sleep(0.2)\n    return obs.board.index(0)\n"
     (tmp_path / "slow.py").write_text(slow)
-    short = replace(config(), act_timeout=0.1, bank=1.0)
+    short = replace(config(), act_timeout=0.1, overage=1.0)
     with open_pool(short.setup) as pool:
         steps = [*Positions(for_tuning(3), 1).steps(pool.slot, spec_of(tmp_path / "slow.py", "slow.py"))]
     assert steps[0].faults == ["too slow"] * 3
