@@ -21,7 +21,7 @@ from connectx_toolkit.games.database import Played
 from connectx_toolkit.games.game import SEATS, Game
 from connectx_toolkit.games.review import RESULTS, Judged
 from connectx_toolkit.games.review import SEATS as SEAT
-from connectx_toolkit.system.console import progress
+from connectx_toolkit.system.console import as_option, progress
 from connectx_toolkit.system.foreign import left_out_lines
 from connectx_toolkit.system.table import Column, Part, Shown, Table, percent, print_parts
 
