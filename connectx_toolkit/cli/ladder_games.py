@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from connectx_toolkit.system.table import Table
 
 EPISODES = Path("runs/episodes")
-PAUSE = 1.0  # seconds between two requests to Kaggle
 
 
 def add_episodes(parser: argparse.ArgumentParser) -> None:
@@ -68,7 +67,7 @@ It uses the credentials of Kaggle's own command line, for example ~/.kaggle/acce
 def episodes(options: argparse.Namespace) -> None:
     from connectx_toolkit.games.database import GameDatabase
     from connectx_toolkit.games.reader import replays_of
-    from connectx_toolkit.kaggle.account import check_own, connected, episodes_of, leaderboard
+    from connectx_toolkit.kaggle.account import PAUSE, check_own, connected, episodes_of, leaderboard
     from connectx_toolkit.system.table import console_for_tables
 
     with connected(PAUSE) as kaggle:

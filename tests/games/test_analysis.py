@@ -13,6 +13,7 @@ from connectx import exact
 from connectx.books import Openings, layers
 from connectx.position import STANDARD, Geometry, Position, geometry_of
 from connectx.solver import Solver, Value
+from connectx_toolkit.api import analyse
 from connectx_toolkit.games.analysis import (
     JudgedMove,
     accuracy,
@@ -218,3 +219,12 @@ def test_the_command_of_a_game():
     names = ("my agent [b].py", "it's")
     *_, option, first, second = shlex.split(Game(FIVE, (3, 3), names, opening=1).command)
     assert (option, first, second) == ("--names", *names)
+
+
+def test_the_call_that_analyses_a_game_names_its_players(monkeypatch):
+    """Where Python is typed; what is typed again gives the same game."""
+    monkeypatch.setattr("connectx_toolkit.system.console.at_python", lambda: True)
+    call = Game(STANDARD, (3, 3), ("mine.py", 'x"y')).command
+    assert call == """analyse("33", names=('mine.py', 'x"y'))""" and Game(STANDARD, (3,)).command == 'analyse("3")'
+    found = eval(call, {"analyse": analyse})
+    assert found.games[0].game.names == ("mine.py", 'x"y')
