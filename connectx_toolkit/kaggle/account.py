@@ -143,9 +143,6 @@ def _refused(problem: requests.HTTPError, source: str) -> KaggleProblem:
     return KaggleProblem(f"Kaggle answered {status}: {said}", status)
 
 
-PAUSE = 1.0  # seconds between two requests
-
-
 @contextmanager
 def connected(pause: float = PAUSE) -> Iterator[Kaggle]:
     """Kaggle, with one's own credentials. Nothing is sent yet.
