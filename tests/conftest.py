@@ -105,7 +105,7 @@ SLOW = {  # what make quick leaves out: browsers, training, builds, processes of
     "builder": "build_submission check_input embed idioms machine_code own_kernels preflight",
     "cli": "bad_input evaluate games_commands",
     "connectx": "choice game_memory nets position search",
-    "games": "analysis replays scout scout_advice store store_turns tournament",
+    "games": "analysis replays store store_turns tournament",
     "kaggle": "account callables sandbox",
     "notebook": "live networks",
     "players": "archives forks players portable",

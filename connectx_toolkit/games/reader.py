@@ -68,7 +68,8 @@ def parse_moves(text: str, geometry: Geometry, from_one: bool | None = False) ->
     is_spaced = len(text.split()) > 1
     if is_spaced and max(map(len, parts)) > 2:  # a file of positions has a score after the columns
         raise ValueError(f"{text!r:.80}: expected columns as one word (3342), or one by one (3 3 4 2)")
-    columns = parse_columns(",".join(parts) if is_spaced else text)
+    is_one_by_one = is_spaced and (geometry.columns > 10 or max(map(len, parts)) == 1)  # else 33 42 is 3342
+    columns = parse_columns(",".join(parts) if is_one_by_one else "".join(parts) if is_spaced else text)
     moves = tuple(column - bool(from_one) for column in columns)
     try:
         check_playable(moves, geometry, bool(from_one))
@@ -274,7 +275,9 @@ def replays_of(path: Path, left_out: list[str]) -> Iterator[Game]:
 def one_of(games: Sequence[Game], left_out: Sequence[str], what: object) -> Game:
     """The only one of the games that were read. Raises ValueError if there is none, or more."""
     if len(games) != 1:
-        raise ValueError(left_out[0] if left_out else f"{what} holds {'several games' if games else 'no game'}")
+        raise ValueError(
+            f"{what} holds several games" if games else left_out[0] if left_out else f"{what} holds no game"
+        )
     return games[0]
 
 

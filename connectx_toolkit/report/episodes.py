@@ -26,12 +26,11 @@ from connectx_toolkit.system.foreign import NothingLeft, shown
 from connectx_toolkit.system.table import Column, Table, Told
 
 EPISODES = Path("runs/episodes")
-PAUSE = 1.0  # seconds between two requests to Kaggle
 
 
 def own_submissions() -> Told:
     """Your submissions, with their numbers."""
-    with connected(PAUSE) as kaggle:
+    with connected() as kaggle:
         return Told([_submissions_table(kaggle)])
 
 
@@ -46,7 +45,7 @@ def judged_episodes(
 ) -> Reviewed:
     """See ``connectx_toolkit.api.episodes``."""
     left_out = list[str]()
-    with connected(PAUSE) as kaggle:
+    with connected() as kaggle:
         folder = EPISODES / str(submission)
         check_own(kaggle, submission)
         found = episodes_of(kaggle, submission, left_out)[:latest]

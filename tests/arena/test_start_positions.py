@@ -17,7 +17,6 @@ from connectx_toolkit.arena.start_positions import (
     balanced_openings,
     is_quiet,
     openings_for,
-    position_after,
     random_openings,
     read_balanced,
     read_openings,
@@ -76,13 +75,6 @@ def test_an_opening_that_cannot_be_played_is_refused_with_its_line(tmp_path, tex
         read_openings(path, STANDARD)
 
 
-def test_position_after():
-    assert position_after((3, 3, 4), STANDARD) == Position.from_moves((3, 3, 4), STANDARD)
-    assert position_after((11,), WIDE) == Position.from_moves((11,), WIDE)
-    with pytest.raises(ValueError, match="the game is over after it"):
-        position_after((0, 1), geometry_of(1, 2, 2))  # the board is full
-
-
 def test_read_openings(tmp_path, capsys):
     path = tmp_path / "openings.txt"
     path.write_text("# three of them\n33\n\n3324 # a remark\n010101\n")  # after the last, the next stone can win
@@ -138,7 +130,7 @@ def test_balanced_openings_by_an_independent_solver():
 def test_our_openings_are_many_distinct_and_quiet():
     """5,000 by position, mirror images counted once, as evenly over 4 to 10 plies as there are drawn positions."""
     openings = read_balanced()
-    positions = [position_after(opening, STANDARD) for opening in openings]
+    positions = [Position.from_moves(opening, STANDARD) for opening in openings]
     assert len({position.canonical().key for position in positions}) == len(openings) == 5000
     assert all(map(is_quiet, positions))
     lengths = Counter(map(len, openings))

@@ -302,7 +302,7 @@ def mistakes_by(page: Page) -> list[int]:
         "board.game.positions.slice(0, -1).map(each => board.values.get(`6x7x4:${each.cells}`).values)"
     )
     scores = [tuple(None if value is None else value[0] for value in values) for values in told]
-    judged = [JudgedMove.solved(ply, played, scores[ply]) for ply, played in enumerate(moves(page))]
+    judged = [JudgedMove(ply, played, scores[ply]) for ply, played in enumerate(moves(page))]
     return [move.ply for move in mistakes(judged)]
 
 

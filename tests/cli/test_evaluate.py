@@ -19,7 +19,7 @@ from connectx_toolkit.cli.main import evaluate_commands
 from connectx_toolkit.cli.options import parse_config
 from connectx_toolkit.games.match import Match, totals
 from connectx_toolkit.players.spec import resolve
-from connectx_toolkit.statistics.intervals import estimate
+from connectx_toolkit.statistics.intervals import anytime
 from connectx_toolkit.system.files import ROOT
 from evaluate import analyse, get_win_percentages
 from tests.conftest import REAL_CLOCK, TWO_CORES, refused
@@ -96,10 +96,10 @@ def test_what_the_rounds_prove(capsys):
     assert (int(won), int(lost)) == rounds.wins and int(drawn) == rounds.draws
     assert [sum(map(int, part)) for part in zip(*seats, strict=True)] == [int(won), int(drawn), int(lost)]
     assert [sum(map(int, seat)) for seat in seats] == [25, 25]
-    found = estimate(rounds.evidence.counts)
+    found = anytime(rounds.evidence.counts)
     assert rounds.evidence.distinct == 25 and 100 < found.low < found.elo
     assert f" Elo {found.elo:+.0f}, between {found.low:+.0f} and " in line or f" Elo above {found.low:+.0f}" in line
-    assert line.endswith(" (95%, for a number of games fixed beforehand); one_step is stronger")
+    assert line.endswith(" (95%, valid at every look); one_step is stronger")
 
 
 def test_two_functions_of_one_name(tmp_path, monkeypatch, capsys):
@@ -143,7 +143,7 @@ def test_lost_games(tmp_path, monkeypatch, capsys):
     record = next(record for record in lost if record.fault is None)
     assert record.names[record.line or 0] == "one_step"
     capsys.readouterr()
-    shown = repr(analyse(record, from_ply=len(record.moves) - 2))
+    shown = repr(analyse(record))
     assert f"one_step v {HERE}.plays_column_6, {write_columns(record.moves)}:" in shown
     for agent in ("two_step", "random", 3):
         with pytest.raises(ValueError, match=r"1 for '.*plays_column_6', 2 for 'one_step', not"):

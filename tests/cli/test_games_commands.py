@@ -1,4 +1,4 @@
-"""explore and scout at the command line: from folders, files and stores, with what people get wrong."""
+"""explore at the command line: from folders, files and stores, with what people get wrong."""
 
 import json
 import shutil
@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from connectx_toolkit.games.database import GameDatabase
+from connectx_toolkit.games.game import Game
 from tests.conftest import evaluate, refused
 from tests.replay_games import TEAM, make_games
 
@@ -32,6 +33,11 @@ def said(capsys, *arguments: str) -> str:
     return capsys.readouterr().out
 
 
+def games_of(origin: str) -> list[Game]:
+    with GameDatabase(Path("runs/games.sqlite"), create=False, origin=origin) as database:
+        return [*database.games()]
+
+
 def test_explore_adds_and_shows(folder, capsys):
     out = said(capsys, "explore", "--add", str(folder))
     assert "runs/games.sqlite: 8 games added, 1 copy left out, 8 in all" in out
@@ -47,20 +53,13 @@ def test_games_of_matches_count_where_they_are_asked_for(folder, capsys):
     """They are in the file that the ladder's games are added to."""
     said(capsys, "match", "leftmost", "random", "--pairs", "3")
     assert "runs/games.sqlite: no ladder games yet; --add takes replays" in refused(["explore"], capsys)
-    assert "6 games" in said(capsys, "scout", "random", "--from", "arena", "--me", "leftmost", "--time", "0")
-    assert "runs/games.sqlite: 8 games added, 1 copy left out, 8 in all" in said(capsys, "scout", "--add", str(folder))
-    assert "random" not in said(capsys, "scout") and "random" in said(
-        capsys, "scout", "--from", "all", "--me", "leftmost"
-    )
-    assert "leftmost v random" in said(capsys, "analyse", "runs/games.sqlite", "--from-ply", "40")
-
-
-def test_scout_shows_one_and_all(folder, capsys):
-    out = said(capsys, "scout", "--add", str(folder), "--html", "all.html")
-    assert "points lost" in out and "leftmost" in out and "page: all.html" in out
-    out = said(capsys, "scout", "middle", "--html", "page.html", "--time", "20")
-    assert "middle: 4 games, you scored" in out and "When you move second, play [3 2/2]" in out
-    assert Path("page.html").read_text().rstrip().endswith("</html>")
+    moves = next(game.moves for game in games_of("arena") if game.names[0] == "random")
+    first = "".join(map(str, moves[:5]))
+    assert "random" in said(capsys, "explore", first[:4], "--from", "arena", "--opponent", "leftmost", "--time", "0")
+    said(capsys, "explore", "--add", str(folder), "--time", "0")
+    assert "random" not in said(capsys, "explore", first[:4], "--time", "0")
+    assert "random" in said(capsys, "explore", first[:4], "--from", "all", "--time", "0")
+    assert "leftmost v random" in said(capsys, "analyse", "runs/games.sqlite", "--time", "0")
 
 
 def test_what_is_asked_wrongly(folder, capsys):
@@ -69,17 +68,16 @@ def test_what_is_asked_wrongly(folder, capsys):
     assert "--opponent 'midle' is in none of the games: did you mean middle?" in refused(
         ["explore", "--opponent", "midle"], capsys
     )
-    assert "OPPONENT 'nobody' is in none of the games" in refused(["scout", "nobody"], capsys)
-    words = "nothing is left: 8 games of which no date is known (--since 2999)"
-    assert words in refused(["scout", "--since", "2999"], capsys, code=1)
+    out = said(capsys, "explore", "--since", "2999", "--time", "0")
+    assert "left out: 8 games of which no date is known (--since 2999)" in out
     assert Path("runs/games.sqlite").read_bytes() == before
 
 
 def test_nothing_was_added_yet(folder, capsys):
-    assert "no games yet" in refused(["scout"], capsys)
+    assert "no games yet" in refused(["explore"], capsys)
     assert "no games yet" in refused(["board", "--games", "none.sqlite", "--no-browser"], capsys)
     cut = str(folder / "cut.json")
-    assert "nothing is left: " in refused(["scout", "--add", cut], capsys, code=1)
+    assert "nothing is left: " in refused(["explore", "--add", cut], capsys, code=1)
     assert not Path("runs").exists()
 
 
@@ -88,20 +86,10 @@ def test_games_that_name_nobody(folder, capsys):
     content = json.loads(next(folder.glob("episode-*-replay.json")).read_text())
     del content["info"]
     Path("local.json").write_text(json.dumps(content))
-    assert "do not name their players: pass --me first or --me second" in refused(
-        ["scout", "--add", "local.json"], capsys, prints=True
-    )
-    assert "second" in said(capsys, "scout", "--me", "first")
-
-
-def test_one_s_own_name_on_both_sides(folder, capsys):
-    content = json.loads(next(folder.glob("episode-*-replay.json")).read_text())
-    content["info"] = {"TeamNames": [TEAM, TEAM], "EpisodeId": 1}
-    Path("validation.json").write_text(json.dumps(content))
-    assert "against others" in refused(["scout", "--add", "validation.json"], capsys, prints=True)
-    assert "left out: 1 games of my_team against itself" in said(capsys, "scout", "--add", str(folder))
-    with GameDatabase(Path("runs/games.sqlite"), create=False) as database:
-        assert len(database) == 9
+    words = "do not name their players: pass --me first or --me second"
+    assert words in said(capsys, "explore", "--add", "local.json", "--time", "0")
+    assert words in refused(["explore", "--seat", "first"], capsys)
+    assert "first 1" in said(capsys, "explore", "--me", "first", "--seat", "first", "--time", "0")
 
 
 def test_games_are_removed(folder, capsys):
@@ -116,17 +104,12 @@ def test_games_are_removed(folder, capsys):
     assert not Path("none.sqlite").exists()
 
 
-def test_bad_rows_are_named_and_counted(folder, capsys):
-    """Every command goes on with the others, and its last line counts what was left out; 1 if nothing was left."""
-    said(capsys, "explore", "--add", str(folder / "copy.json"), *map(str, folder.glob("*-replay.json")))
-    commands = (("scout",), ("scout", "middle", "--time", "5"))
+def test_a_damaged_row_is_named_and_counted(folder, capsys):
+    """The command goes on with the others, and its last line counts what was left out."""
+    said(capsys, "explore", "--add", *map(str, folder.glob("*-replay.json")), "--time", "0")
     connection = sqlite3.connect("runs/games.sqlite")
     with connection:
-        connection.execute("UPDATE games SET moves = '33333333' WHERE id IN (1, 2)")
-    for command in commands:
-        out = said(capsys, *command)
-        assert out.count("the column is full") == 2 and out.splitlines()[-1] == "left out in all: 2"
-    with connection:
-        connection.execute("UPDATE games SET moves = '33333333'")
-    for command in commands:
-        assert "nothing is left: runs/games.sqlite: game" in refused(command, capsys, code=1)
+        connection.execute("UPDATE games SET moves = 'x' WHERE id = 1")
+    out = said(capsys, "explore", "--time", "0")
+    assert "left out: runs/games.sqlite: row 1 of its games: expected columns such as 3342" in out
+    assert out.splitlines()[-1] == "left out in all: 1"

@@ -3,7 +3,6 @@
 import json
 import random
 import shlex
-from collections import Counter
 from itertools import pairwise
 
 import numpy as np
@@ -12,14 +11,14 @@ from kaggle_environments import make
 
 from connectx import exact
 from connectx.books import Openings, layers
-from connectx.position import STANDARD, Geometry, Position, geometry_of, sign
+from connectx.position import STANDARD, Geometry, Position, geometry_of
 from connectx.solver import Solver, Value
+from connectx_toolkit.api import analyse
 from connectx_toolkit.games.analysis import (
     JudgedMove,
     accuracy,
     exact_scores,
     judge,
-    judge_in_time,
     mistakes,
     solvers_for,
 )
@@ -39,15 +38,18 @@ def small_scores(position: Position) -> list[int | None]:
     return scores
 
 
+def judged(game: Game) -> list[JudgedMove]:
+    """Its moves with the scores of the slow search."""
+    return [JudgedMove(ply, game.moves[ply], tuple(small_scores(one))) for ply, one in game.positions().items()]
+
+
 def test_the_losing_move():
     """Three stones in column 1, two of which column 0 did not stop: the mistake is found on its ply."""
-    record = parse_game("10101", SMALL)
-    judged = judge(record, small_scores)
-    mistake = mistakes(judged)[-1]
-    assert mistake.ply == max(m.ply for m in judged if not m.kept_result)
-    won = (SMALL.cells + 1 - 4) // 2
-    assert judged[-1].played == judged[-1].value == Value(won, won) and judged[-1].is_perfect
-    after = [move.value.low for move in judged if move.ply > mistake.ply]
+    moves = judged(parse_game("10101", SMALL))
+    mistake = mistakes(moves)[-1]
+    assert mistake.ply == max(m.ply for m in moves if not m.kept_result)
+    assert moves[-1].played == moves[-1].value == (SMALL.cells + 1 - 4) // 2 and moves[-1].is_perfect
+    after = [move.value for move in moves if move.ply > mistake.ply]
     assert all(value > 0 for value in after[::2][:1]) and "given away" in mistake.words()
     assert f"on ply {mistake.ply} by column {mistake.column}" in mistake.words()
 
@@ -60,52 +62,28 @@ def test_values_are_kept_from_move_to_move():
         while not position.is_over():
             moves += str(rng.choice(position.legal_columns()))
             position = position.play(int(moves[-1]))
-        for move, following in pairwise(judge(parse_game(moves, SMALL), small_scores)):
-            assert move.played == following.value.negated() <= move.value
+        for move, following in pairwise(judged(parse_game(moves, SMALL))):
+            assert move.played == -following.value <= move.value
             assert move.is_perfect == (move.column in move.best_columns)
-
-
-def test_openings_and_early_plies_are_not_judged():
-    record = Game(SMALL, (1, 0, 1, 0, 1), opening=2)
-    assert [move.ply for move in judge(record, small_scores)] == [2, 3, 4]
-    assert [move.ply for move in judge(record, small_scores, first_ply=4)] == [4]
 
 
 def test_accuracy():
     """By hand. Where all is lost there is nothing to keep: such moves do not make a weak agent look strong."""
-    lost, kept = JudgedMove.solved(0, 0, (-3, -5)), JudgedMove.solved(2, 1, (2, 1))
-    drawn, given_away = JudgedMove.solved(4, 0, (0, -1)), JudgedMove.solved(6, 1, (0, -1))
+    lost, kept = JudgedMove(0, 0, (-3, -5)), JudgedMove(2, 1, (2, 1))
+    drawn, given_away = JudgedMove(4, 0, (0, -1)), JudgedMove(6, 1, (0, -1))
     assert accuracy([lost]) == (1, 0, 0, 1)
     assert accuracy([lost, kept, drawn, given_away]) == (4, 3, 2, 2)
     assert accuracy([]) == (0, 0, 0, 0) and mistakes([]) == []
 
 
-def test_intervals_say_no_more_than_is_true():
-    """Of exact scores that lie somewhere in them: a mistake, a perfect move, a shortened loss are such in truth."""
-    rng, told = random.Random(1), Counter[str]()
-    words = {"at least drawn": {"won", "drawn"}, "at most drawn": {"drawn", "lost"}}
-    for _ in range(2000):
-        scores = [rng.randint(-3, 3) for _ in range(3)]
-        values = tuple(Value(score - rng.choice((0, 0, 1, 4)), score + rng.choice((0, 0, 1, 4))) for score in scores)
-        move, truth = JudgedMove(5, 1, values), JudgedMove.solved(5, 1, scores)
-        assert truth.scores == scores and (move.is_solved or values != truth.values)
-        assert truth.best_columns == [column for column, score in enumerate(scores) if score == max(scores)]
-        assert (truth.kept_result, truth.holds) == (sign(scores[1]) == sign(max(scores)), max(scores) >= 0)
-        assert (truth.is_perfect, truth.shortens_loss) == (scores[1] == max(scores), scores[1] < max(scores) < 0)
-        if not move.kept_result:
-            assert not truth.kept_result
-            assert all(one in words.get(word, {word}) for word, one in zip(move.results, truth.results, strict=True))
-        for name in ("holds", "is_perfect", "shortens_loss"):
-            assert getattr(truth, name) or not getattr(move, name)
-            told[name] += getattr(move, name)
-        told["mistake"] += not move.kept_result
-    assert min(told.values()) > 10
-
-
 def test_the_solver_agrees_with_the_slow_search():
-    record, told = parse_game("1010", SMALL), list[None]()
-    assert judge_in_time(record, 0, update=lambda: told.append(None)) == judge(record, small_scores)
-    assert len(told) == 4
+    """But for the moves of an opening, which nobody chose."""
+    told = list[None]()
+    for opening in (0, 2):
+        game = Game(SMALL, (1, 0, 1, 0), opening=opening)
+        assert judge(game, update=lambda: told.append(None)) == judged(game)
+        assert [move.ply for move in judge(game)] == [*range(opening, 4)]
+    assert len(told) == 6
 
 
 def game_positions(moves: str, geometry: Geometry) -> list[Position]:
@@ -241,3 +219,12 @@ def test_the_command_of_a_game():
     names = ("my agent [b].py", "it's")
     *_, option, first, second = shlex.split(Game(FIVE, (3, 3), names, opening=1).command)
     assert (option, first, second) == ("--names", *names)
+
+
+def test_the_call_that_analyses_a_game_names_its_players(monkeypatch):
+    """Where Python is typed; what is typed again gives the same game."""
+    monkeypatch.setattr("connectx_toolkit.system.console.at_python", lambda: True)
+    call = Game(STANDARD, (3, 3), ("mine.py", 'x"y')).command
+    assert call == """analyse("33", names=('mine.py', 'x"y'))""" and Game(STANDARD, (3,)).command == 'analyse("3")'
+    found = eval(call, {"analyse": analyse})
+    assert found.games[0].game.names == ("mine.py", 'x"y')

@@ -10,8 +10,9 @@ import pytest
 from benchmarks.oracle import scores_of
 from connectx.position import NO_MOVE, STANDARD, Position, write_columns
 from connectx.solver import Solver
-from connectx_toolkit.games import exam_positions
+from connectx_toolkit.games import exam_positions as exams
 from connectx_toolkit.games.exam_positions import (
+    exam_positions,
     first_of,
     fresh_exam,
     moves_to,
@@ -66,13 +67,13 @@ def test_early_positions_have_the_scores_of_the_table_of_openings():
 def test_fresh_positions_are_solved_once(tmp_path, monkeypatch):
     """A second call, and a second run's, asks the solver nothing; another seed gives others."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(exam_positions, "ALL", "random")
-    monkeypatch.setattr(exam_positions, "PART", 6)
+    monkeypatch.setattr(exams, "ALL", "random")
+    monkeypatch.setattr(exams, "PART", 6)
     first = fresh_exam(6, 3)
     other = fresh_exam(6, 4)
     given = solved("mine", [Position.from_moves(LATE, STANDARD)] * 2)
     monkeypatch.setattr("connectx_toolkit.games.recipes.Solver", None)
-    monkeypatch.setattr(exam_positions, "Solver", None)
+    monkeypatch.setattr(exams, "Solver", None)
     assert (fresh_exam(6, 3).positions == first.positions).all() and len(first) == 6
     assert set(first.masks) != set(other.masks)
     assert solved("mine", [Position.from_moves(LATE, STANDARD)]).masks.tolist() == given.masks.tolist()
@@ -83,11 +84,11 @@ def test_what_was_solved_before_ctrl_c_is_kept(asked, tmp_path, monkeypatch):
     """Stopped in the second part, it goes on with that; an exam of more positions begins with the same parts."""
     monkeypatch.chdir(tmp_path)
     for name, value in (("ALL", "random"), ("PART", 2), ("GIVEN_PART", 2)):
-        monkeypatch.setattr(exam_positions, name, value)
+        monkeypatch.setattr(exams, name, value)
     whole = standard_exam(1000)
     given = states(whole.take(np.flatnonzero(whole.plies > 28)))[:6]
     ask = {"fresh": lambda: fresh_exam(6, 3), "given": lambda: solved("mine", given)}[asked]
-    made, write = list[int](), exam_positions.write_labels
+    made, write = list[int](), exams.write_labels
 
     def stopping(path, labels, made_as):
         if len(made) == 1 and stops:
@@ -148,9 +149,9 @@ def test_what_lines_mean(tmp_path):
     [
         ("30303030", "cannot be played"),
         ("3030303", "the game is over"),
-        ("37", "cannot be played"),
+        ("37", "there is no column 7"),
         ("hello", "expected columns"),
-        ("88 1", "expected columns"),
+        ("88 1", "there is no column"),
         ('{"board": [0, 1]}', "42 cells"),
         ('{"score": 1}', "42 cells"),
         ('{"board": ', "not JSON"),
@@ -192,15 +193,34 @@ def test_files_that_are_refused(tmp_path):
 
 
 def test_positions_of_games():
-    """Those in which the player had to move, after the opening, by seat and result."""
+    """Those in which the player had to move, after the opening."""
     won = Game(STANDARD, (3, 0, 3, 0, 3, 0, 3), ("me", "you"), opening=2)
     lost = Game(STANDARD, (3, 0, 3, 0, 3, 0, 3), ("you", "me"))
-    plies = lambda *how: [position.ply for position in positions_of([won, lost], "me", *how)]  # noqa: E731
-    assert plies() == [2, 4, 6, 1, 3, 5]
-    assert plies(1) == plies(None, 0.0) == plies(1, 0.0) == [1, 3, 5] and plies(1, 1.0) == []
+    assert [position.ply for position in positions_of([won, lost], "me")] == [2, 4, 6, 1, 3, 5]
     small = Game(STANDARD._replace(rows=5), (3,), ("me", "you"))
     with pytest.raises(ValueError, match="exams are of 7x6, not 7x5"):
         [*positions_of([small], "me")]
+
+
+def test_columns_one_by_one_are_never_a_score(tmp_path):
+    """As everywhere else; what could be both is refused."""
+    file = tmp_path / "positions"
+    for line in ("3 3 4 2", "3, 3, 4, 2", "3342"):
+        file.write_text(line)
+        assert positions_in(file) == ([Position.from_moves((3, 3, 4, 2), STANDARD)], [])
+    file.write_text("3 4")
+    with pytest.raises(ValueError, match="line 1: 3 4: columns one by one, or a column from 1 and a score"):
+        positions_in(file)
+
+
+@pytest.mark.parametrize("name", ["set.txt", "set.json", "set.gz"])
+def test_positions_are_told_from_games_by_their_content(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / name).write_text(json.dumps({"board": [0] * 42}) + "\n")
+    labels, left_out = exam_positions(None, None, tmp_path / name, False, None)
+    assert (len(labels), left_out) == (1, [])
+    with pytest.raises(ValueError, match="holds no games: --me chooses"):
+        exam_positions(None, None, tmp_path / name, False, "me")
 
 
 def test_the_first_of_labels_do_not_depend_on_their_order():

@@ -141,8 +141,19 @@ def test_weaknesses_count_chances_and_mistakes():
 def test_horizons():
     labels = labels_of((3, 0, 3, 0, 3, 0), (3, 3, 2, 3), (3, 3))
     assert horizons(sheet_of(labels, [3, 6, 3]))[:2] == [Horizon(1, 2, 1, 1.0), Horizon(3, 4, 1, 0.0)]
-    words = horizon_words("x", [Horizon(1, 2, 9, 1.0), Horizon(3, 4, 9, 0.96), Horizon(5, 8, 41, 0.31)])
+    miss = Horizon(5, 8, 41, 0.31)
+    words = horizon_words("x", [Horizon(1, 2, 200, 1.0), Horizon(3, 4, 50, 0.98), miss])
     assert words == "x finds wins up to 4 plies ahead (95% or more); of 41 wins in 5 to 8 plies it finds 31%."
-    assert horizon_words("x", [Horizon(1, 2, 9, 1.0)]) == "x finds 95% or more of the wins at every distance."
+    assert horizon_words("x", [Horizon(1, 2, 200, 1.0)]) == "x finds wins at every distance (95% or more)."
     assert horizon_words("x", [Horizon(1, 2, 9, 0.5)]) == "x: of 9 wins in 1 to 2 plies it finds 50%."
     assert horizon_words("x", []) == ""
+
+
+def test_few_wins_are_no_proof_of_how_far_an_agent_sees():
+    """5, 1, 2 and 1 wins: their own interval says at least one half."""
+    few = [Horizon(1, 2, 5, 1.0), Horizon(3, 4, 1, 1.0), Horizon(5, 8, 2, 1.0), Horizon(9, 12, 1, 1.0)]
+    assert rate(np.ones((1, 9), bool)).low == pytest.approx(0.5, abs=0.01)
+    words = horizon_words("x", [*few, Horizon(21, 42, 9, 0.667)])
+    assert words == (
+        "x: of 9 wins up to 12 plies ahead it finds 100% (at least 50%); of 9 wins in 21 to 42 plies it finds 67%."
+    )

@@ -2,6 +2,7 @@
 
 import bz2
 import gzip
+import html
 import io
 import json
 import lzma
@@ -13,7 +14,7 @@ from pathlib import Path
 import pytest
 from kaggle_environments import make
 
-from connectx_toolkit.games.reader import game_meant, read_replays, replay_paths, replays_of
+from connectx_toolkit.games.reader import game_meant, games_in, read_replays, replay_paths, replays_of
 from connectx_toolkit.games.replay import logs_path
 from connectx_toolkit.system import foreign
 from connectx_toolkit.system.foreign import NothingLeft
@@ -50,7 +51,19 @@ def tarred(entries: dict[str, bytes], mode: str = "w") -> bytes:
     return packed.getvalue()
 
 
+def shown_in_a_notebook(text: str) -> bytes:
+    """As ``env.render(mode="ipython")`` and a cell that prints something leave it."""
+    page = f"<script>window.kaggle = {json.dumps({'environment': json.loads(text)})};</script>"
+    data = {"text/html": [f'<iframe srcdoc="{html.escape(page)}"></iframe>']}
+    outputs = [{"output_type": "stream", "text": ["x"]}, {"output_type": "display_data", "data": data}]
+    return json.dumps({"nbformat": 4, "cells": [{"cell_type": "code", "outputs": outputs}, {"source": []}]}).encode()
+
+
 FORMS = {
+    "a text in a text": lambda text: json.dumps(text).encode(),
+    "in a list": lambda text: f"[{text}]".encode(),
+    "in an object": lambda text: json.dumps({"environment": text}).encode(),
+    "shown in a notebook": shown_in_a_notebook,
     "with a byte order mark": lambda text: text.encode("utf-8-sig"),
     "in UTF-16": lambda text: text.encode("utf-16"),
     "gzipped": lambda text: gzip.compress(text.encode()),
@@ -74,6 +87,69 @@ def test_forms_of_one_replay(form, name, content, tmp_path):
     replay = game_meant(path)
     assert replay.moves == moves_of(content) and replay.names == ("Ångström", "them")
     assert replay.episode == 7001 and replay.reserve == (60.0, 60.0)
+
+
+def test_what_kaggles_player_shows_and_what_it_prints(tmp_path):
+    """Made by Kaggle's environment; what tells no moves is named by its kind."""
+    environment = make("connectx")
+    environment.run([lambda obs: 3, lambda obs: obs.step % 3])
+    path, expected = tmp_path / "file", moves_of(environment.toJSON())
+    for content in (environment.render(mode="html"), json.dumps(environment.render(mode="json"))):
+        path.write_text(content)
+        assert game_meant(path).moves == expected
+    page = environment.render(mode="html").replace('"', "&quot;")  # as its mode "ipython" does
+    outputs = [{"data": {"text/html": [f'<iframe srcdoc="{page}"></iframe>']}}]
+    path.write_text(json.dumps({"nbformat": 4, "cells": [{"outputs": outputs}]}))
+    assert game_meant(path).moves == expected
+    boards = [step[0]["observation"]["board"] for step in environment.steps]
+    for content, words in {
+        repr(environment.steps): "it is Python's text of env.steps",
+        environment.render(mode="ansi"): "it is a drawing of the board",
+        json.dumps(boards): "a list of boards",
+        '{"nbformat": 4, "cells": []}': "a notebook whose outputs show no replay",
+        "<html></html>": "it is a page without a replay",
+    }.items():
+        path.write_text(content)
+        with pytest.raises(ValueError, match=f"file is not a ConnectX replay: {words}"):
+            game_meant(path)
+
+
+def test_several_replays_of_a_document(content, tmp_path):
+    """In a list or line by line: each is a game of its own, and a bad one does not end the others."""
+    text = json.dumps(content)
+    for name, document in {
+        "a.json": f'[{text}, {{"name": "halite"}}, {text}]',
+        "a.jsonl": f"{text}\n{{\n{text}\n",
+    }.items():
+        (tmp_path / name).write_text(document)
+        left_out: list[str] = []
+        found = games_in(tmp_path / name, left_out)
+        assert [game.name for game in found] == ["a-1", "a-3"] and len(left_out) == 1
+        assert "a-2 is not a ConnectX replay: it is " in left_out[0]
+
+
+def test_no_game_of_an_archive_is_left_out_unsaid(content, tmp_path, capsys):
+    """Not the eleventh either; of a file of games the latest ten are shown, and how many there are is said."""
+    with zipfile.ZipFile(tmp_path / "day.zip", "w") as archive:
+        for number in range(12):
+            info = {"TeamNames": [f"a{number}", "b"], "EpisodeId": number}
+            archive.writestr(f"{number:02}.json", json.dumps(content | {"info": info}))
+    main(["analyse", str(tmp_path / "day.zip"), "--time", "0"])
+    assert sum(" v b, " in line for line in capsys.readouterr().out.splitlines()) == 12
+    games = str(tmp_path / "games.sqlite")
+    main(["explore", "--add", str(tmp_path / "day.zip"), "--games", games, "--time", "0"])
+    main(["analyse", games, "--time", "0"])
+    out = capsys.readouterr().out
+    assert sum(" v b, " in line for line in out.splitlines()) == 10
+    assert f"left out: {games}: 2 older games (--latest N shows more)" in out
+
+
+@pytest.mark.parametrize("option", ["--config rows=9", "--latest 1", "--names a b", "--from-one"])
+def test_options_that_do_not_apply_are_refused(option, content, tmp_path, capsys):
+    (tmp_path / "one.json").write_text(json.dumps(content))
+    for what in (tmp_path / "one.json", tmp_path):
+        name, *_ = option.split()
+        assert f"{name} is for " in refused(["analyse", str(what), *option.split()], capsys)
 
 
 def test_steps_alone(content, tmp_path):
@@ -105,13 +181,11 @@ def test_a_game_of_2020_has_no_overage_time(content, tmp_path, capsys):
     replay = game_meant(tmp_path / "game.json")
     assert (replay.reserve, replay.overage) == (None, ()) and replay.overage_used(0) is None
     assert replay.slowest(0) is None and replay.seconds(0) is None
-    main(["analyse", str(tmp_path / "game.json"), "--from-ply", "30"])
+    main(["analyse", str(tmp_path / "game.json"), "--time", "0"])
     assert "overage" not in capsys.readouterr().out
-    arguments = ["--me", "them", "--games", str(tmp_path / "games.sqlite"), "--time", "1"]
-    for command in (["analyse", "--from-ply", "30", "--me", "them"], ["scout", "Ångström", *arguments, "--add"]):
-        main([*command, str(tmp_path)])
-        out = capsys.readouterr().out
-        assert "Most overage time" not in out and "most overage time" not in out and "s left" not in out
+    main(["analyse", "--time", "0", "--me", "them", str(tmp_path)])
+    out = capsys.readouterr().out
+    assert "most overage time" not in out and "s left" not in out
     logs_path(tmp_path / "game.json", 0).write_text(json.dumps([[{"duration": 1.5}], [], [{"duration": 0.5}]]))
     assert game_meant(tmp_path / "game.json").slowest(0) == (0, 1.5)
 
@@ -134,9 +208,10 @@ def test_one_bad_replay_of_an_archive_does_not_end_the_others(content, tmp_path,
     assert left_out == [
         f"{path}/2026-11-20/bad.json is not a ConnectX replay: it is not JSON",
         f"{path}/2026-11-20/other.json is not a ConnectX replay: it is of 'halite'",
-        f"{tmp_path}/more.zip/7001.json is not a ConnectX replay: 'steps' has an unexpected form",
+        f"{tmp_path}/more.zip/7001.json is not a ConnectX replay: a list of numbers: "
+        "give a game's columns as text, such as 3342",
     ]
-    main(["analyse", str(path), "--from-ply", "30"])
+    main(["analyse", str(path), "--time", "0"])
     out = capsys.readouterr().out
     assert out.count("Ångström v them") == 3 and out.splitlines()[-1] == "left out in all: 2"
     with pytest.raises(ValueError, match="several games"):
@@ -230,7 +305,6 @@ def test_names_can_be_printed_and_stored(content, tmp_path, capsys):
         (tmp_path / f"{number}.json").write_text(json.dumps(content | {"info": info}))
     names = [replay.names[1] for replay in read_replays(replay_paths([str(tmp_path)]))[0]]
     assert names == [r"\ud800x", r"\x1b[2J\x1b]0;owned\x07evil", "second", "second"]
-    for command in (["analyse", "--from-ply", "30"], ["scout", "--games", str(tmp_path / "games.sqlite"), "--add"]):
-        main([*command, str(tmp_path)])
-        out = capsys.readouterr().out
-        assert r"\x1b[2J" in out and "\x1b" not in out and "\x07" not in out and r"\ud800x" in out
+    main(["analyse", "--time", "0", str(tmp_path)])
+    out = capsys.readouterr().out
+    assert r"\x1b[2J" in out and "\x1b" not in out and "\x07" not in out and r"\ud800x" in out

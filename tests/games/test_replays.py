@@ -13,11 +13,9 @@ from pathlib import Path
 import pytest
 
 from connectx.position import STANDARD, plies_to_end, write_columns
-from connectx_toolkit.cli.analyse import write_mistakes
-from connectx_toolkit.games.analysis import JudgedMove, judge_in_time, mistakes
+from connectx_toolkit.games.analysis import JudgedMove, judge, mistakes
 from connectx_toolkit.games.database import GameDatabase
 from connectx_toolkit.games.game import Game
-from connectx_toolkit.games.match import conditions_here
 from connectx_toolkit.games.reader import game_meant, parse_game, replay_paths
 from connectx_toolkit.games.replay import logs_path, replay_of
 from connectx_toolkit.games.review import Judged, headline, oversights, summary, team_of
@@ -26,6 +24,7 @@ from connectx_toolkit.kaggle.rules import Fault, Rules
 from connectx_toolkit.players.process import Setup, Task
 from connectx_toolkit.players.spec import resolve
 from connectx_toolkit.report.pages import replays_page
+from connectx_toolkit.report.reviews import _write_mistakes
 from connectx_toolkit.system.table import Table
 from tests.conftest import CHROMIUM, refused
 from tests.conftest import evaluate as main
@@ -33,7 +32,7 @@ from tests.replay_games import FAULTS, TEAM, Made, make_games, wrong_rows
 from tests.report.test_pages import browse
 
 OPPONENTS = ("leftmost", "middle", "one_step", "random_legal")
-JUDGED_LATE = ["--from-ply", "24"]  # where exact scores are not what a test is about
+UNJUDGED = ["--time", "0"]  # where exact scores are not what a test is about
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +54,7 @@ def printed_json(arguments: Sequence[str], capsys) -> dict:
 
 def test_rows_tell_how_the_games_were_made(games, folder, capsys):
     """Opponent, seat, result, fault with its maker and ply, moves, overage time and the slowest move of each."""
-    found = printed_json([str(folder), *JUDGED_LATE], capsys)
+    found = printed_json([str(folder), *UNJUDGED], capsys)
     assert found["me"] == TEAM and found["left_out"] == []
     assert wrong_rows(games, found["games"]) == {}
     faults = [(made.status, made.failed == made.seat) for made in games if made.failed is not None]
@@ -64,7 +63,7 @@ def test_rows_tell_how_the_games_were_made(games, folder, capsys):
 
 def test_a_wrong_row_is_noticed(games, folder, capsys):
     """The comparison that the test above and the benchmark rest on."""
-    rows = printed_json([str(folder), *JUDGED_LATE], capsys)["games"]
+    rows = printed_json([str(folder), *UNJUDGED], capsys)["games"]
     for name, value in {"seat": "third", "plies": 50, "overage": 1e3, "ending": "line", "moves": []}.items():
         index = next(i for i, made in enumerate(games) if made.failed is not None)
         changed = [*rows[:index], {**rows[index], name: value}, *rows[index + 1 :]]
@@ -73,7 +72,7 @@ def test_a_wrong_row_is_noticed(games, folder, capsys):
 
 
 def test_the_table_and_the_summary(games, folder, capsys):
-    main(["analyse", str(folder), *JUDGED_LATE])
+    main(["analyse", str(folder), *UNJUDGED])
     out = capsys.readouterr().out
     assert all(made.path.name.split("-")[1] in out for made in games)
     won, lost = sum(m.result == "won" for m in games), sum(m.result == "lost" for m in games)
@@ -83,7 +82,7 @@ def test_the_table_and_the_summary(games, folder, capsys):
 
 def test_a_single_replay_tells_its_clocks(games, capsys):
     made = next(made for made in games if made.status == "played" and made.overage)
-    main(["analyse", str(made.path), *JUDGED_LATE])
+    main(["analyse", str(made.path), *UNJUDGED])
     ply, seconds = made.slowest
     words = f"{TEAM}: {made.overage:.1f} s of 60 s overage time used, slowest move {seconds:.1f} s on ply {ply}\n"
     assert words in capsys.readouterr().out
@@ -130,11 +129,11 @@ def test_what_is_no_replay_is_left_out(games, tmp_path, capsys):
     for made in games[5:7]:
         (tmp_path / made.path.name).write_bytes(made.path.read_bytes())
     (tmp_path / "notes.json").write_text('{"name": "halite"}')
-    found = printed_json([str(tmp_path), *JUDGED_LATE], capsys)
+    found = printed_json([str(tmp_path), *UNJUDGED], capsys)
     assert len(found["games"]) == 2 and found["left_out"] == [
         f"{tmp_path / 'notes.json'} is not a ConnectX replay: it is of 'halite'"
     ]
-    main(["analyse", str(tmp_path), *JUDGED_LATE])
+    main(["analyse", str(tmp_path), *UNJUDGED])
     assert "left out: " in capsys.readouterr().out
 
 
@@ -142,7 +141,7 @@ def test_a_copy_of_a_game_is_no_game(games, tmp_path, capsys):
     """Counted once by every command, whatever its file is called; which one it copies is told."""
     for name in ("a.json", "b.json"):
         (tmp_path / name).write_bytes(games[5].path.read_bytes())
-    found = printed_json([str(tmp_path), "--me", TEAM, *JUDGED_LATE], capsys)
+    found = printed_json([str(tmp_path), "--me", TEAM, *UNJUDGED], capsys)
     assert [game["game"] for game in found["games"]] == ["a"]
     assert found["left_out"] == [f"{tmp_path / 'b.json'} is the same game as {tmp_path / 'a.json'}"]
     main(["explore", "--add", str(tmp_path), "--games", str(tmp_path / "games.sqlite")])
@@ -180,7 +179,7 @@ def test_a_game_against_oneself_gives_no_points(games):
     """Kaggle validates a submission so. If a seat fails there, the row is that seat's."""
     made = next(made for made in games if made.status == "timeout")
     replay = _renamed(game_meant(made.path), (TEAM, TEAM))
-    review = Judged(replay, made.failed or 0, [])
+    review = Judged(replay, [], made.failed or 0)
     assert review.opponent == "itself" and review.cause == "timeout"
     assert headline(TEAM, [review]) == [f"{TEAM}: no game that counts, of 1"]
 
@@ -191,7 +190,7 @@ def judged_by(replay, seat: int, values: Sequence[tuple[int, int]]) -> list[Judg
     for ply, (value, played) in zip(range(seat, len(replay.moves), 2), values, strict=False):
         column = replay.moves[ply]
         scores = [value if c != column else played for c in range(7)]
-        moves.append(JudgedMove.solved(ply, column, tuple(scores)))
+        moves.append(JudgedMove(ply, column, tuple(scores)))
     return moves
 
 
@@ -204,19 +203,14 @@ def test_what_was_thrown_away(games):
     """By hand: a win that was given away to a draw and the draw to a loss, and a game lost by timeout."""
     replay = next(game_meant(made.path) for made in games if made.status == "played" and len(made.moves) > 8)
     loser = 1 - (replay.line or 0)
-    review = Judged(replay, loser, judged_by(replay, loser, [(18, 0), (0, -15), (-15, -15)]))
+    review = Judged(replay, judged_by(replay, loser, [(18, 0), (0, -15), (-15, -15)]), loser)
     assert [move.results for move in review.mistakes] == [("won", "drawn"), ("drawn", "lost")]
     late = next(made for made in games if made.result == "lost" and made.status == "timeout")
-    sections = summary([review, Judged(game_meant(late.path), late.seat, [])])
+    sections = summary([review, Judged(game_meant(late.path), [], late.seat)])
     assert row_of(sections, "Why points were lost", "timeout")[1:3] == (1, 1)
     assert row_of(sections, "Why points were lost", "drawn position given away")[1:3] == (1, 1)
     assert row_of(sections, "Mistakes by ply", "0 to 7") == ("0 to 7", 2, 1, 1, 100, 1)
     ply = review.mistakes[-1].ply
-    first, second = (move.column for move in review.mistakes)
-    assert row_of(sections, "Mistakes by column", str(first))[:2] == (str(first), 1 + (first == second))
-    assert row_of(sections, "Mistakes by column", str(second))[2:] == (int(first != second), 0)
-    ahead = next(section for section in sections if section.title.startswith("How far ahead")).rows
-    assert [sum(int(row[kind]) for row in ahead) for kind in (1, 2)] == [0, 1]
     words = "Deciding mistakes, your last ones in games not won: 1. On plies 0 to 7: 1. Seen by looking 4 plies ahead: "
     assert ply < 8 and headline(TEAM, [review])[-1].startswith(words)
 
@@ -229,17 +223,17 @@ def played(game: Game) -> Game:
 def test_what_was_overlooked():
     """By hand: each has three in a column of its own, and neither makes the fourth nor stops the other's."""
     replay = played(parse_game("01010152", STANDARD))
-    judged = judge_in_time(replay, 6)  # by the table of the openings
-    assert oversights(Judged(replay, 0, judged)) == ([6], [6])
-    assert oversights(Judged(replay, 1, judged)) == ([7], [7])
+    judged = judge(replay)  # by the table of the openings
+    assert oversights(Judged(replay, judged, 0)) == ([6], [6])
+    assert oversights(Judged(replay, judged, 1)) == ([7], [5, 7])
 
 
 def test_mistakes_that_come_again():
     """After 3 and 3 the move 2 gives the win away, and so does its mirror image; other moves are made once."""
 
-    def review(columns: str) -> Review:
+    def review(columns: str) -> Judged:
         record = parse_game(columns, STANDARD)
-        return Judged(played(record), 0, judge_in_time(record, 0))
+        return Judged(played(record), judge(record), 0)
 
     reviews = [review(columns) for columns in ("332", "3340", "0")]
     section = next(one for one in summary(reviews) if one.title == "Mistakes that come again")
@@ -251,7 +245,7 @@ def test_mistakes_that_come_again():
 def test_the_page(games, folder, tmp_path, monkeypatch):
     """Into runs/, which there need not be."""
     monkeypatch.chdir(tmp_path)
-    main(["analyse", str(folder), "--html", "runs/page.html", *JUDGED_LATE])
+    main(["analyse", str(folder), "--html", "runs/page.html", *UNJUDGED])
     text = Path("runs/page.html").read_text(encoding="utf-8")
     rows, data = map(json.loads, re.findall(r'type="application/json" id="\w+">(.*?)</script>', text, re.S))
     assert [row["opponent"] for row in rows] == [made.opponent for made in games]
@@ -322,12 +316,12 @@ document.title = JSON.stringify(found);
 def test_mistakes_are_shown_and_practised(tmp_path):
     """One mistake of each: only one's own is gone to. Judged by the table of the openings."""
     record = Game(STANDARD, (3, 3, 2, 5, 1), ("me", "other"))
-    review = Judged(played(record), 0, judge_in_time(record, 0))
+    review = Judged(played(record), judge(record), 0)
     (mistake,) = review.mistakes
-    assert (mistake.ply, [move.ply for move in mistakes(review.judged)]) == (2, [2, 3])
+    assert (mistake.ply, [move.ply for move in mistakes(review.moves)]) == (2, [2, 3])
     found = told(replays_page("me", [review], [], []), PRACTISE.replace("WRONG", "0"), tmp_path)
     best, words = mistake.best.replace(", ", " or "), "gives away a win: it"
-    assert mistake.value.low > 0 and found[:3] == ["#0.2", "Practise: Yellow to move. Which column wins?", 0]
+    assert mistake.value > 0 and found[:3] == ["#0.2", "Practise: Yellow to move. Which column wins?", 0]
     assert found[3].startswith("Wrong: column 0 ") and f"Best: column {best} (" in found[3]
     assert found[4].startswith(f"Yellow (me) plays column 2 and {words} ") and f"Best: column {best} (" in found[4]
     assert found[5:] == [1, "#0.3", "33251", "0.3"]
@@ -350,21 +344,20 @@ document.title = JSON.stringify([document.getElementById("why").textContent,
 def test_a_lost_game_that_is_shortened():
     """After 3 the second player is lost: 0 loses sooner than 3. That is no mistake, and is counted apart."""
     record = Game(STANDARD, (3, 0, 3, 3), ("other", "me"))
-    review = Judged(played(record), 1, judge_in_time(record, 0))
+    review = Judged(played(record), judge(record), 1)
     assert not review.mistakes and [move.ply for move in review.shortened] == [1]
     (move,) = review.shortened
-    (section,) = (one for one in summary([review]) if one.title == "Lost games that were shortened most")
-    plies = [plies_to_end(score.low, 1, 42) for score in (move.played, move.value)]
-    assert section.rows == [("3033", 1, "0", plies[0], "3", plies[1])] and plies[0] < plies[1]
+    plies = [plies_to_end(score, 1, 42) for score in (move.played, move.value)]
+    assert plies[0] < plies[1]
     words = f"1 move in 1 game; most in 3033 on ply 1: column 0 loses in {plies[0]} plies, 3 in {plies[1]}."
     assert f"Lost games shortened: {words}" in headline("me", [review])
-    assert not any("shortened" in line for line in headline("other", [Judged(review.game, 0, review.judged)]))
+    assert not any("shortened" in line for line in headline("other", [Judged(review.game, review.moves, 0)]))
 
 
 @CHROMIUM
 def test_a_shortened_game_is_marked_on_the_page(tmp_path):
     record = Game(STANDARD, (3, 0, 3, 3), ("other", "me"))
-    page = replays_page("me", [Judged(played(record), 1, judge_in_time(record, 0))], [], [])
+    page = replays_page("me", [Judged(played(record), judge(record), 1)], [], [])
     why, marked = told(page, SHORTENED, tmp_path)
     assert "0 mistakes; 1 move loses the lost game sooner" in why
     assert marked == ["move 2, Red: column 0 (the lost game got shorter; best: 3)"]
@@ -388,7 +381,7 @@ def test_mistakes_of_all_games_are_gone_through(tmp_path):
     """The page opens on the game with a mistake, though it is the second; after its last one N goes on in the next."""
     moves = ((3,), (3, 3, 2, 5, 1), (3, 3), (3, 3, 2, 5, 1, 0, 0))
     records = [Game(STANDARD, each, ("me", "other")) for each in moves]
-    reviews = [Judged(played(record), 0, judge_in_time(record, 0)) for record in records]
+    reviews = [Judged(played(record), judge(record), 0) for record in records]
     assert [[move.ply for move in review.mistakes][:1] for review in reviews] == [[], [2], [], [2]]
     last = reviews[3].mistakes[-1].ply
     found = told(replays_page("me", reviews, [], []), JUMPS, tmp_path)
@@ -439,7 +432,7 @@ def stored(store) -> dict[str, Game]:
 
 def test_stored_games_are_reviewed_as_replays_are(store, stored, capsys):
     """Rows held to the store. Nobody has to say whose games they are where one name is in all of them."""
-    found = printed_json([str(store), *JUDGED_LATE], capsys)
+    found = printed_json([str(store), *UNJUDGED], capsys)
     assert found["me"] == "leftmost" and found["left_out"] == [] and len(stored) == 14
     assert [row["game"] for row in found["games"]] == list(stored)
     for row in found["games"]:
@@ -457,13 +450,13 @@ def test_stored_games_are_reviewed_as_replays_are(store, stored, capsys):
 
 
 def test_faults_of_stored_games(store, capsys):
-    rows = printed_json([str(store), "--me", "mine", *JUDGED_LATE], capsys)["games"]
+    rows = printed_json([str(store), "--me", "mine", *UNJUDGED], capsys)["games"]
     assert [row["game"] for row in rows] == ["2-1", "2-2", "2-3", "2-4"]  # only one's own
     assert [row["status"] for row in rows] == ["illegal move", "error"] * 2 == [row["cause"] for row in rows]
     illegal, error = (re.escape(f"of mine.py on ply {row['plies']}: ") for row in rows[:2])
     assert re.fullmatch(rf"illegal move {illegal}no such column, 99 after \d+.\d+ s", rows[0]["ending"])
     assert re.fullmatch(rf"error {error}exception, ValueError: no idea \(mine.py, line 7\)", rows[1]["ending"])
-    main(["analyse", str(store), "--me", "leftmost", *JUDGED_LATE])
+    main(["analyse", str(store), "--me", "leftmost", *UNJUDGED])
     out = capsys.readouterr().out
     assert "their error, ply" in out and "leftmost: 14 games, won " in out
     assert "Stored games are numbered by match and game: 3-12 is game 12 of match 3." in out
@@ -483,7 +476,7 @@ def test_clocks_of_a_stored_game(tmp_path):
     with GameDatabase(tmp_path / "store") as store:
         match = store.match_id(*pair, Setup(Rules(overage=10.0)), [(3, 3)], 1)
         for n, one in enumerate((game, early)):
-            store.add_played(match, Task(2 * n, pair, (), (1, 2)), one, conditions_here())
+            store.add_played(match, Task(2 * n, pair, (), (1, 2)), one)
     ((found, early),) = grouped_games(tmp_path / "store", [])
     assert found == replace(game, date=found.date, source=f"{tmp_path / 'store'}/1-1") and early.name == "1-3"
     assert found.overage == (10, 10, 8.5, 10, -4.25) and found.overage_used(0) == 14.25 and found.name == "1-1"
@@ -499,18 +492,17 @@ def test_moves_of_an_opening_are_nobodys(store, capsys):
     assert all(mistake["ply"] >= row["opening"] for row in rows for mistake in row["mistakes"])
     main(["analyse", str(store), "--me", "random"])
     assert "not judged" not in capsys.readouterr().out
-    lost = Judged(played(parse_game("0101010", STANDARD, opening=4)), 1, [JudgedMove.solved(5, 1, (-2,) * 7)])
+    lost = Judged(replace(played(parse_game("0101010", STANDARD)), opening=4), [JudgedMove(5, 1, (-2,) * 7)], 1)
     assert lost.cause == "lost by the opening"
-    assert row_of(summary([lost]), "Openings that cost most", "0101")[1:4] == ("second", 1, 1.0)
 
 
 def test_the_latest_games_of_each_group(store, stored, capsys):
     """With --me, the latest ones of one's own."""
-    rows = printed_json([str(store), "--latest", "3", *JUDGED_LATE], capsys)["games"]
+    rows = printed_json([str(store), "--latest", "3", *UNJUDGED], capsys)["games"]
     assert [row["game"] for row in rows] == ["2-2", "2-3", "2-4", "3-2", "3-3", "3-4"]
-    rows = printed_json([str(store), "--latest", "1", "--me", "random", *JUDGED_LATE], capsys)["games"]
+    rows = printed_json([str(store), "--latest", "1", "--me", "random", *UNJUDGED], capsys)["games"]
     assert [row["game"] for row in rows] == ["1-6", "3-4"]
-    main(["analyse", str(store), "--latest", "2", *JUDGED_LATE])
+    main(["analyse", str(store), "--latest", "2", *UNJUDGED])
     lines = [line for line in capsys.readouterr().out.splitlines() if " v " in line]
     assert [line.partition(",")[0] for line in lines] == [
         " v ".join(stored[name].names) for name in ("2-3", "2-4", "3-3", "3-4")
@@ -524,7 +516,7 @@ def test_stores_beside_replays(store, games, tmp_path, capsys):
     with contextlib.closing(sqlite3.connect(copy)) as connection, connection:
         changed = "json_set(record, '$.measured[#-1]', 9)"
         connection.execute(f"UPDATE games SET record = {changed} WHERE number != 1")  # were others
-    found = printed_json([str(store), str(copy), str(games[0].path), "--me", "mine.py", *JUDGED_LATE], capsys)
+    found = printed_json([str(store), str(copy), str(games[0].path), "--me", "mine.py", *UNJUDGED], capsys)
     rows = [f"{name} 2-{n}" for name, numbers in (("games", (1, 2, 3, 4)), ("second", (1, 3, 4))) for n in numbers]
     assert [row["game"] for row in found["games"]] == rows
     same = f"{copy}/second 2-2 is the same game as {store}/games 2-2"
@@ -533,7 +525,7 @@ def test_stores_beside_replays(store, games, tmp_path, capsys):
 
 def test_the_page_of_stored_games(store, stored, tmp_path, capsys):
     target = tmp_path / "page.html"
-    main(["analyse", str(store), "--html", str(target), *JUDGED_LATE])
+    main(["analyse", str(store), "--html", str(target), *UNJUDGED])
     text = target.read_text(encoding="utf-8")
     rows, data = map(json.loads, re.findall(r'type="application/json" id="\w+">(.*?)</script>', text, re.S))
     assert [row["game"] for row in rows] == list(stored) and "Games of leftmost" in text
@@ -598,12 +590,12 @@ def test_both_seats_may_fail(tmp_path):
 def test_mistakes_are_kept_once(games, tmp_path):
     """Mirrored or not; and what was there stays as it was."""
     replay, seat, path = game_meant(games[6].path), games[6].seat, tmp_path / "runs" / "mistakes.txt"
-    review = Judged(replay, seat, judged_by(replay, seat, [(18, 18), (0, -15), (15, 0)]))
-    assert write_mistakes(path, [review]) == f"{path}: 2 positions added, 2 in all"
-    assert write_mistakes(path, [review]) == f"{path}: 0 positions added, 2 in all"
+    review = Judged(replay, judged_by(replay, seat, [(18, 18), (0, -15), (15, 0)]), seat)
+    assert _write_mistakes(path, [review]) == f"{path}: 2 positions added, 2 in all"
+    assert _write_mistakes(path, [review]) == f"{path}: 0 positions added, 2 in all"
     mirrored = "".join(str(6 - column) for column in replay.moves[: review.mistakes[0].ply])
     path.write_text(f"{mirrored}  # mine\n")
-    assert write_mistakes(path, [review]) == f"{path}: 1 position added, 2 in all"
+    assert _write_mistakes(path, [review]) == f"{path}: 1 position added, 2 in all"
     assert path.read_text().splitlines()[0] == f"{mirrored}  # mine"
 
 

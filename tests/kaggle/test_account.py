@@ -23,7 +23,7 @@ from tests.conftest import evaluate, wait_until
 from tests.kaggle_server import SUBMISSION, TOKEN, Account, account_of, serving
 from tests.replay_games import TEAM, make_games
 
-LATE = ["--from-ply", "30"]  # exact scores are not what these tests are about
+UNJUDGED = ["--time", "0"]  # exact scores are not what these tests are about
 
 
 @pytest.fixture(scope="module")
@@ -64,6 +64,11 @@ def refused(arguments: list[str], capsys, main: Callable = evaluate, code: int =
     return lines[0]
 
 
+@pytest.fixture(autouse=True)
+def without_pauses(monkeypatch):
+    monkeypatch.setattr("connectx_toolkit.kaggle.account.PAUSE", 0.0)
+
+
 @pytest.fixture
 def building(runner, monkeypatch):
     """build_submission.py with one process for all pre-flights of this file."""
@@ -88,7 +93,7 @@ def test_the_round_trip(account, capsys):
         out = capsys.readouterr().out
         assert "the left" in out and str(number) in out and "1021.3" in out
         folder = Path("runs/episodes") / str(number)
-        command = [sys.executable, str(ROOT / "evaluate.py"), "episodes", str(number), "--pause", "0.05", *LATE]
+        command = [sys.executable, str(ROOT / "evaluate.py"), "episodes", str(number), *UNJUDGED]
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         wait_until(lambda: len(list(folder.glob("*.json"))) >= 4)
         process.send_signal(signal.SIGKILL)
@@ -97,14 +102,14 @@ def test_the_round_trip(account, capsys):
         assert 4 <= len(before) < 12
         for path in folder.glob("*.json"):
             json.loads(path.read_text())
-        evaluate(["episodes", str(number), "--pause", "0", *LATE])
+        evaluate(["episodes", str(number), *UNJUDGED])
         out = capsys.readouterr().out
         assert f"{TEAM}: 6 games, " in out and "left out: " in out  # Kaggle has no logs of some
         assert before.items() <= {path.name: path.stat().st_mtime_ns for path in folder.glob("*.json")}.items()
         for name in before:
             assert account.asked[call_of(name)] == 1
         account.asked.clear()
-        evaluate(["episodes", str(number), "--pause", "0", *LATE])
+        evaluate(["episodes", str(number), *UNJUDGED])
     asked_again = [call for call in account.asked if "GetEpisodeReplay" in call]
     assert asked_again == [] and sorted(folder.glob("*-replay.json")) == sorted(set(folder.glob("*-replay.json")))
     for path in folder.glob("*-replay.json"):
@@ -117,10 +122,11 @@ def call_of(name: str) -> str:
     return f"GetEpisodeReplay/{episode}" if kind == "replay" else "/".join(["GetEpisodeAgentLogs", episode, *rest[:1]])
 
 
-def test_one_request_at_a_time_with_pauses(account):
+def test_one_request_at_a_time_with_pauses(account, monkeypatch):
+    monkeypatch.setattr("connectx_toolkit.kaggle.account.PAUSE", 0.1)
     account.delay = 0.05
     with serving(account):
-        evaluate(["episodes", str(SUBMISSION), "--pause", "0.1", "--latest", "2", *LATE])
+        evaluate(["episodes", str(SUBMISSION), "--latest", "2", *UNJUDGED])
     assert account.overlapping == 0 and len(account.times) == 2 + 4 + 1  # the last one for the leaderboard
     assert all(later - earlier > 0.14 for earlier, later in pairwise(account.times))
     fetched = sorted(call.split("/")[1] for call in account.asked if call.startswith("GetEpisodeReplay"))
@@ -131,7 +137,7 @@ def test_games_and_scores_are_kept(account, capsys):
     """What was fetched twice is there once; ratings are those of the day, and of the players that have one."""
     with serving(account):
         for _ in range(2):
-            evaluate([*EPISODES, "--games", "games.sqlite", *LATE])
+            evaluate([*EPISODES, "--games", "games.sqlite", *UNJUDGED])
     said = capsys.readouterr()
     assert "games.sqlite: 6 games added, 6 in all" in said.err
     with GameDatabase(Path("games.sqlite"), create=False) as database:
@@ -146,7 +152,7 @@ def test_games_and_scores_are_kept(account, capsys):
 def test_a_leaderboard_that_is_refused_costs_no_game(account, capsys):
     account.failing["GetLeaderboard"] = answering(403, "Permission denied")
     with serving(account):
-        evaluate([*EPISODES, *LATE])
+        evaluate([*EPISODES, *UNJUDGED])
     with GameDatabase(Path("runs/games.sqlite"), create=False) as database:
         assert len(database) == 6 and database.scores() == {}
 
@@ -156,12 +162,12 @@ def answering(status: int, message: str = "no", **headers: str) -> tuple[int, di
     return status, {"Content-Type": "application/json", **headers}, content
 
 
-EPISODES = ["episodes", str(SUBMISSION), "--pause", "0"]
+EPISODES = ["episodes", str(SUBMISSION)]
 
 
 def test_a_submission_that_is_not_ours(account, capsys):
     with serving(account):
-        line = refused(["episodes", "99", "--pause", "0"], capsys)
+        line = refused(["episodes", "99"], capsys)
     assert line.startswith("evaluate.py episodes: submission 99 is not one of yours (Kaggle answered 403: Permission")
     assert not Path("runs").exists()
 
@@ -174,7 +180,7 @@ def test_kaggle_asks_for_a_pause(account, capsys):
         assert "Kaggle asks for a pause (429): the same command goes on in 30 seconds; 0 of 12 files" in line
         assert sum(account.asked.values()) == 3
         account.failing.clear()
-        evaluate([*EPISODES, *LATE])
+        evaluate([*EPISODES, *UNJUDGED])
     assert len(list(Path("runs/episodes").rglob("*-replay.json"))) == 6
 
 
@@ -200,7 +206,7 @@ def test_one_bad_game_does_not_end_the_others(account, capsys):
     account.replays[damaged] = b'{"name": "connectx"}'
     account.odd = {"id": 2**70, "agents": [{"submissionId": SUBMISSION, "index": 0}], "state": "COMPLETED"}
     with serving(account):
-        evaluate([*EPISODES, "--games", "games.sqlite", *LATE])
+        evaluate([*EPISODES, "--games", "games.sqlite", *UNJUDGED])
     out = capsys.readouterr().out
     assert f"episode-{lost}-replay.json: Kaggle answered 500" in out and "\x1b" not in out
     assert (
@@ -224,7 +230,7 @@ def test_true_dates_replace_unknown_ones(account, capsys):
     with GameDatabase(Path("games.sqlite"), create=False) as database:
         assert [(game.episode, game.date) for game in database.games()] == [(n, None) for n in sorted(account.replays)]
     with serving(account):
-        evaluate([*EPISODES, "--games", "games.sqlite", *LATE])
+        evaluate([*EPISODES, "--games", "games.sqlite", *UNJUDGED])
     assert "0 games added, 6 in all" in capsys.readouterr().err
     with GameDatabase(Path("games.sqlite"), create=False) as database:
         assert {(game.date, game.submission) for game in database.games()} == {("2026-11-20T10:05:00Z", SUBMISSION)}
@@ -237,7 +243,7 @@ def test_days_are_utc(account, monkeypatch):
         monkeypatch.setenv("TZ", zone)
         time.tzset()
         with serving(account):
-            evaluate([*EPISODES, "--games", f"{zone[-4:]}.sqlite", *LATE])
+            evaluate([*EPISODES, "--games", f"{zone[-4:]}.sqlite", *UNJUDGED])
         with GameDatabase(Path(f"{zone[-4:]}.sqlite"), create=False) as database:
             assert database.scores()[TEAM] == [(datetime.now(UTC).date().isoformat(), 1021.3)]
     monkeypatch.undo()
@@ -251,7 +257,7 @@ def test_answers_in_another_form(call, content, account, capsys):
     account.failing[call] = 200, {"Content-Type": "application/json"}, content
     with serving(account):
         try:
-            evaluate([*EPISODES, *LATE])
+            evaluate([*EPISODES, *UNJUDGED])
         except SystemExit as stop:
             assert stop.code in (1, 2)
             assert len(capsys.readouterr().err.splitlines()) == 1

@@ -50,15 +50,13 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     f"match {BOTH} --pairs 2 --games store": (CRASHES, f"{PLAYS}.py", FAULT),
     f"tournament {BOTH} leftmost --pairs 2 --games store --ladder [bold]": (CRASHES, f"{PLAYS}.py"),
     f"{BOTH} --rounds 2": (CRASHES, f"{PLAYS}.py", FAULT),
-    f"report --games store --anchor {CRASHES}": (CRASHES, f"{PLAYS}.py"),
+    "report --games store": (CRASHES, f"{PLAYS}.py"),
     "analyse store": (CRASHES, f"{PLAYS}.py"),
     f"analyse store --me {CRASHES}": (CRASHES, f"{PLAYS}.py"),
     "analyse [x].json": (CRASHES, PLAYS),
     f"analyse [x].json [x].json --me {CRASHES}": (CRASHES, PLAYS),
     f"analyse {''.join(map(str, MOVES))} --names {CRASHES} {PLAYS}": (CRASHES, PLAYS),
     f"explore --add [x].json --games games --me {CRASHES}": (PLAYS,),
-    f"scout --from arena --games store --me {CRASHES}": (f"{PLAYS}.py",),
-    f"scout {PLAYS}.py --from arena --games store --me {CRASHES} --html [bold].html": (f"{PLAYS}.py", "[bold].html"),
     f"analyse [x].json [x].json --me {CRASHES} --write-mistakes [bold].txt": (CRASHES, "[bold].txt"),
     f"exam {BOTH} --count 3": (CRASHES, f"{PLAYS}.py"),
 }
@@ -89,7 +87,7 @@ def submissions(monkeypatch) -> None:
     one = SimpleNamespace(ref=1, date=datetime(2026, 1, 1), public_score="1", file_name=CRASHES, description=PLAYS)
     one.status = SimpleNamespace(name="COMPLETE")
     monkeypatch.setattr("connectx_toolkit.report.episodes.submissions", lambda kaggle: [one])
-    monkeypatch.setattr("connectx_toolkit.report.episodes.connected", lambda pause: contextlib.nullcontext())
+    monkeypatch.setattr("connectx_toolkit.report.episodes.connected", lambda: contextlib.nullcontext())
     evaluate(["episodes"])
 
 
@@ -124,7 +122,7 @@ def test_a_ladder_to_publish(folder, monkeypatch, capsys):
 def test_pages_and_charts(folder, monkeypatch, capsys):
     """Names are text in the page, in its tables and in every chart."""
     monkeypatch.chdir(folder)
-    arguments = ["--latest", "40", "--judge", "--from-ply", "12", "--html", "[x].html"]
+    arguments = ["--latest", "40", "--judge", "--html", "[x].html"]
     evaluate(["report", "--games", "store", *arguments])
     text = Path("[x].html").read_text()
     charts = re.findall(r"<svg.*?</svg>", text, re.S)

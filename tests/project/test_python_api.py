@@ -33,7 +33,7 @@ CELLS = [
     "tournament(old, my_agent, 'middle', pairs=1, anchor=my_agent)",
     "rounds = get_win_percentages(my_agent, old, 2)",
     "rounds",
-    "analyse(rounds.lost(my_agent)[0], from_ply=5)",
+    "analyse(rounds.lost(my_agent)[0])",
     "try:\n    match(my_agent, old, sprt=(50, 0))\nexcept ValueError as problem:\n    print(problem)",
     "!echo 'x = 1' > none.py\nreport = check('none.py')\nreport",
     "def misspelt(obs, config):\n    return colum\n\nrounds = get_win_percentages(misspelt, old, 2)",
@@ -112,14 +112,14 @@ def test_what_they_give_has_fields(tmp_path, monkeypatch, capsys):
     assert repr(played).startswith("mine.py v middle: 2 games\n")
     found = tournament("mine.py", "middle", pairs=1, ladder="ladder")
     assert len(found.standings()) == 2 and Path("ladder.json").is_file() and "\n2 mine.py" in repr(found)
-    analysed = analyse(played.games[0], from_ply=len(played.games[0].moves) - 2)
+    analysed = analyse(played.games[0])
     assert len(analysed.games[0].moves) == 2 and "moves by exact score" in repr(analysed)
 
 
 def test_columns_are_analysed_as_text_and_as_a_list():
     """``Board.moves`` is a list of columns."""
     columns = [0, 0, 1, 1, 2, 2, 4]
-    found, text = (analyse(game, from_ply=5).games[0] for game in (columns, "0011224"))
+    found, text = (analyse(game).games[0] for game in (columns, "0011224"))
     assert found.game.moves == text.game.moves == tuple(columns) and found.moves == text.moves
     assert [move.column for move in found.moves] == [2, 4]
 

@@ -161,7 +161,7 @@ def cheap(command: Command) -> bool:
     """All of evaluate.py, and builds: training takes hours, judging every move minutes; a build checks what it made; a
     board is served until somebody ends it; files of games are made by other commands first."""
     return command.text.startswith(("python evaluate.py", "python build_submission.py")) and not re.search(
-        r"--help|--scheduler|--from-ply [0-7]\b|--judge|--check|--submit|--submission|episodes|mistakes.txt"
+        r"--help|--scheduler|--judge|--check|--submit|--submission|episodes|mistakes.txt"
         r"|evaluate.py board|evaluate.py report$|analyse runs/|runs/old/",
         command.text,
     )

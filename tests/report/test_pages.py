@@ -4,6 +4,7 @@ import io
 import json
 import re
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,9 +13,10 @@ from matplotlib.image import imread
 from playwright.sync_api import Locator, sync_playwright
 
 from connectx.position import STANDARD, Position
-from connectx_toolkit.games.analysis import judge_in_time
+from connectx_toolkit.games.analysis import judge
 from connectx_toolkit.games.game import Game
 from connectx_toolkit.games.match import Match
+from connectx_toolkit.games.review import Judged
 from connectx_toolkit.games.tournament import Tournament
 from connectx_toolkit.players.spec import resolve
 from connectx_toolkit.report.pages import game_entry, group_html, results_page
@@ -34,8 +36,8 @@ def report(tmp_path_factory) -> Path:
     matches = [Match(resolve(a), resolve(b), g) for (a, b), g in zip(names, games, strict=True)]
     tournament = Tournament(matches, names)
     record = Game(STANDARD, MOVES, ("left <b>most</b>", "middle"))
-    judged = judge_in_time(record, JUDGED_FROM)
-    entries = [game_entry(record, judged, "step limit"), game_entry(record, [], "step limit")]
+    judged = judge(replace(record, opening=JUDGED_FROM))
+    entries = [game_entry(Judged(record, moves, theme="step limit")) for moves in (judged, [])]
     path = tmp_path_factory.mktemp("page") / "report.html"
     sections = group_html("Board <one>", tournament, tournament.ladder("random"), {"middle": judged})
     path.write_text(results_page(sections, entries), encoding="utf-8")

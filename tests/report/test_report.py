@@ -11,11 +11,10 @@ from kaggle_environments import make
 from kaggle_environments.errors import DeadlineExceeded
 
 from connectx.position import geometry_of
-from connectx_toolkit.arena.match import play_match
-from connectx_toolkit.games.analysis import JudgedMove, judge, solvers_for
+from connectx_toolkit.games.analysis import JudgedMove, solvers_for
 from connectx_toolkit.games.database import GameDatabase
 from connectx_toolkit.games.game import Game
-from connectx_toolkit.games.match import conditions_here
+from connectx_toolkit.games.review import Judged
 from connectx_toolkit.games.tournament import group_games, groups
 from connectx_toolkit.kaggle.rules import Rules
 from connectx_toolkit.players.process import Setup, Task
@@ -23,8 +22,9 @@ from connectx_toolkit.players.spec import resolve
 from connectx_toolkit.report.pages import game_entry, results_page
 from connectx_toolkit.report.tables import accuracy_table
 from connectx_toolkit.system.table import console_for_tables
+from tests.arena.test_match import play
 from tests.conftest import evaluate as main
-from tests.games.test_analysis import small_scores
+from tests.games.test_analysis import judged as judged_slowly
 
 SMALL = Setup(Rules({"rows": 4, "columns": 3, "inarow": 3}), "fast", isolate=False)
 
@@ -59,10 +59,10 @@ def play_into(store: GameDatabase, first: str, second: str, setup: Setup, pairs:
     specs = resolve(first), resolve(second)
     match = store.match_id(*specs, setup, [()], 1)
 
-    def add(task: Task, game: Game) -> Game:
-        return store.add_played(match, task, game, conditions_here())
+    def add(task: Task, game: Game) -> None:
+        store.add_played(match, task, game)
 
-    play_match(*specs, setup, [()], pairs, 1, on_game=add)
+    play(*specs, setup, [()], pairs, on_game=add)
 
 
 @pytest.fixture(scope="module")
@@ -100,11 +100,11 @@ def test_agents_of_one_name_are_told_apart_by_content(tmp_path):
 
 def test_report_command(path, capsys):
     target = path.parent / "report.html"
-    main(["report", "--games", str(path), "--html", str(target), "--judge", "--from-ply", "30", "--latest", "5"])
+    main(["report", "--games", str(path), "--html", str(target), "--judge", "--latest", "5"])
     out = capsys.readouterr().out
     assert out.count("Elo, random = 0") == 2 and "one_step" in out
     elements = Elements(target.read_text(encoding="utf-8"))
-    assert elements.tags.count("table") == 4 and elements.tags.count("svg") == 4
+    assert elements.tags.count("table") == 4 and elements.tags.count("svg") == 6
     assert {"h1", "h2", "select"} <= set(elements.tags)
     assert len(json.loads(elements.data)) == 10
     assert list(path.parent.glob("*.partial")) == []
@@ -136,8 +136,8 @@ def test_the_page_fetches_nothing(path):
 
 def test_games_on_the_page_carry_their_scores():
     record = Game(geometry_of(4, 3, 3), (1, 0, 1, 0, 1), ("<b>", "</script><script>alert(1)</script>"), 1)
-    judged = judge(record, small_scores)
-    text = results_page([], [game_entry(record, judged, "line")])
+    judged = judged_slowly(record)
+    text = results_page([], [game_entry(Judged(record, judged))])
     (game,) = json.loads(Elements(text).data)
     assert game["moves"] == [1, 0, 1, 0, 1] and sorted(map(int, game["judged"])) == [1, 2, 3, 4]
     assert game["judged"]["4"]["scores"] == list(judged[-1].scores)
@@ -145,17 +145,19 @@ def test_games_on_the_page_carry_their_scores():
 
 
 def test_analyse_commands(path, tmp_path, capsys):
-    main(["analyse", "10101", "--config", "rows=4,columns=3,inarow=3", "--from-ply", "0"])
+    main(["analyse", "10101", "--config", "rows=4,columns=3,inarow=3"])
     assert "given away" in capsys.readouterr().out
-    main(["analyse", str(path), "--from-ply", "36", "--latest", "2"])
+    main(["analyse", str(path), "--time", "0", "--latest", "2"])
     out = capsys.readouterr().out
     assert out.count("leftmost v random") + out.count("random v leftmost") == 4
 
 
-def test_a_game_too_short_to_judge(capsys):
-    main(["analyse", "4444422", "--from-ply", "10"])
+def test_a_game_too_short_to_judge(monkeypatch, capsys):
+    """Without a table of openings, the first plies of 7x6 would take minutes."""
+    monkeypatch.setattr("connectx_toolkit.games.analysis.has_openings", lambda geometry: False)
+    main(["analyse", "4444422"])
     out, err = capsys.readouterr()
-    words = "the game has 7 plies, judged from ply 10 on; --from-ply N judges earlier ones"
+    words = "the game has 7 plies, judged from ply 10 on: there is no table of openings"
     assert out == f"first v second, 4444422: {words}\n" and err == ""
 
 
@@ -198,39 +200,10 @@ def test_every_move_of_a_game(capsys):
 
 def test_what_is_not_solved_in_time_is_said(monkeypatch, capsys):
     monkeypatch.setattr("connectx.solver.COMPILED_SLICE", 1)  # nodes
-    monkeypatch.setattr("connectx_toolkit.games.analysis.PROOF_SECONDS", 0.0)
     solvers_for.cache_clear()  # whose table may know the game
     main(["analyse", GAME, "--time", "0", *FIVE])
     out = capsys.readouterr().out
-    assert "not solved" in {row[-1] for row in rows_of(out)}
     assert re.search(r"not solved in time: ply 0, 1, .*\(--time SECONDS gives them more\)", out)
-
-
-@pytest.mark.parametrize("size", ["rows=7,columns=8", "rows=10,columns=10"])
-def test_wins_of_a_few_plies_are_found_on_any_board(size, monkeypatch, capsys):
-    """After 3344 the move 5 makes three of a row with two open ends."""
-    monkeypatch.setattr(
-        "connectx_toolkit.games.analysis.exact_scores", lambda *_: {}
-    )  # as if nothing was solved in time
-    main(["analyse", "334450", "--config", size])
-    out = capsys.readouterr().out
-    rows = rows_of(out)
-    assert rows[3][3] == "loses in 4 plies" and rows[4][3:] == ["wins in 3 plies"] * 2 + ["2, 5", "won, kept"]
-    assert rows[5][3:] == ["loses in 2 plies"] * 2 + [rows[5][5], "lost already"]
-    assert ("boards of more than 64 bits cannot be solved" in out) == ("10" in size)
-    main(["analyse", "01010152", "--config", size])  # neither makes the fourth in a column, nor stops the other's
-    words = "won position given away (now lost) on ply 7 by column 2; best: 1; given away before: first on ply 6 (won"
-    assert f"turning point of second: {words}" in capsys.readouterr().out
-
-
-def test_openings_turn_no_games(capsys):
-    """A match names its game with the opening, which nobody chose."""
-    main(["analyse", GAME, "--opening", "6", *FIVE])
-    assert f"turning point of first: {TURNED}" in capsys.readouterr().out
-    main(["analyse", GAME, "--opening", "7", *FIVE])
-    out = capsys.readouterr().out
-    assert "no move from ply 7 on changed the result: with perfect play the game was won by second\n" in out
-    assert rows_of(out)[0][0] == "7" and "before ply" not in out
 
 
 def test_the_command_of_a_lost_game_finds_the_mistake(tmp_path, monkeypatch, capsys):
@@ -239,7 +212,7 @@ def test_the_command_of_a_lost_game_finds_the_mistake(tmp_path, monkeypatch, cap
     Path("openings").write_text("22\n1411\n")
     main(f"match leftmost one_step --pairs 4 --games store --openings openings {' '.join(FIVE)}".split())
     (command,) = re.findall(r"a game that leftmost lost: python evaluate.py (.*)", capsys.readouterr().out)
-    assert "--opening" in command and "rows=5" in command
+    assert "--names" in command and "rows=5" in command
     main(shlex.split(command))
     out = capsys.readouterr().out
     assert re.search(r"turning point of (leftmost|one_step): (won|drawn) position given away", out)
@@ -256,7 +229,7 @@ def test_players_are_named_as_they_were_typed(capsys):
 
 
 def test_all_that_was_given_away_is_named(capsys):
-    main(["analyse", "02014031333122", "--from-ply", "0", *FIVE])
+    main(["analyse", "02014031333122", *FIVE])
     assert "; given away before: second on ply 1 (drawn, now lost), first on ply 2 (won, now drawn)" in (
         capsys.readouterr().out
     )
@@ -283,26 +256,19 @@ def test_a_replay_that_was_lost_by_a_fault(failure, words, tmp_path, capsys):
     env = make("connectx")
     env.run([fails, lambda obs, config: 5 + obs.step // 2 % 2])
     (tmp_path / "episode.json").write_text(json.dumps(env.toJSON(), default=str))
-    main(["analyse", str(tmp_path / "episode.json"), "--from-ply", "10"])
-    out = capsys.readouterr().out
-    assert f": {words}; the game has 8 plies, judged from ply 10 on" in out
+    main(["analyse", str(tmp_path / "episode.json")])
+    assert f": {words}; turning point of " in capsys.readouterr().out
 
 
 def test_plies_from_50_on_are_counted(capsys):
     """On a board of 56 cells; the table's parts add up to all moves."""
     geometry = geometry_of(7, 8, 4)
-    moves = [JudgedMove.solved(ply, 0, (0, -1)) for ply in (3, 12, 49, 50, 55)]
+    moves = [JudgedMove(ply, 0, (0, -1)) for ply in (3, 12, 49, 50, 55)]
     console_for_tables().print(accuracy_table({"a": moves}))
     out = capsys.readouterr().out
     counts = {part: int(count) for part, count in re.findall(r"(plies \d+ to \d+|all) +(\d+)", out)}
     assert geometry.cells == 56 and counts["plies 50 to 55"] == 2
     assert counts.pop("all") == 5 == sum(counts.values())
-
-
-def test_a_position_that_was_won_already(capsys):
-    main(["analyse", "10101", "--config", "rows=4,columns=3,inarow=3", "--from-ply", "3"])
-    words = "no move from ply 3 on changed the result: with perfect play the game was won by first"
-    assert words in capsys.readouterr().out
 
 
 def test_agents_that_no_games_connect_are_left_out(tmp_path, capsys):
@@ -318,6 +284,13 @@ def test_agents_that_no_games_connect_are_left_out(tmp_path, capsys):
     assert "Elo, random = 0" in out and "3 " in out
     (line,) = [line for line in out.splitlines() if line.startswith("left out")]
     assert re.search(r"connect them with random: .*agent.py [0-9a-f]{6}, middle; edited versions of a file count", line)
-    main(["report", "--games", str(tmp_path / "store"), "--anchor", "middle"])
+
+
+def test_match_and_report_give_one_verdict(tmp_path, monkeypatch, capsys):
+    """README's second command and then the report of the same games, all won by one side."""
+    monkeypatch.chdir(tmp_path)
+    main(["match", "one_step", "leftmost", "--pairs", "12", "--games", "store"])
+    said = [line for line in capsys.readouterr().out.splitlines() if "is stronger" in line or "too early" in line]
+    main(["report", "--games", "store"])
     out = capsys.readouterr().out
-    assert "Elo, middle = 0" in out and "leftmost, random" in out
+    assert said == ["one_step is stronger"] and said[0] in out.splitlines() and " proven " in out
