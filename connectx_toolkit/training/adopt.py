@@ -63,6 +63,8 @@ from connectx_toolkit.training.user_model import main
 main(agent, home)
 """
 EXAMPLE = """'{"width": 64}'"""
+__all__ = ["Adopted"]
+
 MARK = "Written by `python train.py adopt`"  # in every adopted file, so that it may be written again
 AGENT = '''"""{title}
 
