@@ -22,6 +22,7 @@ from connectx_toolkit.builder.source.refusals import Refusal, Refused
 from connectx_toolkit.builder.source.text import dotted, first_line
 from connectx_toolkit.kaggle.dependencies import find_module
 
+IN_CELL = re.compile(r"(, cell \d+), line \d+$")
 KAGGLE = "/kaggle/working/"
 ONLY_THERE = {"display", "get_ipython", "In", "Out", "exit", "quit"}  # names that a notebook has without defining them
 COURSE = "learntools"  # checks a lesson's answers, and brings nothing that an agent may use
@@ -111,14 +112,8 @@ class Page:
         return found + [f"{last[name].places[0]}: {name} {begins}" for name in sorted(changed & last.keys())]
 
     def refusals(self, cells: Sequence[Cell]) -> list[tuple[str, str]]:
-        """(place, reason) of names that nothing binds, and of games that were left out and may have filled a value."""
-        found, environments = list[tuple[str, str]](), self.names.environments
-        kept = [each for each in self.statements if each.number in self.kept]
-        for each in self.statements:
-            calls = (root(node.func) for node in ast.walk(each.node) if isinstance(node, ast.Call))
-            filled = self.mentioned(each) & self.wanted & self.values - environments - {self.agent}
-            if filled and each not in kept and any(name in environments for name in calls):
-                found.append((each.places[0], f"{min(filled)} may be filled by games: {CARRIES.format(self.agent)}"))
+        """(place, reason) of names that nothing binds."""
+        found, kept = list[tuple[str, str]](), [each for each in self.statements if each.number in self.kept]
         bound = set().union(*(each.reads.binds | each.reads.called | each.reads.perhaps for each in kept)) | BUILTINS
         if "*" in bound:
             return found
@@ -143,15 +138,11 @@ class Page:
         close = difflib.get_close_matches(name, sorted(known), 1)
         said = f"{name} is used, and no cell defines it"
         if broken:
-            fault = broken.fault if broken.fault.startswith("is ") else f"has a {broken.fault}"
-            return f"{said}: {broken.place(broken.fault_line)}, which may do so, {fault}"
+            return f"{said}: {broken.fault}"
         if close:
             return f"{said}: did you mean {close[0]}?"
         sources = [word for word in (COURSE, "%run") if any(word in cell.text for cell in cells)]
         return f"{said}{f'; if {sources[0]} brought it, import it yourself' if sources else ''}"
-
-
-CARRIES = "values are not in the notebook's text; build({}) in the notebook carries them"
 
 
 def _is_of_course(node: ast.stmt) -> bool:
@@ -198,8 +189,8 @@ def from_page(path: Path, name: str | None, folder: Path) -> Written:
     if script:
         own_cells = dict[str, list[str]]()
         for each in page.statements:
-            own_cells.setdefault(each.where, []).append(modernised(each.text, qualified, {})[0])
-        texts = [(f"{path.name}, {cell}", "\n".join(texts) + "\n") for cell, texts in own_cells.items()]
+            own_cells.setdefault(IN_CELL.sub(r"\1", each.places[0]), []).append(modernised(each.text, qualified, {})[0])
+        texts = [(cell, "\n".join(texts) + "\n") for cell, texts in own_cells.items()]
         script.write_text(CELLS.format(name=path.name, cells=texts, agent=choice.name), encoding="utf-8")
     return Written(
         folder / AGENT, choice.name, home, where, [*dict.fromkeys(notes)], page=script, left_out=tuple(left_out)
@@ -244,15 +235,17 @@ def as_page_writes_it(path: Path, name: str | None) -> tuple[str, str]:
 
 
 def _parts(cells: Sequence[Cell]) -> tuple[list[Statement], list[File]]:
-    statements, files = list[Statement](), list[File]()
+    statements, files = list[Statement](), dict[str, File]()
+    versions = list[File]()
     for cell in cells:
         if cell.file:
-            before = [file.cells for file in files if cell.is_more and file.name == cell.file][-1:]
-            files.append(File(cell.file, (*sum(before, ()), cell), len(statements)))
+            old = files.get(cell.file) if cell.is_more else None
+            text, places = (old.text + cell.code, old.places + cell.places) if old else (cell.code, cell.places)
+            files[cell.file] = File(cell.file, text, places, len(statements))
+            versions.append(files[cell.file])
         elif not cell.fault:
-            places = {line: (cell.place(line), cell.where(line)) for line in range(1, cell.code.count("\n") + 2)}
-            statements += statements_of(cell.code, places, statements)
-    return statements, files
+            statements += statements_of(cell.code, cell.places, statements)
+    return statements, versions
 
 
 def _write_files(
