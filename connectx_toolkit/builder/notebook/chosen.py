@@ -34,14 +34,14 @@ class Choice(NamedTuple):
     end: how many statements of the page count.
     file: the file that holds it, None if it stands in cells.
     target: the name of the file that the page writes it to, "" if it writes none.
-    sources: the functions whose text the page writes there.
+    text: what it writes there.
     """
 
     name: str
     end: int
     file: File | None = None
     target: str = ""
-    sources: tuple[str, ...] = ()
+    text: str = ""
 
 
 def choose(path: str, statements: Sequence[Statement], files: Sequence[File], name: str | None) -> Choice:
@@ -80,7 +80,7 @@ def _named(path: str, statements: Sequence[Statement], files: Sequence[File], na
         return written[-1] if written and not is_again else Choice(name, len(statements))
     inside = [file for file in files if name in _functions_in(file)]
     if inside:
-        return Choice(name, inside[-1].end, inside[-1], inside[-1].name)
+        return Choice(name, inside[-1].end, inside[-1], inside[-1].name, inside[-1].text)
     bound = sorted(set[str]().union(*(each.reads.binds for each in statements), *map(_functions_in, files)) - {"*"})
     close = difflib.get_close_matches(name, bound, 1)
     raise ValueError(f"{path}: no cell defines {name}{f': did you mean {close[0]}?' if close else ''}")
@@ -104,7 +104,7 @@ def _written(statements: Sequence[Statement], files: Sequence[File]) -> Iterator
         tree, is_usual = _tree(file), PurePosixPath(file.name).name in USUAL
         if is_usual or (tree and candidates(tree.body)):
             name = agent_in(tree) if tree else "agent"
-            yield Choice(name, file.end, file, PurePosixPath(file.name).name)
+            yield Choice(name, file.end, file, PurePosixPath(file.name).name, file.text)
     names = names_of([each.node for each in statements])
     takers = {name for name, function in names.functions.items() if "getsource" in ast.unparse(function)}
     takers |= {"getsource", "write_agent_to_file"}
@@ -114,7 +114,9 @@ def _written(statements: Sequence[Statement], files: Sequence[File]) -> Iterator
         written = [name for name in mentioned if name in known - takers]
         if written and not takers.isdisjoint(mentioned):
             agents = candidates([names.functions[name] for name in written if name in names.functions])
-            yield Choice((agents or written)[-1], each.number, None, _target(each.node), tuple(written))
+            before = {name: each.text for each in statements[: each.number] for name in each.reads.binds}
+            text = "\n\n".join(before[name] for name in written if name in before) + "\n"
+            yield Choice((agents or written)[-1], each.number, None, _target(each.node), text)
 
 
 def _mentioned(node: ast.AST) -> Iterator[str]:

@@ -1,9 +1,8 @@
 """Names of numpy that version 2, which Kaggle has, no longer knows, and what replaced them."""
 
 import ast
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Sequence
 
-from connectx_toolkit.builder.notebook.written import AGENT
 from connectx_toolkit.builder.source.text import Text, edited
 
 REPLACED = {  # "{}" stands for what numpy is called
@@ -25,12 +24,12 @@ REPLACED = {  # "{}" stands for what numpy is called
 }
 
 
-def modernised(text: str, qualified: Callable[[ast.AST], str], places: Mapping[int, str]) -> tuple[str, list[str]]:
+def modernised(text: str, qualified: Callable[[ast.AST], str], places: Sequence[str]) -> tuple[str, list[str]]:
     """A source with numpy's old names replaced, and what was replaced where.
 
     Args:
         qualified: the dotted name of an expression, by imports: "numpy.Inf" of np.Inf.
-        places: where people find its lines.
+        places: where people find each of its lines.
     """
     source = Text(text)
     edits = [
@@ -40,7 +39,7 @@ def modernised(text: str, qualified: Callable[[ast.AST], str], places: Mapping[i
         if source.of(node) == ast.unparse(node)  # in some f-strings Python 3.11 gives wrong positions
     ]
     notes = [
-        f"{places.get(text.count(chr(10), 0, start) + 1, AGENT)}: {text[start:end]} is {new} in the built file: "
+        f"{places[text.count(chr(10), 0, start)]}: {text[start:end]} is {new} in the built file: "
         f"numpy 2 has no {text[start:end]}"
         for start, end, new in sorted(edits)
     ]

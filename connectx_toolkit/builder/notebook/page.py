@@ -10,10 +10,11 @@ import difflib
 import re
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
+from itertools import groupby
 from pathlib import Path, PurePosixPath
 
 from connectx_toolkit.builder.notebook.cells import SHELL, Cell, cells_of
-from connectx_toolkit.builder.notebook.chosen import Choice, File, choose
+from connectx_toolkit.builder.notebook.chosen import File, choose
 from connectx_toolkit.builder.notebook.old_numpy import modernised
 from connectx_toolkit.builder.notebook.reads import BUILTINS, DEFINITIONS, IMPORTS, outside_functions, reads_of, root
 from connectx_toolkit.builder.notebook.statements import Statement, is_future, names_of, statements_of
@@ -26,6 +27,7 @@ IN_CELL = re.compile(r"(, cell \d+), line \d+$")
 KAGGLE = "/kaggle/working/"
 ONLY_THERE = {"display", "get_ipython", "In", "Out", "exit", "quit"}  # names that a notebook has without defining them
 COURSE = "learntools"  # checks a lesson's answers, and brings nothing that an agent may use
+OF_COURSE = re.compile(rf"from {COURSE}\b")
 SETTING = re.compile(r"(?:manual_)?seed(?:_all)?|set_(?!printoptions|style|theme|trace)\w+|setrecursionlimit|seterr")
 SHOWING = {"print", "display", "show", "plot", "imshow", "head", "describe", "render"}
 PLAYING = {"run", "reset", "render", "train", "evaluate", "play"}  # of an environment that make() gave
@@ -35,7 +37,7 @@ class Page:
     """The statements up to the agent, and which of them it needs."""
 
     def __init__(self, statements: Sequence[Statement], agent: str, is_own: Callable[[str], bool]):
-        self.agent, self.statements = agent, [each for each in statements if not _is_of_course(each.node)]
+        self.agent, self.statements = agent, [each for each in statements if not OF_COURSE.match(each.text)]
         self.names = names_of([each.node for each in self.statements])
         plain = {name for each in self.statements if each.is_plain for name in each.reads.binds}
         own = {name for name, module in self.names.imported.items() if is_own(module)}
@@ -145,10 +147,6 @@ class Page:
         return f"{said}{f'; if {sources[0]} brought it, import it yourself' if sources else ''}"
 
 
-def _is_of_course(node: ast.stmt) -> bool:
-    return isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == COURSE
-
-
 def _stored(each: Statement) -> set[str]:
     """The names X of X.a = ..., X[0] = ... and del X.a."""
     stores = (n for n in outside_functions(each.node) if isinstance(n, ast.Attribute | ast.Subscript))
@@ -160,41 +158,35 @@ def from_page(path: Path, name: str | None, folder: Path) -> Written:
     cells = cells_of(path)
     statements, files = _parts(cells)
     choice, home = choose(path.name, statements, files, name), path.resolve().parent
-    statements, notes, left_out = statements[: choice.end], list[str](), list[str]()
-    _write_files(files, choice, any("reload" in cell.text for cell in cells), statements, folder)
-    if choice.file:
-        parts = [(choice.file.text, choice.file.places)]
-        try:
-            ast.parse(choice.file.text)
-        except SyntaxError as fault:
-            place = dict(enumerate(choice.file.places, 1)).get(fault.lineno or 1, "")
-            raise Refused([Refusal(path, 1, f"syntax error in {choice.file.name}: {fault.msg}", place)]) from None
-    else:
-        page = Page(statements, choice.name, lambda name: find_module((folder, home), name.split(".")[0]) is not None)
-        kept = page.run()
-        parts = [(page.text_of(each), each.places) for each in kept]
-        if found := page.refusals(cells):
-            raise Refused([Refusal(path, 1, why, place) for place, why in dict.fromkeys(found)])
-        notes = page.notes(kept)
-        left_out = [each.places[0] for each in page.statements if each not in kept and not each.is_plain]
-    qualified = partial(dotted, names={"np": "numpy"} if choice.file else page.names.imported)
+    statements = statements[: choice.end]
+    _write_files(files, choice.end, any("reload" in cell.text for cell in cells), statements, folder)
+    page = Page(statements, choice.name, lambda name: find_module((folder, home), name.split(".")[0]) is not None)
+    kept = [] if choice.file else page.run()
+    if found := page.refusals(cells):
+        raise Refused([Refusal(path, 1, why, place) for place, why in dict.fromkeys(found)])
+    parts, notes = [(page.text_of(each), each.places) for each in kept], page.notes(kept)
+    parts += [(choice.file.text, choice.file.places)] if choice.file else []
     parts.sort(key=lambda part: not part[0].startswith("from __future__"))
+    qualified = partial(dotted, names={"np": "numpy"} | page.names.imported)
     for number, (text, places) in enumerate(parts):
-        new, own = modernised(text, qualified, dict(enumerate(places, 1)))
+        try:
+            new, own = modernised(text, qualified, places)
+        except SyntaxError as fault:  # of a file: cells with one are no statements
+            place = places[min(fault.lineno or 1, len(places)) - 1]
+            raise Refused([Refusal(path, 1, f"syntax error in {choice.target}: {fault.msg}", place)]) from None
         parts[number] = new, places
         notes += own
     text, where = composed(f'"""{choice.name} of {path.name}."""', parts)
     (folder / AGENT).write_text(text, encoding="utf-8", newline="\n")
     script = None if choice.file else folder / "cells_of_notebook.py"
     if script:
-        own_cells = dict[str, list[str]]()
-        for each in page.statements:
-            own_cells.setdefault(IN_CELL.sub(r"\1", each.places[0]), []).append(modernised(each.text, qualified, {})[0])
-        texts = [(cell, "\n".join(texts) + "\n") for cell, texts in own_cells.items()]
+        texts = list[tuple[str, str]]()
+        for cell, own_statements in groupby(page.statements, lambda each: IN_CELL.sub(r"\1", each.places[0])):
+            own_texts = [modernised(each.text, qualified, each.places)[0] for each in own_statements]
+            texts.append((cell, "\n".join(own_texts) + "\n"))
         script.write_text(CELLS.format(name=path.name, cells=texts, agent=choice.name), encoding="utf-8")
-    return Written(
-        folder / AGENT, choice.name, home, where, [*dict.fromkeys(notes)], page=script, left_out=tuple(left_out)
-    )
+    left_out = tuple(each.places[0] for each in page.statements if each not in kept and not each.is_plain)
+    return Written(folder / AGENT, choice.name, home, where, [*dict.fromkeys(notes)], page=script, left_out=left_out)
 
 
 CELLS = """# The cells of {name}, as Run All runs them; that a cell fails is noted.
@@ -228,41 +220,28 @@ def as_page_writes_it(path: Path, name: str | None) -> tuple[str, str]:
     if not choice.target:
         why = "writes no submission that could be checked"
         raise ValueError(f"{path} {why}: build {path}:{choice.name} instead")
-    if choice.file:
-        return choice.target, choice.file.text
-    known = {name: each.text for each in statements[: choice.end] for name in each.reads.binds}
-    return choice.target, "\n\n".join(known[name] for name in choice.sources if name in known) + "\n"
+    return choice.target, choice.text
 
 
 def _parts(cells: Sequence[Cell]) -> tuple[list[Statement], list[File]]:
-    statements, files = list[Statement](), dict[str, File]()
-    versions = list[File]()
+    statements, files = list[Statement](), list[File]()
     for cell in cells:
         if cell.file:
-            old = files.get(cell.file) if cell.is_more else None
-            text, places = (old.text + cell.code, old.places + cell.places) if old else (cell.code, cell.places)
-            files[cell.file] = File(cell.file, text, places, len(statements))
-            versions.append(files[cell.file])
+            old = [file for file in files if cell.is_more and file.name == cell.file] or [File("", "", [], 0)]
+            text, places = old[-1].text + cell.code, old[-1].places + cell.places
+            files.append(File(cell.file, text, places, len(statements)))
         elif not cell.fault:
             statements += statements_of(cell.code, cell.places, statements)
-    return statements, versions
+    return statements, files
 
 
-def _write_files(
-    files: Sequence[File], choice: Choice, reloads: bool, statements: Sequence[Statement], folder: Path
-) -> None:
+def _write_files(files: Sequence[File], end: int, reloads: bool, statements: Sequence[Statement], folder: Path) -> None:
     """Writes the files of %%writefile that lie beside the agent; one that was imported stays as it was then."""
     for file in files:
-        name, module = PurePosixPath(file.name.removeprefix(KAGGLE)), file.name.removesuffix(".py").replace("/", ".")
+        name = PurePosixPath(file.name.removeprefix(KAGGLE))
         imported = names_of([each.node for each in statements[: file.end]]).imported.values()
+        module = ".".join(name.with_suffix("").parts)
         is_old = not reloads and any(f"{each}.".startswith(f"{module}.") for each in imported)
-        is_agents = choice.file and file.name == choice.file.name
-        if (
-            file.end <= choice.end
-            and not is_agents
-            and not is_old
-            and not name.is_absolute()
-            and ".." not in name.parts
-        ):
+        if file.end <= end and not is_old and not name.is_absolute() and ".." not in name.parts:
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_text(file.text, encoding="utf-8", newline="\n")

@@ -56,15 +56,11 @@ def outside_functions(statement: ast.AST) -> Iterator[ast.AST]:
 
 
 def reads_of(node: ast.stmt, has_lazy: bool = False) -> Reads:
-    """The names that a statement binds and reads. ``has_lazy``: annotations are not evaluated."""
+    """The names that a statement binds and reads. ``has_lazy``: annotations are not evaluated. Raises SyntaxError."""
     tree = ast.fix_missing_locations(ast.Module([node], []))
     flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT | __future__.annotations.compiler_flag * has_lazy
-    try:
-        with warnings.catch_warnings(action="ignore"):
-            top = compile(tree, "<statement>", "exec", flags, dont_inherit=True, optimize=0)
-    except SyntaxError:  # such as return outside a function: it cannot run, and binds what it seems to
-        names = {each.id for each in ast.walk(node) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
-        return Reads(frozenset(names), frozenset(), frozenset(), frozenset(), frozenset())
+    with warnings.catch_warnings(action="ignore"):
+        top = compile(tree, "<statement>", "exec", flags, dont_inherit=True, optimize=0)
     found: dict[str, set[str]] = defaultdict(set)
     found["binds"] |= {"*"} if _binds_anything(node) else set()
     pending = [(top, False)]
