@@ -93,8 +93,16 @@ BAD = {
     "no text": ("no.ipynb", b"\xff\xfe\x00", "no.ipynb is no notebook: it is no text in UTF-8"),
     "no cells": ("no.ipynb", b"[1]", "no.ipynb is no notebook: it is JSON without cells"),
     "empty": ("no.ipynb", b"", "no.ipynb is no notebook: it should be JSON, but"),
-    "odd cells": ("no.ipynb", b'{"cells": [1, {"cell_type": "code", "source": 5}]}', "no.ipynb is no notebook: it is JSON without cells"),
-    "of format 3": ("no.ipynb", b'{"nbformat": 3, "worksheets": [{"cells": []}]}', "it is JSON without cells as Jupyter"),
+    "odd cells": (
+        "no.ipynb",
+        b'{"cells": [1, {"cell_type": "code", "source": 5}]}',
+        "no.ipynb is no notebook: it is JSON without cells",
+    ),
+    "of format 3": (
+        "no.ipynb",
+        b'{"nbformat": 3, "worksheets": [{"cells": []}]}',
+        "it is JSON without cells as Jupyter",
+    ),
     "in R": (
         "no.ipynb",
         b'{"cells": [], "metadata": {"language_info": {"name": "R"}}}',
