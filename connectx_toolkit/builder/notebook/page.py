@@ -9,18 +9,17 @@ import ast
 import difflib
 import re
 from collections.abc import Callable, Collection, Sequence
-from functools import partial
 from itertools import groupby
 from pathlib import Path, PurePosixPath
 
 from connectx_toolkit.builder.notebook.cells import SHELL, Cell, cells_of
 from connectx_toolkit.builder.notebook.chosen import File, choose
-from connectx_toolkit.builder.notebook.old_numpy import modernised
+from connectx_toolkit.builder.notebook.old_numpy import given_again
 from connectx_toolkit.builder.notebook.reads import BUILTINS, DEFINITIONS, IMPORTS, outside_functions, reads_of, root
 from connectx_toolkit.builder.notebook.statements import Statement, is_future, names_of, statements_of
 from connectx_toolkit.builder.notebook.written import AGENT, Written, composed
 from connectx_toolkit.builder.source.refusals import Refusal, Refused
-from connectx_toolkit.builder.source.text import dotted, first_line
+from connectx_toolkit.builder.source.text import first_line
 from connectx_toolkit.kaggle.dependencies import find_module
 
 IN_CELL = re.compile(r"(, cell \d+), line \d+$")
@@ -160,33 +159,32 @@ def from_page(path: Path, name: str | None, folder: Path) -> Written:
     choice, home = choose(path.name, statements, files, name), path.resolve().parent
     statements = statements[: choice.end]
     _write_files(files, choice.end, any("reload" in cell.text for cell in cells), statements, folder)
+    if choice.file:  # a page of its own
+        try:
+            statements = statements_of(choice.file.text, choice.file.places)
+        except SyntaxError as fault:
+            place = choice.file.places[min(fault.lineno or 1, len(choice.file.places)) - 1]
+            why = f"syntax error in {choice.target}: {fault.msg}"
+            raise Refused([Refusal(path, 1, why, place)]) from None
     page = Page(statements, choice.name, lambda name: find_module((folder, home), name.split(".")[0]) is not None)
-    kept = [] if choice.file else page.run()
+    kept = page.run()
     if found := page.refusals(cells):
         raise Refused([Refusal(path, 1, why, place) for place, why in dict.fromkeys(found)])
-    parts, notes = [(page.text_of(each), each.places) for each in kept], page.notes(kept)
-    parts += [(choice.file.text, choice.file.places)] if choice.file else []
-    parts.sort(key=lambda part: not part[0].startswith("from __future__"))
-    qualified = partial(dotted, names={"np": "numpy"} | page.names.imported)
-    for number, (text, places) in enumerate(parts):
-        try:
-            new, own = modernised(text, qualified, places)
-        except SyntaxError as fault:  # of a file: cells with one are no statements
-            place = places[min(fault.lineno or 1, len(places)) - 1]
-            raise Refused([Refusal(path, 1, f"syntax error in {choice.target}: {fault.msg}", place)]) from None
-        parts[number] = new, places
-        notes += own
-    text, where = composed(f'"""{choice.name} of {path.name}."""', parts)
+    old_names, notes = given_again(kept, page.names.imported)
+    kept.sort(key=lambda each: not is_future(each.node))
+    parts = [(page.text_of(each), each.places) for each in kept]
+    parts.insert(sum(is_future(each.node) for each in kept), (old_names, []))
+    text, where = composed(f'"""{choice.name} of {path.name}."""', filter(any, parts))
     (folder / AGENT).write_text(text, encoding="utf-8", newline="\n")
-    script = None if choice.file else folder / "cells_of_notebook.py"
-    if script:
-        texts = list[tuple[str, str]]()
-        for cell, own_statements in groupby(page.statements, lambda each: IN_CELL.sub(r"\1", each.places[0])):
-            own_texts = [modernised(each.text, qualified, each.places)[0] for each in own_statements]
-            texts.append((cell, "\n".join(own_texts) + "\n"))
-        script.write_text(CELLS.format(name=path.name, cells=texts, agent=choice.name), encoding="utf-8")
+    script, texts = folder / "cells_of_notebook.py", list[tuple[str, str]]()
+    for cell, own in groupby(page.statements, lambda each: IN_CELL.sub(r"\1", each.places[0])):
+        texts.append((cell, "\n".join(each.text for each in own) + "\n"))
+    old_names, _ = given_again(page.statements, page.names.imported)
+    source = CELLS.format(name=path.name, cells=texts, agent=choice.name, old_names=old_names)
+    script.write_text(source, encoding="utf-8")
+    notes = [*dict.fromkeys(page.notes(kept) + notes)]
     left_out = tuple(each.places[0] for each in page.statements if each not in kept and not each.is_plain)
-    return Written(folder / AGENT, choice.name, home, where, [*dict.fromkeys(notes)], page=script, left_out=left_out)
+    return Written(folder / AGENT, choice.name, home, where, notes, page=script, left_out=left_out)
 
 
 CELLS = """# The cells of {name}, as Run All runs them; that a cell fails is noted.
@@ -198,6 +196,7 @@ import sys
 import types
 from pathlib import Path
 
+{old_names}
 os.environ.setdefault("MPLBACKEND", "Agg")
 compiled, failed = codeop.Compile(), []
 page = sys.modules["__main__"] = types.ModuleType("__main__")
