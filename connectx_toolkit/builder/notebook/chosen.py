@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
-from connectx_toolkit.builder.notebook.reads import DEFINITIONS, FUNCTIONS, root
+from connectx_toolkit.builder.notebook.reads import DEFINITIONS, FUNCTIONS, IMPORTS, root
 from connectx_toolkit.builder.notebook.statements import Statement, names_of
 from connectx_toolkit.kaggle.agent_function import agent_in, candidates, suggested
 
@@ -109,14 +109,21 @@ def _written(statements: Sequence[Statement], files: Sequence[File]) -> Iterator
     takers = {name for name, function in names.functions.items() if "getsource" in ast.unparse(function)}
     takers |= {"getsource", "write_agent_to_file"}
     known = names.functions.keys() | {name for name, module in names.imported.items() if "." in module}
+    others = [each for each in statements if isinstance(each.node, ast.ClassDef) or _is_alias(each.node)]
+    known |= set().union(*(each.reads.binds for each in others))
     for each in statements:
         mentioned = list(dict.fromkeys(_mentioned(each.node)))
         written = [name for name in mentioned if name in known - takers]
         if written and not takers.isdisjoint(mentioned):
             agents = candidates([names.functions[name] for name in written if name in names.functions])
-            before = {name: each.text for each in statements[: each.number] for name in each.reads.binds}
+            own = [each for each in statements[: each.number] if not isinstance(each.node, IMPORTS)]
+            before = {name: each.text for each in own for name in each.reads.binds}
             text = "\n\n".join(before[name] for name in written if name in before) + "\n"
             yield Choice((agents or written)[-1], each.number, None, _target(each.node), text)
+
+
+def _is_alias(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Assign) and isinstance(node.value, ast.Name | ast.Lambda)
 
 
 def _mentioned(node: ast.AST) -> Iterator[str]:
