@@ -179,9 +179,9 @@ def from_page(path: Path, name: str | None, folder: Path) -> Written:
     script, texts = folder / "cells_of_notebook.py", list[tuple[str, str]]()
     for cell, own in groupby(page.statements, lambda each: IN_CELL.sub(r"\1", each.places[0])):
         texts.append((cell, "\n".join(each.text for each in own) + "\n"))
+    facts = {"name": path.name, "agent": choice.name, "module": "submission" if choice.file else "__main__"}
     old_names, _ = given_again(page.statements, page.names.imported)
-    source = CELLS.format(name=path.name, cells=texts, agent=choice.name, old_names=old_names)
-    script.write_text(source, encoding="utf-8")
+    script.write_text(CELLS.format(**facts, old_names=old_names, cells=texts), encoding="utf-8")
     notes = [*dict.fromkeys(page.notes(kept) + notes)]
     left_out = tuple(each.places[0] for each in page.statements if each not in kept and not each.is_plain)
     return Written(folder / AGENT, choice.name, home, where, notes, page=script, left_out=left_out)
@@ -199,7 +199,7 @@ from pathlib import Path
 {old_names}
 os.environ.setdefault("MPLBACKEND", "Agg")
 compiled, failed = codeop.Compile(), []
-page = sys.modules["__main__"] = types.ModuleType("__main__")
+page = sys.modules["__main__"] = types.ModuleType("{module}")
 page.display = lambda *shown, **options: None
 for place, text in {cells!r}:
     linecache.cache[place] = len(text), None, text.splitlines(True), place

@@ -96,6 +96,7 @@ def test_an_agent_in_a_file_of_the_page_is_a_page_of_its_own(tmp_path, runner):
     """What it needs of the file, with numpy's old names, below imports from the future; compared with the whole."""
     lines = ["from __future__ import annotations", "import numpy as np", "UNUSED = undefined_elsewhere = 3"]
     lines += [f"FIRST: Column = 5\n{HEAD}    return min({FREE}, key=lambda c: min(abs(c - FIRST), np.Inf))"]
+    lines += ["if __name__ == '__main__':\n    FIRST = my_agent = None"]  # which no judge runs
     path = written(tmp_path / "lesson.ipynb", ["x = 1", "%%writefile submission.py\n" + "\n".join(lines)])
     assert refusal_of(path, runner) == ""
     text = (tmp_path / "agent" / AGENT).read_text()
