@@ -15,6 +15,7 @@ import sys
 import types
 import warnings
 import zipfile
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -291,6 +292,52 @@ class Answers(NamedTuple):
     unconfined: str = ""  # why it was loaded without a sandbox; "" if it was in one, or lived here already
 
 
+def network_in(live: Any, name: str) -> tuple[Any, float]:
+    """The network of a model as it is now, and what its input is multiplied by.
+
+    Raises:
+        ValueError: it sees or does what no agent does here, or it is untrained.
+    """
+    network, scale = live, 1.0
+    if hasattr(live, "observation_space"):
+        kinds = type(live.observation_space).__name__, type(live.action_space).__name__
+        if kinds != ("Box", "Discrete"):
+            raise ValueError(f"{name} sees {kinds[0]} and acts in {kinds[1]}, where Box and Discrete were expected")
+        if not live.num_timesteps:
+            raise ValueError(f"{name} is untrained: it has taken 0 steps; save the model after model.learn(...)")
+        network, scale = network_of(live.policy)
+    with warnings.catch_warnings(action="ignore"):  # of gradients, which a copy of TorchScript has not
+        return copy.deepcopy(network).cpu().eval(), scale
+
+
+def forms_of(network: Any, scale: float, observations: np.ndarray) -> dict[str, bytes]:
+    """A network in those of the ``FORMS`` that it can have. Raises ValueError if it can have none."""
+    from connectx_toolkit.builder.notebook.torch_model import Unknown, script_of, steps_of
+
+    forms, why = dict[str, bytes](), ""
+    with contextlib.suppress(Unknown):
+        steps, arrays = steps_of(network, scale)
+        forms[FORMS[0]] = pack(arrays, {"steps": steps})
+    try:
+        forms[FORMS[1]] = script_of(network, observations[:1], scale)
+    except Exception as fault:  # their code may raise anything
+        why = one_line(fault)
+    if not forms:
+        raise ValueError(f"the network has no form in numpy, and none as TorchScript: {why}")
+    return forms
+
+
+def scores_of(network: Any, scale: float | None, observation: np.ndarray) -> np.ndarray:
+    """(columns,) numbers. ``scale``: what the observation is multiplied by as float32; None: it is taken as it is."""
+    import torch
+
+    from connectx_toolkit.builder.notebook.torch_model import first_output
+
+    given = torch.from_numpy(np.ascontiguousarray(observation)[None])
+    with torch.no_grad():
+        return np.asarray(first_output(network(given if scale is None else given.float() * scale))[0])
+
+
 def answers_of(live: Any, name: str, look: Any, task: dict[str, Any]) -> tuple[Answers, dict[str, bytes]]:
     """What a model plays in the positions of a task, and its network in those of the ``FORMS`` that it can have.
 
@@ -301,30 +348,12 @@ def answers_of(live: Any, name: str, look: Any, task: dict[str, Any]) -> tuple[A
         task: "observation", "board", and "questions": pairs of obs and config, as Kaggle gives them.
 
     Raises:
-        ValueError: it is untrained, sees or does what no agent does here, does not take these observations, gives no
-            number for each column, or has learnt nothing.
+        ValueError: it does not take these observations, gives no number for each column, or has learnt nothing.
     """
-    import torch
-
-    from connectx_toolkit.builder.notebook.torch_model import Unknown, first_output, script_of, steps_of
-
-    space, board, algorithm, scale = getattr(live, "observation_space", None), task["board"], "", 1.0
-    if space is not None:
-        kinds = type(space).__name__, type(live.action_space).__name__
-        if kinds != ("Box", "Discrete"):
-            raise ValueError(f"{name} sees {kinds[0]} and acts in {kinds[1]}, where Box and Discrete were expected")
-        if not live.num_timesteps:
-            raise ValueError(f"{name} is untrained: it has taken 0 steps; save the model after model.learn(...)")
-        algorithm, (network, scale) = type(live).__name__, network_of(live.policy)
-    with warnings.catch_warnings(action="ignore"):  # of gradients, which a copy of TorchScript has not
-        network = copy.deepcopy(network if algorithm else live).cpu().eval()
-
-    def scores_of(observation: np.ndarray) -> np.ndarray:
-        """(columns,) numbers."""
-        given = torch.from_numpy(np.ascontiguousarray(observation)[None])
-        with torch.no_grad():
-            return np.asarray(first_output(network(given.float() * scale if algorithm else given))[0])
-
+    space, board = getattr(live, "observation_space", None), task["board"]
+    algorithm, steps = (type(live).__name__, live.num_timesteps) if space is not None else ("", 0)
+    network, scale = network_in(live, name)
+    scored = partial(scores_of, network, scale if algorithm else None)
     positions: list[tuple[Any, Any]] = [(Struct(**obs), Struct(**config)) for obs, config in task["questions"]]
     legal = np.array([obs.board[: board[1]] for obs, _ in positions]) == 0
     observation = task["observation"] if look else named(task["observation"], space, name, positions[:50])
@@ -338,13 +367,13 @@ def answers_of(live: Any, name: str, look: Any, task: dict[str, Any]) -> tuple[A
         given = given.transpose(0, 3, 1, 2) if "transpose" in arrangement else given.reshape(-1, *space.shape)
     else:
         try:
-            scores_of(given[0])
+            scored(given[0])
         except Exception:  # their code may raise anything; what it then raises of its parameters' type is told
             types = [p.dtype for p in network.parameters() if p.is_floating_point()]
             given = given.astype(str(types[0]).removeprefix("torch.") if types else np.float32)
         dtype = str(given.dtype)
     try:
-        scores = np.stack(list(map(scores_of, given)))
+        scores = np.stack(list(map(scored, given)))
         chosen = scores.reshape(len(scores), -1).argmax(axis=1)
         if algorithm:
             masks = [{"action_masks": each} if algorithm == "MaskablePPO" else {} for each in legal]
@@ -361,26 +390,12 @@ def answers_of(live: Any, name: str, look: Any, task: dict[str, Any]) -> tuple[A
         raise ValueError(f"{name} has learnt nothing: its scores are the same in all positions")
     full = ~legal[np.arange(len(chosen)), chosen]
     chosen = np.where(full, np.where(legal, scores, -np.inf).argmax(axis=1), chosen)
-    forms, why = dict[str, bytes](), ""
-    with contextlib.suppress(Unknown):
-        steps, arrays = steps_of(network, scale)
-        forms[FORMS[0]] = pack(arrays, {"steps": steps})
-    try:
-        forms[FORMS[1]] = script_of(network, given[:1].astype(dtype), scale)
-    except Exception as fault:  # their code may raise anything
-        why = one_line(fault)
-    if not forms:
-        raise ValueError(f"the network has no form in numpy, and none as TorchScript: {why}")
-    steps_taken = live.num_timesteps if algorithm else 0
-    return Answers(chosen.tolist(), int(full.sum()), observation, arrangement, dtype, algorithm, steps_taken), forms
+    facts = int(full.sum()), observation, arrangement, dtype, algorithm, steps
+    return Answers(chosen.tolist(), *facts), forms_of(network, scale, given.astype(dtype))
 
 
 def main(folder: str, home: str, unconfined: str) -> None:
-    """Leaves in ``home`` what the model of ``folder`` answers to the task there, or why it does not.
-
-    Args:
-        unconfined: as in ``Answers``.
-    """
+    """Leaves in ``home`` what the model of ``folder`` answers to the task there, or why it does not."""
     os.environ["HOME"] = home
     os.chdir(folder)
     task = json.loads(Path(TASK).read_text(encoding="utf-8"))
