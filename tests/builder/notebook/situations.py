@@ -630,7 +630,7 @@ REFUSED: dict[str, tuple[list, str]] = {
             "from kaggle_environments import make\nenv = make('connectx')\nenv.run([learner, 'random'])",
             choosing("Q.get(c, 0)"),
         ],
-        "Q may be filled by games",
+        "my_agent of the page's cells and its file play otherwise",
     ),
     "given to a trainer": (
         [
@@ -682,7 +682,7 @@ REFUSED: dict[str, tuple[list, str]] = {
     ),
     "two agents": (
         [choosing("c"), choosing("-c").replace("my_agent", "other")],
-        "which of its functions is the agent? my_agent (cell 1), other (cell 2): write lesson.ipynb:other",
+        "which of its functions is the agent? my_agent (cell 1, line 1), other (cell 2, line 1): write lesson.ipynb:other",
     ),
     "two files": (
         ["%%writefile a.py\n" + choosing("c"), "%%writefile b.py\n" + choosing("-c")],
