@@ -37,6 +37,8 @@ SECONDS = 40.0  # that the function may take for all questions; after it no furt
 CELLS_SECONDS = 120.0  # that a page's cells may run
 DRAWN, DRAWS, LEAST_DRAWS = 8, 100, 10  # positions in which moves are drawn again, and how often in each
 VARIABLES = ". It reads os.environ, and Kaggle has none of this notebook's variables: write the value into a cell"
+ELSEWHERE = "The file has no caches, and nothing that cells changed in modules, such as np.argmax or a setting: let {} "
+ELSEWHERE += "do that itself. Or restart the kernel, run all cells, and build again"
 SIGMAS = 4.0  # at most one in 10,000 faithful files of an agent that draws is refused
 
 
@@ -107,7 +109,7 @@ class Proof:
             text = f"{who} here and its file play otherwise in {found.moves} of {found.of} positions, {found.first}"
             reads_variables = re.search("environ|getenv", agent.read_text(encoding="utf-8"))
             text += VARIABLES if reads_variables else ""
-            return report.add(TOPIC, "reject", ". ".join([text, *self.written.notes[:6]]))
+            return report.add(TOPIC, "reject", ". ".join([text, *self.written.notes[:6], ELSEWHERE.format(who)]))
         if found.drawn:
             return report.add(TOPIC, "pass", f"{who} draws its moves: here and in its file {found.drawn}")
         text = f"{who} here and its file, in a process of its own, agree on {found.of} positions"
