@@ -9,7 +9,9 @@ import ast
 import contextlib
 import copy
 import difflib
+import linecache
 import re
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
@@ -18,8 +20,8 @@ from types import FunctionType, ModuleType
 from typing import Any, NamedTuple
 
 from connectx_toolkit.builder.notebook.carrying import NAMED, Uncarried, Values, literal, type_name
-from connectx_toolkit.builder.notebook.imports import Imports, is_builtin, lacking
-from connectx_toolkit.builder.notebook.page import ONLY_THERE
+from connectx_toolkit.builder.notebook.imports import Imports, is_builtin, lacking, own_file
+from connectx_toolkit.builder.notebook.page import ONLY_THERE, SETTING
 from connectx_toolkit.builder.notebook.ran import (
     Cell,
     Definition,
@@ -28,10 +30,11 @@ from connectx_toolkit.builder.notebook.ran import (
     class_source,
     definition_of,
 )
-from connectx_toolkit.builder.notebook.reads import BUILTINS, DUNDERS, IMPORTS, reads_of
+from connectx_toolkit.builder.notebook.reads import BUILTINS, DUNDERS, IMPORTS, reads_of, root
 from connectx_toolkit.builder.notebook.written import AGENT
 from connectx_toolkit.builder.source.refusals import Refusal, Refused
 from connectx_toolkit.builder.source.text import edited
+from connectx_toolkit.kaggle.dependencies import REACHED
 
 # Of these, equal ones are as good as the same.
 UNNAMED: Any = int | float | complex | str | bytes | tuple | frozenset | type(None)
@@ -93,14 +96,9 @@ class Writer:
 
     def run(self) -> None:
         """Writes all that is still owed."""
-        while self._owed or self._cells:
-            if self._owed:
-                owner = self._owed.pop(0)
-                for name, place in self._reads[owner].items():
-                    self.need(name, place, owner in self._perhaps)
-            else:
-                name, value, path = self._cells.pop(0)
-                self.settings.append(Part(f"{name}.cell_contents = {self.expression(value, path)}"))
+        self._write_owed()
+        self._set_what_cells_did()
+        self._write_owed()
         for name, place in self._missing.items():
             if name in self._stored:
                 self.state[name] = lambda name=name: self.main.get(name)  # type: ignore[misc]
@@ -110,6 +108,36 @@ class Writer:
             meant = "Kaggle runs it without IPython: leave that out. " if name in ONLY_THERE else meant
             reason = f"{self.who} reads {name}, which no cell defines now: {meant}"
             raise self.refuse(place, f"{reason}Define it, or run the cell that does")
+
+    def _write_owed(self) -> None:
+        while self._owed or self._cells:
+            if self._owed:
+                owner = self._owed.pop(0)
+                for name, place in self._reads[owner].items():
+                    self.need(name, place, owner in self._perhaps)
+            else:
+                name, value, path = self._cells.pop(0)
+                self.settings.append(Part(f"{name}.cell_contents = {self.expression(value, path)}"))
+
+    def _set_what_cells_did(self) -> None:
+        """Settings of packages, and values of the user's own modules that their files give as others."""
+        for cell in self.cells:
+            values = (node.value for node in cell.tree.body if isinstance(node, ast.Expr))
+            for call in (value for value in values if isinstance(value, ast.Call)):
+                first, last = root(call.func), ast.unparse(call.func).rpartition(".")[2]
+                is_setting = isinstance(self.main.get(first), ModuleType) and bool(SETTING.fullmatch(last))
+                is_used = first in self.bound or last == "setrecursionlimit"
+                if is_setting and is_used and "seed" not in last:
+                    self.need_now(self._names_in(call), cell.place(call.lineno))
+                    self.settings.append(part(cell.source.of(call), Definition(cell, call)))
+        for module in [sys.modules.get(statement.split()[1]) for statement in self.imports.statements]:
+            if module is None or not own_file(module) or module.__name__.partition(".")[0] == REACHED:
+                continue
+            text = "".join(linecache.getlines(str(module.__file__)))
+            for name, node in assigned_in(Cell(text, "").tree.body).items():
+                with contextlib.suppress(ValueError, TypeError):  # no literal: the moves tell whether it is another
+                    if node and repr(ast.literal_eval(node)) != repr(held := vars(module).get(name)):
+                        self._set_attributes(self.name_of(module), module, {name: held})
 
     def need(self, name: str, place: str, is_perhaps: bool = False) -> None:
         """Binds a name of the notebook in the file. ``is_perhaps``: it is left out if no file can hold its value."""
