@@ -83,11 +83,11 @@ def provide(files):
 
 
 def signature_of(function):
-    """The signature of what is called with (obs, config)."""
+    """The signature of what is called with (obs, config): of a decorator's function, not of what it wraps."""
     import inspect
 
     try:
-        return inspect.signature(function)
+        return inspect.signature(function, follow_wrapped=not inspect.isfunction(function))
     except TypeError:
         raise
     except Exception:  # a __getattr__ of the user's may raise anything

@@ -142,7 +142,8 @@ class Values:
             return ["b", base64.b64encode(value).decode()]
         if kind is complex:
             return ["c", value.real, value.imag]
-        if isinstance(value, np.generic) and value.dtype.kind in NUMBERS and kind.__module__ == "numpy":
+        is_number = isinstance(value, np.generic) and value.dtype.kind in NUMBERS and kind.__module__ == "numpy"
+        if is_number and isinstance(value.item(), int | float):  # and no longdouble
             return ["s", value.dtype.str, value.item()]
         if isinstance(value, NAMED) and isinstance(getattr(value, "__self__", None), ModuleType | None):
             if self._attribute != ("", "") and (why := self._lacks(value)):

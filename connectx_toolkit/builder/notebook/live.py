@@ -44,8 +44,11 @@ def from_function(function: Callable, folder: Path) -> Written:
     check(function, who)
     cells = cells_behind(main)
     writer = Writer(main, who, cells)
-    entry, last = _enter(writer, function, who)
-    writer.run()
+    try:
+        entry, last = _enter(writer, function, who)
+        writer.run()
+    except RecursionError:
+        raise ValueError(f"{who} holds tuples within tuples, too deep for Python to write: hold lists") from None
     return _write(writer, entry, last, folder)
 
 

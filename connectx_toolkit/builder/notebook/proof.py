@@ -96,8 +96,8 @@ class Proof:
         theirs = there(questions[: max(1, len(ours.replies))])
         if theirs.why:
             return report.add(TOPIC, "reject", f"{who} was written to a file that does not play: {theirs.why}")
-        if ours.why:
-            return report.add(TOPIC, "reject", f"{who} itself {ours.why}")
+        if why := ours.why or raised_by(ours):
+            return report.add(TOPIC, "reject", f"{who} itself {why}")
         names = namespace_of(self.function)
         for label in ours.changed:
             is_new = label.isidentifier() and label not in names
@@ -129,8 +129,8 @@ class PageProof:
         questions, entry, agent = sample(POSITIONS, geometries=(STANDARD,)), self.written.entry, self.written.agent
         first, second = (side_of(stage, agent, source, load_seed=seed) for seed in (0, 1))
         ours, again = first(questions), second(questions)
-        if ours.why or again.why:
-            return report.add(TOPIC, "reject", f"{entry}: {ours.why or again.why}")
+        if why := ours.why or again.why or raised_by(ours):
+            return report.add(TOPIC, "reject", f"{entry}: {why}")
         if found := difference(questions, (first, ours), (second, again)):
             text = f"{entry} plays otherwise in {found.moves} of {found.of} positions when its cells run again: they "
             text += "draw a value at random, or train it, and only the running notebook has it"
@@ -154,6 +154,12 @@ class PageProof:
         agree = f"play alike: {found.drawn}" if found.drawn else f"agree on {found.of} positions"
         text = f"{entry} of the page's own cells, run here, and its file, loaded twice with other seeds, {agree}"
         report.add(TOPIC, "pass", f"{text}{'. Some cells failed here' if failed else ''}{beside}")
+
+
+def raised_by(answer: Answer) -> str:
+    """That it raises in every position; "" if it plays."""
+    is_raised = all(reply["type"] == "exception" for reply in answer.replies)
+    return _said(answer.replies[0]) if answer.replies and is_raised else ""
 
 
 def side_of(stage: Stage, file: Path, source: Mapping[str, Any], **options: Any) -> Side:

@@ -510,7 +510,8 @@ def is_as_written(cls: type, attribute: str, held: Any, node: ast.ClassDef, cell
     is_descriptor &= is_fixed or type(held).__module__ != cls.__module__  # one of the notebook's may have changed
     if attribute in assigned:
         return is_fixed or is_descriptor or _gives(assigned[attribute], held)
-    if isinstance(held, FunctionType) and (found := definition_of(held.__code__, cells)):
+    inner = getattr(held, "fget" if isinstance(held, property) else "__func__", held)
+    if isinstance(inner, FunctionType) and (found := definition_of(inner.__code__, cells)):
         return any(each is found.node for each in ast.walk(node))
     is_in_body = any(getattr(each, "name", "") == attribute for each in node.body)
     is_slot = type(held).__name__ in ("member_descriptor", "getset_descriptor")

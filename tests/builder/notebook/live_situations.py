@@ -1709,6 +1709,89 @@ def my_agent(obs, config):
 """,
         says="openings is a set whose order differs",
     ),
+    "a decorator that gives other arguments": Situation(
+        r"""
+import functools
+def on_board(f):
+    @functools.wraps(f)
+    def inner(obs, config):
+        columns = free(obs, config)
+        return columns[f(obs.board) % len(columns)]
+    return inner
+@on_board
+def my_agent(board):
+    return sum(board)
+""",
+    ),
+    "members of a class replaced": Situation(
+        r"""
+class Bot:
+    weight = 2
+    __hidden = [1]
+    @property
+    def depth(self):
+        return 3
+    @classmethod
+    def of(cls, n): return n
+    def secret(self): return self.__hidden[0]
+Bot.depth = property(lambda self: 6)
+Bot.of = classmethod(lambda cls, n: n * 4)
+Bot._Bot__hidden.append(5)
+Bot._Bot__hidden[0] = 9
+bot = Bot()
+# %%
+def my_agent(obs, config):
+    columns = free(obs, config)
+    n = sum(map(bool, obs.board))
+    return columns[(bot.depth + bot.of(n) + bot.secret()) % len(columns)]
+""",
+    ),
+    "a variable that was deleted, and values of all kinds": Situation(
+        r"""
+import numpy as np, logging, pathlib, fractions, decimal, array, re, types, string
+def make():
+    gone = 3
+    def inner(n):
+        try:
+            return n + gone
+        except NameError:
+            return n * 2
+    def drop():
+        nonlocal gone
+        del gone
+    return inner, drop
+inner, drop = make()
+drop()
+long = np.longdouble(3)
+log = logging.getLogger("x")
+frac, dec, arr = fractions.Fraction(3, 4), decimal.Decimal("2.5"), array.array("i", [1, 2, 3])
+pattern = re.compile(r"\d+"); space = types.SimpleNamespace(a=4); empty = ...; part = slice(1, 3)
+# %%
+def my_agent(obs, config):
+    columns = free(obs, config)
+    n = inner(sum(map(bool, obs.board))) + int(long) + int(frac * 4) + int(dec * 2) + arr[1]
+    n += len(pattern.findall('1 2')) + space.a + len([1, 2, 3][part]) + (empty is ...) + (log.name == 'x')
+    return columns[n % len(columns)]
+""",
+    ),
+    "operators that raise": Situation(
+        r"""
+class Vector:
+    def __init__(self, *v): self.v = v
+    def __eq__(self, other): raise TypeError("no")
+    def __bool__(self): raise ValueError("no")
+    def __len__(self): raise ValueError("no")
+    def __matmul__(self, other): return sum(a * b for a, b in zip(self.v, other.v))
+    __hash__ = None
+one, two = Vector(1, 2, 3), Vector(4, 5, 6)
+held = {"one": [one, two]}
+# %%
+def my_agent(obs, config):
+    columns = free(obs, config)
+    n = sum(map(bool, obs.board))
+    return columns[((one @ two) + n * held['one'][0].v[2]) % len(columns)]
+""",
+    ),
 }
 
 REFUSED = {
@@ -1901,6 +1984,35 @@ def my_agent(obs, config):
     return free(obs, config)[0 if MISSING else -1]
 """,
         expected="MISSING is a Missing whose __reduce__ gives a name, MISSING: make it inside",
+    ),
+    "tuples within tuples": Situation(
+        r"""
+chain = None
+for n in range(3000):
+    chain = (n, chain)
+# %%
+def my_agent(obs, config):
+    columns = free(obs, config)
+    n = sum(map(bool, obs.board))
+    return columns[(n * chain[1][1][0]) % len(columns)]
+""",
+        expected="my_agent holds tuples within tuples, .*: hold lists",
+    ),
+    "a class that reads what was deleted": Situation(
+        r"""
+raw = [3, 1, 4]
+class Bot:
+    weights = [w * 2 for w in raw]
+    size = len(raw)
+bot = Bot()
+del raw
+# %%
+def my_agent(obs, config):
+    columns = free(obs, config)
+    n = sum(map(bool, obs.board))
+    return columns[(bot.weights[1] * n + bot.size) % len(columns)]
+""",
+        expected="my_agent reads raw, which no cell defines now",
     ),
 }
 
