@@ -78,6 +78,7 @@ class Values:
         self._nodes: list[Any] = []
         self._arrays: dict[str, np.ndarray] = {}
         self._numbers: dict[int, int] = {}  # id of an object -> its node
+        self._whole: dict[int, int] = {}  # of these, what was added with all that it holds
         self._alive: list[Any] = []  # or an id could be another's
         self._pending: list[tuple[int, Any, str, tuple[str, str]]] = []
         self._attribute = ("", "")  # class and name of the attribute that holds what is being added, if one does
@@ -85,24 +86,31 @@ class Values:
 
     def add(self, name: str, value: Any, path: str) -> None:
         """Adds a value under a name. Raises Uncarried with the path of what cannot be carried, or Refused."""
+        outer = self._pending, self._attribute  # a class that is written meanwhile has values, too
         while True:
-            before = dict(self._numbers), len(self._nodes), dict(self._arrays)
+            self._pending, self._attribute = [], ("", "")
+            before, count = dict(self._numbers), len(self._nodes)
             try:
                 self.roots[name] = None
                 self.roots[name] = self._ref(value, path)
                 while self._pending:
                     number, held, place, self._attribute = self._pending.pop()
                     self._nodes[number] = self._node(held, place)
+                self._whole |= {key: number for key, number in self._numbers.items() if number >= count}
+                self._pending, self._attribute = outer
                 return
             except (Uncarried, Refused) as fault:
-                self._numbers, count, self._arrays = before
-                del self._nodes[count:], self.roots[name]
+                whole = {key: number for key, number in self._whole.items() if number >= count}
+                for number in {*range(count, len(self._nodes))} - {*whole.values()}:
+                    if self._nodes[number] and self._nodes[number][0] == "array":
+                        del self._arrays[self._nodes[number][1]]
+                    self._nodes[number] = None
+                self._numbers = before | whole
+                del self.roots[name]
                 if self._attribute == ("", ""):
+                    self._pending, self._attribute = outer
                     raise
                 self._left_out[self._attribute] = str(fault)
-            finally:
-                self._pending.clear()
-                self._attribute = ("", "")
 
     def content(self) -> bytes:
         """The file."""

@@ -451,8 +451,8 @@ class Writer:
         later = {key: held for key, held in vars(cls).items() if not is_as_written(cls, key, held, node, self.cells)}
         self._set_attributes(name, cls, later)
         for member in cls if issubclass(cls, Enum) else ():
-            held = {key: value for key, value in vars(member).items() if not key.startswith("_")}
-            self._set_attributes(f"{name}.{member.name}", member, held)
+            own = {key: value for key, value in vars(member).items() if not key.startswith("_")}
+            self._set_attributes(f"{name}.{member.name}", member, own)
         for inner in node.body:
             held = vars(cls).get(getattr(inner, "name", ""))
             if isinstance(inner, ast.ClassDef) and isinstance(held, type):
@@ -510,10 +510,10 @@ def is_as_written(cls: type, attribute: str, held: Any, node: ast.ClassDef, cell
     is_descriptor &= is_fixed or type(held).__module__ != cls.__module__  # one of the notebook's may have changed
     if attribute in assigned:
         return is_fixed or is_descriptor or _gives(assigned[attribute], held)
-    inner = getattr(held, "fget" if isinstance(held, property) else "__func__", held)
+    is_in_body = any(getattr(each, "name", "") == attribute for each in node.body)
+    inner = getattr(held, "fget" if isinstance(held, property) else "__func__", held) if is_in_body else held
     if isinstance(inner, FunctionType) and (found := definition_of(inner.__code__, cells)):
         return any(each is found.node for each in ast.walk(node))
-    is_in_body = any(getattr(each, "name", "") == attribute for each in node.body)
     is_slot = type(held).__name__ in ("member_descriptor", "getset_descriptor")
     is_made = is_slot or attribute in OF_PYTHON or (is_fixed and (attribute.startswith("_") or is_descriptor))
     return is_in_body or is_made

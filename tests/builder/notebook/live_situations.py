@@ -1792,6 +1792,23 @@ def my_agent(obs, config):
     return columns[((one @ two) + n * held['one'][0].v[2]) % len(columns)]
 """,
     ),
+    "a class with values of its own beside what is left out": Situation(
+        r"""
+import os
+class Helper:
+    table = [1, 2]
+Helper.table.append(7)
+class Player:
+    def __init__(self):
+        self.log, self.shifts, self.helper, self.more = open(os.devnull), [4, 5], Helper(), {"a": [6]}
+player = Player()
+# %%
+def my_agent(obs, config):
+    columns = free(obs, config)
+    return columns[(player.helper.table[2] * obs.step + player.shifts[1] + player.more["a"][0]) % len(columns)]
+""",
+        says="Player: log left out",
+    ),
 }
 
 REFUSED = {
@@ -1987,6 +2004,8 @@ def my_agent(obs, config):
     ),
     "tuples within tuples": Situation(
         r"""
+import sys
+sys.setrecursionlimit(2000)
 chain = None
 for n in range(3000):
     chain = (n, chain)
