@@ -26,7 +26,8 @@ from connectx_toolkit.builder.notebook.carrying import Values, qualified_name
 from connectx_toolkit.builder.notebook.live import namespace_of
 from connectx_toolkit.builder.notebook.written import Written
 from connectx_toolkit.builder.preflight.findings import Report
-from connectx_toolkit.builder.preflight.stage import Question, Stage, sample
+from connectx_toolkit.builder.preflight.stage import Question, Runner, Stage, sample
+from connectx_toolkit.builder.preflight.stage import stage as new_stage
 from connectx_toolkit.kaggle import runner
 from connectx_toolkit.kaggle.agent_file import Struct
 from connectx_toolkit.system.posix import HAS_FORK, signal_name
@@ -119,7 +120,8 @@ class Proof:
 class PageProof:
     """What ``build`` asks of a page's agent: does its file play as the page's own cells do, however often it is loaded?
 
-    Other seeds at each load, the same for each question: only what is drawn or trained as the cells run can differ.
+    Other seeds at each load, also of the order of sets of texts, and the same for each question: only what is drawn or
+    trained as the cells run can differ.
     """
 
     def __init__(self, written: Written):
@@ -127,14 +129,20 @@ class PageProof:
 
     def __call__(self, stage: Stage, source: dict[str, Any], report: Report) -> None:
         questions, entry, agent = sample(POSITIONS, geometries=(STANDARD,)), self.written.entry, self.written.agent
-        first, second = (side_of(stage, agent, source, load_seed=seed) for seed in (0, 1))
-        ours, again = first(questions), second(questions)
-        if why := ours.why or again.why or raised_by(ours):
-            return report.add(TOPIC, "reject", f"{entry}: {why}")
-        if found := difference(questions, (first, ours), (second, again)):
+        first = side_of(stage, agent, source, load_seed=0)
+        ours = first(questions)
+        with Runner(hash_seed=1) as runner, new_stage(stage.limits, runner, stage.name) as other:
+            second = side_of(other, agent, source, load_seed=1)
+            again = second(questions)
+            if why := ours.why or again.why or raised_by(ours):
+                return report.add(TOPIC, "reject", f"{entry}: {why}")
+            found = difference(questions, (first, ours), (second, again))
+        if found:
             text = f"{entry} plays otherwise in {found.moves} of {found.of} positions when its cells run again: they "
-            text += "draw a value at random, or train it, and only the running notebook has it"
-            return report.add(TOPIC, "reject", f"{text}. Run build({entry}) there, or save the value to a file")
+            text += "draw a value at random, train it, or take the order of a set of texts"
+            return report.add(
+                TOPIC, "reject", f"{text}. Run build({entry}) in the notebook, or save the value to a file"
+            )
         page = self.written.page
         if page is None:
             return report.add(TOPIC, "pass", f"{entry} is the same however often its file is loaded")

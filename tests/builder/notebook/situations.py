@@ -682,7 +682,7 @@ NET = (
     "        self.layers = nn.Linear(42, 7)\n    def forward(self, x):\n        return self.layers(x)"
 )
 ASKING = f"{HEAD}    return int(model(torch.tensor(obs.board).float()).argmax())"
-AGAIN = "when its cells run again: they draw a value at random, or train it"
+AGAIN = "when its cells run again: they draw a value at random, train it"
 REFUSED: dict[str, tuple[list, str]] = {
     "lesson 4": (LESSON_4, "unknown package stable_baselines3"),
     "trained by a call": ([QLEARNING, "train(100)", choosing("Q[c]")], AGAIN),
@@ -775,6 +775,10 @@ REFUSED: dict[str, tuple[list, str]] = {
     "used before": (
         ["TABLE = make()", "def make():\n    return [0] * 7", choosing("TABLE[c]")],
         "NameError: name 'make' is not defined",
+    ),
+    "the order of texts in a set": (
+        ["ORDER = list({'left', 'mid', 'right', 'far', 'near', 'top', 'low'})", choosing("ORDER[c]")],
+        AGAIN,
     ),
     "registered as a class is made": (
         [
