@@ -172,8 +172,8 @@ def generator(kind: str, state: Any) -> Any:
     """A random generator in a state.
 
     Args:
-        kind: "torch", or of numpy, such as "Generator PCG64" or "RandomState MT19937".
-        state: as its ``get_state`` gives it, of a Generator as its ``bit_generator.state``.
+        kind: "torch", or of numpy, such as "BitGenerator PCG64" or "RandomState MT19937".
+        state: as its ``get_state`` gives it, of a BitGenerator as its ``state``.
     """
     if kind == "torch":
         import torch
@@ -182,12 +182,13 @@ def generator(kind: str, state: Any) -> Any:
         made.set_state(torch.from_numpy(state))
         return made
     name, bits = kind.split()
-    made = getattr(np.random, name)(getattr(np.random, bits)())
-    if name == "Generator":
-        made.bit_generator.state = state
-    else:
-        made.set_state(state)
-    return made
+    made = getattr(np.random, bits)()
+    if name == "BitGenerator":
+        made.state = state
+        return made
+    old = np.random.RandomState(made)
+    old.set_state(state)
+    return old
 
 
 def with_cells(function: FunctionType, *cells: CellType) -> FunctionType:

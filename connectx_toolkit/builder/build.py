@@ -238,7 +238,9 @@ def submission_bytes(inlined: Inlined, output: Path, options: Options, code: byt
         file, place = next(iter(inlined.files.values()))
         if file.suffix in TORCH_FILES:
             cure += f", or `{adopt_command(file.name, inlined.agent_path)}`"
-        raise Refused([place._replace(reason=f"{place.reason}, which a single .py cannot hold: {cure}; {packed}")])
+        raise Refused(
+            [inlined.placed(place)._replace(reason=f"{place.reason}, which a single .py cannot hold: {cure}; {packed}")]
+        )
     return text.encode(), lines
 
 

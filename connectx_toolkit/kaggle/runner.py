@@ -82,11 +82,23 @@ def provide(files):
     redirect(lambda path: folder + path[len(place.AGENT) :] if f"{path}/".startswith(f"{place.AGENT}/") else path)
 
 
+def signature_of(function):
+    """The signature of what is called with (obs, config): of a decorator's function, not of what it wraps."""
+    import inspect
+
+    try:
+        return inspect.signature(function, follow_wrapped=not inspect.isfunction(function))
+    except TypeError:
+        raise
+    except Exception:  # a __getattr__ of the user's may raise anything
+        return inspect.signature(function.__call__)
+
+
 def positional(function):
     """How many of (obs, config) a function takes."""
     import inspect
 
-    kinds = [parameter.kind for parameter in inspect.signature(function).parameters.values()]
+    kinds = [parameter.kind for parameter in signature_of(function).parameters.values()]
     return 2 if inspect.Parameter.VAR_POSITIONAL in kinds else len(kinds)
 
 

@@ -135,7 +135,7 @@ def _why_not_an_agent(agent: Callable) -> str:
     code = getattr(agent, "__code__", None)
     count = code.co_argcount if code is not None else 2  # Kaggle passes as many as the code names
     try:
-        inspect.signature(agent).bind(*("obs", "config")[:count])
+        inspect.signature(agent, follow_wrapped=code is None).bind(*("obs", "config")[:count])
     except TypeError as problem:
         return f"cannot be called with (obs, config), as Kaggle does: {problem}"
     except ValueError:  # a C function without a signature

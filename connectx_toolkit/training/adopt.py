@@ -27,17 +27,17 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from connectx.weights import unpack
 from connectx_toolkit.builder.notebook.predictors import is_algorithm
 from connectx_toolkit.builder.preflight.stage import Question, question, random_moves
 from connectx_toolkit.players.process import CREDENTIAL, AgentProcess
 from connectx_toolkit.players.spec import resolve
-from connectx_toolkit.system.console import command, progress
+from connectx_toolkit.system.console import as_option, command, progress
 from connectx_toolkit.system.files import ROOT, check_folder, write_whole
 from connectx_toolkit.system.table import Part, Shown, print_parts
 from connectx_toolkit.training.options import Options, option
 from connectx_toolkit.training.runs import tell
 from connectx_toolkit.training.user_model import (
-    DATA,
     FORMS,
     KNOWN,
     RESULT,
@@ -52,17 +52,17 @@ from connectx_toolkit.training.vector_games import geometry_named
 CHILD = """
 import sys
 from connectx_toolkit.kaggle import sandbox
-agent, home = sandbox.AGENT, sandbox.HOME
+folders, why = [sandbox.AGENT, sandbox.HOME], ""
 try:
     sandbox.enter(*sys.argv[1:])  # before numpy starts threads
 except sandbox.NoPlace as problem:
-    agent, home = sys.argv[2:]
-    with open(home + "/obstacle", "w") as file:
-        file.write(str(problem))
+    folders, why = sys.argv[2:], str(problem)
 from connectx_toolkit.training.user_model import main
-main(agent, home)
+main(*folders, why)
 """
 EXAMPLE = """'{"width": 64}'"""
+__all__ = ["Adopted"]
+
 MARK = "Written by `python train.py adopt`"  # in every adopted file, so that it may be written again
 AGENT = '''"""{title}
 
@@ -130,12 +130,12 @@ def check_paths(config: Config, is_live: bool = False) -> None:
     is_ours = config.output.exists() and MARK in config.output.read_text(encoding="utf-8", errors="replace")
     for path in (config.output.with_suffix(suffix) for suffix in (".py", *FORMS)):
         if path.exists() and (not is_ours or (not is_live and path.samefile(config.model))):
-            why = "is there already, and no part of an adopted agent: choose another name for --output"
+            why = f"is there already, and no part of an adopted agent: choose another name for {as_option('output')}"
             raise FileExistsError(f"{path} {why}")
 
 
-def answers_apart(config: Config, task: dict[str, Any], folder: Path) -> tuple[Answers, dict[str, bytes], str]:
-    """As ``answers_of``, of a model that is loaded in a process of its own; and why that is in no sandbox, "" if it is.
+def answers_apart(config: Config, task: dict[str, Any], folder: Path) -> tuple[Answers, dict[str, bytes]]:
+    """As ``answers_of``, of a model that is loaded in a process of its own.
 
     The process sees copies of the model, of the files that are named, and of the Python files beside these; of this
     machine the system's and Python's folders. What it leaves is read as data.
@@ -163,15 +163,14 @@ def answers_apart(config: Config, task: dict[str, Any], folder: Path) -> tuple[A
     if not (home / RESULT).is_file():
         said = "".join(f": {line:.200}" for line in done.stderr.splitlines()[-1:])
         raise ValueError(f"the process that loads {config.model} ended with code {done.returncode}{said}")
-    result = json.loads((home / RESULT).read_text(encoding="utf-8"))
+    arrays, result = unpack((home / RESULT).read_bytes())
     if "error" in result:
         raise ValueError(result["error"])
-    found, obstacle = Answers(**result), home / "obstacle"
-    told = " ".join(map(str, found[1:-1]))  # all that gets into the agent's text
+    found = Answers(**result)
+    told = " ".join(map(str, found[1:7]))  # all that gets into the agent's text
     if not re.fullmatch(rf'\d+ [^"\n]+ (\.\w+\([\d, ]*\))? \w+ ({"|".join(KNOWN)})? \d+', told):
         raise ValueError(f"the process that loads {config.model} gives no answers, but {told:.80}")
-    forms = {each: (home / DATA).with_suffix(each).read_bytes() for each in FORMS if (home / (DATA + each)).is_file()}
-    return found, forms, obstacle.read_text(encoding="utf-8") if obstacle.is_file() else ""
+    return found, {suffix: content.tobytes() for suffix, content in arrays.items() if suffix in FORMS}
 
 
 def agent_text(title: str, reference: str, found: Answers, part: FilePart | None, config: Config, data: str) -> str:
@@ -266,9 +265,9 @@ def adopt(config: Config, live: Any = None, look: Any = None) -> Adopted:
     task = {"observation": config.observation, "board": geometry[:3], "questions": [each[1:3] for each in questions]}
     part = part_of(config.observation) if ":" in config.observation else None
     with tempfile.TemporaryDirectory() as temporary:
-        folder, why, unconfined = Path(temporary), "", ""
+        folder, why = Path(temporary), ""
         if live is None:
-            found, forms, unconfined = answers_apart(config, task, folder)
+            found, forms = answers_apart(config, task, folder)
         else:
             found, forms = answers_of(live, name, look or (part and part.load()), task)
         title, kind = f"The network of {name}: its best legal column.", Path(config.module).name
@@ -292,7 +291,7 @@ def adopt(config: Config, live: Any = None, look: Any = None) -> Adopted:
                     write_whole(config.output, text.encode())  # comes last: whoever finds it finds its network
                     sees = f"what {part.name} of {part.path.name} gives" if part else found.observation
                     same = config.positions - found.full
-                    return Adopted(config.output, data, title, reference, same, found.full, sees, unconfined)
+                    return Adopted(config.output, data, title, reference, same, found.full, sees, found.unconfined)
         finally:
             sys.path.pop()
     raise ValueError(f"{why}, compared with {reference}")

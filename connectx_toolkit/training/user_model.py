@@ -15,23 +15,22 @@ import sys
 import types
 import warnings
 import zipfile
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from connectx.encoding import seen
-from connectx.position import geometry_of
+from connectx.encoding import ENCODINGS, seen
 from connectx.weights import pack
-from connectx_toolkit.builder.notebook.cells import cells_of
+from connectx_toolkit.builder.notebook.cells import cells_of, is_page
 from connectx_toolkit.builder.notebook.page import Page
 from connectx_toolkit.builder.notebook.predictors import network_of
 from connectx_toolkit.builder.notebook.statements import statements_of
 from connectx_toolkit.kaggle.agent_file import Struct
-from connectx_toolkit.system.console import missing_package
+from connectx_toolkit.system.console import as_option, missing_package
 
-TASK, RESULT, DATA = "task.json", "result.json", "network"  # files of the process
+TASK, RESULT = "task.json", "result.bin"  # files of the process
 FORMS = (".bin", ".pt")  # endings of an agent's data: for numpy, and TorchScript
 ALGORITHMS = {  # whose load reads a policy of this module, by a field that tells them apart
     "stable_baselines3.common.policies": {"cg_max_steps": "TRPO", "clip_range": "PPO", "gae_lambda": "A2C"},
@@ -48,6 +47,7 @@ FOR_TRAINING = {  # what predict does not need, and another Python cannot read
 }
 TORCH_CLASS = re.compile(r"<class 'torch\.nn\.modules\.\w+\.(\w+)'>")
 MEANINGS = {"course": "1 the first player's stones, 2 the second's", "sides": "1 the mover's stones, 2 the other's"}
+NAMES = (*MEANINGS, *ENCODINGS)  # of the kit's observations
 CHECKPOINT = ("state_dict", "model_state_dict", "model")  # where checkpoints keep the parameters
 
 
@@ -90,8 +90,8 @@ def part_of(reference: str) -> FilePart:
     if not path.is_file():
         raise FileNotFoundError(f"{reference}: there is no file {path}")
     try:
-        cells = [cell for cell in cells_of(path) if not cell.file] if path.suffix == ".ipynb" else None
-        code = path.read_text("utf-8") if cells is None else "".join(cell.code for cell in cells if not cell.fault)
+        cells = [cell for cell in cells_of(path) if not cell.file and not cell.fault] if is_page(path) else None
+        code = path.read_text("utf-8") if cells is None else "".join(cell.code for cell in cells)
         page = Page(statements_of(code), name, lambda module: False)
     except (UnicodeDecodeError, SyntaxError) as fault:
         raise ValueError(f"{path} is no Python source: {fault}") from None
@@ -109,60 +109,6 @@ class PartOfModule(types.ModuleType):
             return part_of(f"{self.__file__}:{name}").load()
         except ValueError as fault:
             raise AttributeError(str(fault)) from None
-
-
-class Model(NamedTuple):
-    """A model that is loaded.
-
-    ``predict(observation, legal)`` is its own choice, a column; ``legal``: (columns,) bool, for those that take masks.
-    ``network`` gives a number for each column, of observations (n, *shape) times ``scale``. ``space`` is None where the
-    model does not say what it sees. ``algorithm`` and ``steps`` of training are those of stable-baselines3.
-    """
-
-    network: Any
-    scale: float
-    space: Any
-    predict: Callable[[np.ndarray, np.ndarray], int]
-    algorithm: str = ""
-    steps: int = 0
-
-    def scores(self, observation: np.ndarray) -> np.ndarray:
-        """(columns,) numbers, of one observation."""
-        import torch
-
-        from connectx_toolkit.builder.notebook.torch_model import first_output
-
-        given = torch.from_numpy(np.ascontiguousarray(observation)[None])
-        given = given.float() * self.scale if self.algorithm else given
-        with torch.no_grad():
-            return np.asarray(first_output(self.network(given))[0])
-
-
-def model_of(live: Any, name: str) -> Model:
-    """A model of stable-baselines3, or a torch module in evaluation mode, as it is now.
-
-    Raises:
-        ValueError: it sees or does what no agent does here, or it is untrained.
-    """
-    if not hasattr(live, "observation_space"):
-        with warnings.catch_warnings(action="ignore"):  # of gradients, which a copy of TorchScript has not
-            network = copy.deepcopy(live).cpu().eval()
-        own = Model(network, 1.0, None, lambda observation, legal: int(own.scores(observation).argmax()))
-        return own
-    kinds = type(live.observation_space).__name__, type(live.action_space).__name__
-    if kinds != ("Box", "Discrete"):
-        raise ValueError(f"{name} sees {kinds[0]} and acts in {kinds[1]}, where Box and Discrete were expected")
-    if not live.num_timesteps:
-        raise ValueError(f"{name} is untrained: it has taken 0 steps; save the model after model.learn(...)")
-    algorithm = type(live).__name__
-
-    def predict(observation: np.ndarray, legal: np.ndarray) -> int:
-        masks = {"action_masks": legal} if algorithm == "MaskablePPO" else {}
-        return int(live.predict(observation, deterministic=True, **masks)[0])
-
-    network, scale = network_of(live.policy)
-    network = copy.deepcopy(network).cpu().eval()
-    return Model(network, scale, live.observation_space, predict, algorithm, live.num_timesteps)
 
 
 def loaded(path: Path, module: str, arguments: dict[str, Any]) -> tuple[Any, bool]:
@@ -184,7 +130,7 @@ def loaded(path: Path, module: str, arguments: dict[str, Any]) -> tuple[Any, boo
         import torch
 
         if module:
-            raise ValueError(f"{path} is TorchScript, which holds its own code: leave out --module")
+            raise ValueError(f"{path} is TorchScript, which holds its own code: leave out {as_option('module')}")
         return torch.jit.load(path, map_location="cpu"), False
     if start.startswith(b"\x80") or any(name.endswith("/data.pkl") for name in names):
         return loaded_state(path, module, arguments), False
@@ -205,15 +151,16 @@ def loaded_state(path: Path, module: str, arguments: dict[str, Any]) -> Any:
     if not isinstance(state, dict) or not state or not all(isinstance(value, torch.Tensor) for value in state.values()):
         raise ValueError(f"{path} holds {type(state).__name__}, where a state_dict was expected")
     if not module:
-        raise ValueError(f"{path}: a network of torch needs its class, --module FILE.py:CLASS, and --observation")
+        needed = f"{as_option('module', 'FILE.py:CLASS')}, and {as_option('observation')}"
+        raise ValueError(f"{path}: a network of torch needs its class, {needed}")
     kind = part_of(module).load()
     if not isinstance(kind, type) or not issubclass(kind, torch.nn.Module):
-        raise ValueError(f"{module} is no class of torch.nn.Module, as --module should be")
+        raise ValueError(f"{module} is no class of torch.nn.Module, as {as_option('module')} should be")
     try:
         network = kind(**arguments)
         network.load_state_dict(state)
     except Exception as fault:  # their code may raise anything
-        why = f"{type(fault).__name__}: {one_line(fault)} (its arguments are given by --arguments JSON)"
+        why = f"{type(fault).__name__}: {one_line(fault)} (its arguments are given by {as_option('arguments')})"
         raise ValueError(f"{path} does not fit {module}: {why}") from None
     return network
 
@@ -260,10 +207,9 @@ def loaded_archive(path: Path, module: str, arguments: dict[str, Any]) -> tuple[
             except Exception as fault:  # whatever unpickling leads to
                 why = one_line(re.sub(r"Consider using `custom_objects` .*\n", "", str(fault)))
     versions = ", ".join(f"{name} {version}" for name, version in made_by.items()) or "old versions"
-    raise ValueError(
-        f"{path} cannot be loaded: {why}. It was saved by {versions}. Save it again with versions as here, or name the "
-        "class of its features extractor by --module FILE.py:CLASS, and its plain policy_kwargs by --arguments"
-    )
+    named = f"by {as_option('module', 'FILE.py:CLASS')}, and its plain policy_kwargs by {as_option('arguments')}"
+    cure = f"Save it again with versions as here, or name the class of its features extractor {named}"
+    raise ValueError(f"{path} cannot be loaded: {why}. It was saved by {versions}. {cure}")
 
 
 def options_of_policy(told: dict[str, Any], module: str) -> dict[str, Any]:
@@ -274,43 +220,36 @@ def options_of_policy(told: dict[str, Any], module: str) -> dict[str, Any]:
     """
     from torch import nn
 
-    options: dict[str, Any] = {}
-    for name, value in told.items():
-        if name.startswith(":"):
-            continue  # of the pickle
+    options = {name: value for name, value in told.items() if not name.startswith(":")}  # which is of the pickle
+    for name, value in options.items():
         if found := TORCH_CLASS.fullmatch(str(value)):
             options[name] = getattr(nn, found[1])
         elif name == "features_extractor_class" and module:
             options[name] = part_of(module).load()
         elif "<" in str(value):
             raise ValueError(f"{name}, {one_line(value):.100}, cannot be read here")
-        else:
-            options[name] = value
     return options
 
 
-def named(observation: str, space: Any, model: str, board: tuple[int, int, int]) -> str:
+def named(observation: str, space: Any, model: str, positions: list[tuple[Any, Any]]) -> str:
     """The name of the observation of the kit that the model sees. Raises ValueError if it is not known."""
-    from connectx_toolkit.training.environments.vector_env import NAMES, observation_named
-
     name = observation or getattr(space, "shows", "")
     if name in NAMES:
         return name
-    readings, sees = list(NAMES), ""
     if name:
         raise ValueError(f"observation should be one of {', '.join(NAMES)}, or FILE.py:FUNCTION, not {name!r}")
+    readings, sees = list(NAMES), ""
     if space is not None:
-        least, most = space.low.min(), space.high.max()
-        sees = f" sees arrays of shape {space.shape}, {space.dtype}, {least:g} to {most:g}"
         readings = []
-        for name in NAMES if geometry_of(*board).fits_word else MEANINGS:
-            own = observation_named(name, geometry_of(*board)).space
-            fits = np.prod(own.shape) == np.prod(space.shape) if name in MEANINGS else own.shape == space.shape
-            if fits and least <= own.low.min() and most >= own.high.max():
-                readings.append(f"{name} ({MEANINGS[name]})" if name in MEANINGS else name)
-        sees += "" if readings else f", as no observation of the kit is on the --board {'x'.join(map(str, board[:2]))}"
+        for each in NAMES:
+            with contextlib.suppress(ValueError):
+                arrangement_of(np.stack([seen(*position, each) for position in positions]), space, each)
+                readings.append(f"{each} ({MEANINGS[each]})" if each in MEANINGS else each)
+        sees = f" sees arrays of shape {space.shape}, {space.dtype}, {space.low.min():g} to {space.high.max():g}"
+        board = "{rows}x{columns}".format(**positions[0][1])
+        sees += "" if readings else f", as no observation of the kit is on a board of {board}"
     readings.append("FILE.py:NAME of a function of (obs, config) that makes it")
-    raise ValueError(f"{model}{sees}: --observation has to say what it sees: {' or '.join(readings)}")
+    raise ValueError(f"{model}{sees}: {as_option('observation')} has to say what it sees: {' or '.join(readings)}")
 
 
 def arrangement_of(observations: np.ndarray, space: Any, observation: str) -> str:
@@ -321,7 +260,7 @@ def arrangement_of(observations: np.ndarray, space: Any, observation: str) -> st
     """
     shape, least, most = observations.shape[1:], observations.min(), observations.max()
     if ":" not in observation and not (space.low.min() <= least and most <= space.high.max()):
-        trained = f"{space.low.min():g} to {space.high.max():g}: it was trained on another --observation"
+        trained = f"{space.low.min():g} to {space.high.max():g}: it was trained on another {as_option('observation')}"
         raise ValueError(f"{observation} gives numbers from {least} to {most}, the model sees {trained}")
     if shape == space.shape:
         return ""
@@ -347,16 +286,63 @@ class Answers(NamedTuple):
     observation: str  # what it sees, by name or as FILE:NAME
     arrangement: str  # what brings that into the model's shape, as code
     dtype: str  # the type that TorchScript takes
-    algorithm: str  # as in Model
-    steps: int
+    algorithm: str  # of stable-baselines3, "" of a torch module
+    steps: int  # of its training
     is_anew: bool = False  # whether its policy was made with options that the user has named
+    unconfined: str = ""  # why it was loaded without a sandbox; "" if it was in one, or lived here already
+
+
+def network_in(live: Any, name: str) -> tuple[Any, float]:
+    """The network of a model as it is now, and what its input is multiplied by.
+
+    Raises:
+        ValueError: it sees or does what no agent does here, or it is untrained.
+    """
+    network, scale = live, 1.0
+    if hasattr(live, "observation_space"):
+        kinds = type(live.observation_space).__name__, type(live.action_space).__name__
+        if kinds != ("Box", "Discrete"):
+            raise ValueError(f"{name} sees {kinds[0]} and acts in {kinds[1]}, where Box and Discrete were expected")
+        if not live.num_timesteps:
+            raise ValueError(f"{name} is untrained: it has taken 0 steps; save the model after model.learn(...)")
+        network, scale = network_of(live.policy)
+    with warnings.catch_warnings(action="ignore"):  # of gradients, which a copy of TorchScript has not
+        return copy.deepcopy(network).cpu().eval(), scale
+
+
+def forms_of(network: Any, scale: float, observations: np.ndarray) -> dict[str, bytes]:
+    """A network in those of the ``FORMS`` that it can have. Raises ValueError if it can have none."""
+    from connectx_toolkit.builder.notebook.torch_model import Unknown, script_of, steps_of
+
+    forms, why = dict[str, bytes](), ""
+    with contextlib.suppress(Unknown):
+        steps, arrays = steps_of(network, scale)
+        forms[FORMS[0]] = pack(arrays, {"steps": steps})
+    try:
+        forms[FORMS[1]] = script_of(network, observations[:1], scale)
+    except Exception as fault:  # their code may raise anything
+        why = one_line(fault)
+    if not forms:
+        raise ValueError(f"the network has no form in numpy, and none as TorchScript: {why}")
+    return forms
+
+
+def scores_of(network: Any, scale: float | None, observation: np.ndarray) -> np.ndarray:
+    """(columns,) numbers. ``scale``: what the observation is multiplied by as float32; None: it is taken as it is."""
+    import torch
+
+    from connectx_toolkit.builder.notebook.torch_model import first_output
+
+    given = torch.from_numpy(np.ascontiguousarray(observation)[None])
+    with torch.no_grad():
+        return np.asarray(first_output(network(given if scale is None else given.float() * scale))[0])
 
 
 def answers_of(live: Any, name: str, look: Any, task: dict[str, Any]) -> tuple[Answers, dict[str, bytes]]:
     """What a model plays in the positions of a task, and its network in those of the ``FORMS`` that it can have.
 
     Args:
-        live: the model, as it lives in this process.
+        live: a model of stable-baselines3, or a torch module, as it lives in this process.
         name: of the model, for people.
         look: the user's function of (obs, config) that makes what it sees; None if that is one of the kit.
         task: "observation", "board", and "questions": pairs of obs and config, as Kaggle gives them.
@@ -364,26 +350,35 @@ def answers_of(live: Any, name: str, look: Any, task: dict[str, Any]) -> tuple[A
     Raises:
         ValueError: it does not take these observations, gives no number for each column, or has learnt nothing.
     """
-    from connectx_toolkit.builder.notebook.torch_model import Unknown, script_of, steps_of
-
-    model, board = model_of(live, name), task["board"]
-    observation = task["observation"] if look else named(task["observation"], model.space, name, board)
-    look = look or (lambda obs, config: seen(obs, config, observation))
-    legal = np.array([obs["board"][: board[1]] for obs, _ in task["questions"]]) == 0
+    space, board = getattr(live, "observation_space", None), task["board"]
+    algorithm, steps = (type(live).__name__, live.num_timesteps) if space is not None else ("", 0)
+    network, scale = network_in(live, name)
+    scored = partial(scores_of, network, scale if algorithm else None)
+    positions: list[tuple[Any, Any]] = [(Struct(**obs), Struct(**config)) for obs, config in task["questions"]]
+    legal = np.array([obs.board[: board[1]] for obs, _ in positions]) == 0
+    observation = task["observation"] if look else named(task["observation"], space, name, positions[:50])
     try:
-        given = np.stack([look(Struct(**obs), Struct(**config)) for obs, config in task["questions"]])
+        given = np.stack([look(*each) if look else seen(*each, observation) for each in positions])
     except Exception as fault:  # their code may raise anything
         raise ValueError(f"{observation} fails on a position, as a function of (obs, config): {fault!r:.200}") from None
     arrangement, dtype = "", "float32"
-    if model.space is None:
-        given = as_input(model, given)
-        dtype = str(given.dtype)
+    if space is not None:
+        arrangement = arrangement_of(given, space, observation)
+        given = given.transpose(0, 3, 1, 2) if "transpose" in arrangement else given.reshape(-1, *space.shape)
     else:
-        arrangement = arrangement_of(given, model.space, observation)
-        given = given.transpose(0, 3, 1, 2) if "transpose" in arrangement else given.reshape(-1, *model.space.shape)
+        try:
+            scored(given[0])
+        except Exception:  # their code may raise anything; what it then raises of its parameters' type is told
+            types = [p.dtype for p in network.parameters() if p.is_floating_point()]
+            given = given.astype(str(types[0]).removeprefix("torch.") if types else np.float32)
+        dtype = str(given.dtype)
     try:
-        chosen = np.array([model.predict(each, mask) for each, mask in zip(given, legal, strict=True)])
-        scores = np.stack([model.scores(each) for each in given])
+        scores = np.stack(list(map(scored, given)))
+        chosen = scores.reshape(len(scores), -1).argmax(axis=1)
+        if algorithm:
+            masks = [{"action_masks": each} if algorithm == "MaskablePPO" else {} for each in legal]
+            pairs = zip(given, masks, strict=True)
+            chosen = np.array([int(live.predict(each, deterministic=True, **mask)[0]) for each, mask in pairs])
     except Exception as fault:  # their code may raise anything
         why = f"{given.shape[1:]}: {one_line(fault)}{batch_of_one(given.shape[1:])}"
         raise ValueError(f"the model takes no observations of shape {why}") from None
@@ -395,45 +390,24 @@ def answers_of(live: Any, name: str, look: Any, task: dict[str, Any]) -> tuple[A
         raise ValueError(f"{name} has learnt nothing: its scores are the same in all positions")
     full = ~legal[np.arange(len(chosen)), chosen]
     chosen = np.where(full, np.where(legal, scores, -np.inf).argmax(axis=1), chosen)
-    forms, why = dict[str, bytes](), ""
-    with contextlib.suppress(Unknown):
-        steps, arrays = steps_of(model.network, model.scale)
-        forms[FORMS[0]] = pack(arrays, {"steps": steps})
-    try:
-        forms[FORMS[1]] = script_of(model.network, given[:1].astype(dtype), model.scale)
-    except Exception as fault:  # their code may raise anything
-        why = one_line(fault)
-    if not forms:
-        raise ValueError(f"the network has no form in numpy, and none as TorchScript: {why}")
-    facts = (int(full.sum()), observation, arrangement, dtype, model.algorithm, model.steps)
-    return Answers(chosen.tolist(), *facts), forms
+    facts = int(full.sum()), observation, arrangement, dtype, algorithm, steps
+    return Answers(chosen.tolist(), *facts), forms_of(network, scale, given.astype(dtype))
 
 
-def as_input(model: Model, observations: np.ndarray) -> np.ndarray:
-    """Observations in the type that a torch module takes: their own, else that of its parameters."""
-    try:
-        model.scores(observations[0])
-    except Exception:  # their code may raise anything; what it then raises of the other type is told
-        types = [p.dtype for p in model.network.parameters() if p.is_floating_point()]
-        return observations.astype(str(types[0]).removeprefix("torch.") if types else np.float32)
-    return observations
-
-
-def main(folder: str, home: str) -> None:
+def main(folder: str, home: str, unconfined: str) -> None:
     """Leaves in ``home`` what the model of ``folder`` answers to the task there, or why it does not."""
     os.environ["HOME"] = home
     os.chdir(folder)
     task = json.loads(Path(TASK).read_text(encoding="utf-8"))
-    result: dict[str, Any]
+    forms, result = dict[str, bytes](), dict[str, Any]()
     try:
         look = part_of(task["observation"]).load() if ":" in task["observation"] else None
         live, is_anew = loaded(Path(task["model"]), task["module"], task["arguments"])
-        answers, forms = answers_of(live, task["model"], look, task)
-        result = answers._asdict() | {"is_anew": is_anew}
-        for suffix, content in forms.items():
-            Path(home, DATA).with_suffix(suffix).write_bytes(content)
+        found, forms = answers_of(live, task["model"], look, task)
+        result = found._replace(is_anew=is_anew, unconfined=unconfined)._asdict()
     except ModuleNotFoundError as fault:
-        result = {"error": missing_package(fault)}
+        result["error"] = missing_package(fault)
     except (ValueError, OSError) as fault:
-        result = {"error": str(fault)}
-    Path(home, RESULT).write_text(json.dumps(result), encoding="utf-8")
+        result["error"] = str(fault)
+    arrays = {suffix: np.frombuffer(content, np.uint8) for suffix, content in forms.items()}
+    Path(home, RESULT).write_bytes(pack(arrays, result))

@@ -297,7 +297,7 @@ def make():
     "signs": (
         _sb3(),
         {},
-        "as no observation of the kit is on the --board 6x7: --observation has to say .*: FILE.py:NAME",
+        "as no observation of the kit is on a board of 6x7: --observation has to say .*: FILE.py:NAME",
     ),
     "the course's shape": (
         _sb3(space="spaces.Box(0, 2, (1, 6, 7), int)", look="board[None]"),

@@ -33,6 +33,7 @@ from connectx_toolkit.builder.notebook import torch_model
 from connectx_toolkit.builder.notebook.torch_model import Unknown, script_of, steps_of
 from connectx_toolkit.cli import build as build_submission
 from connectx_toolkit.cli import train
+from connectx_toolkit.system.console import DOOR
 from connectx_toolkit.training import adopt
 from connectx_toolkit.training.opponents import function_of_file
 from connectx_toolkit.training.user_model import Answers, answers_of, loaded, part_of
@@ -366,10 +367,10 @@ def test_what_a_model_answers_does_not_become_code(tmp_path):
         "dtype": "x))\nimport os",
         "steps": 1,
     }
-    answer = json.dumps(facts | {"algorithm": "PPO"})
+    answer = pack({}, facts | {"algorithm": "PPO"})
     for code, words in (
         (
-            f"import os\nopen(os.environ['HOME'] + '/result.json', 'w').write({answer!r})\nos._exit(0)",
+            f"import os\nopen(os.environ['HOME'] + '/result.bin', 'wb').write({answer!r})\nos._exit(0)",
             "gives no answers",
         ),
         ("import os\nos._exit(7)", "ended with code 7"),
@@ -433,10 +434,10 @@ def test_a_model_of_another_python_needs_its_class(tmp_path):
 def here(monkeypatch) -> None:
     """Models are loaded in this process, which takes no seconds: for those that are refused."""
 
-    def answers_here(config: adopt.Config, task: dict[str, Any], _: Path) -> tuple[Answers, dict[str, bytes], str]:
+    def answers_here(config: adopt.Config, task: dict[str, Any], _: Path) -> tuple[Answers, dict[str, bytes]]:
         look = part_of(config.observation).load() if ":" in config.observation else None
         live, _is_anew = loaded(config.model, config.module, config.keywords())
-        return *answers_of(live, config.model.name, look, task), ""
+        return answers_of(live, config.model.name, look, task)
 
     monkeypatch.setattr(adopt, "answers_apart", answers_here)
 
@@ -504,14 +505,14 @@ def test_archives_that_are_refused(tmp_path, nets):
 
 
 @pytest.mark.usefixtures("here")
-def test_torch_files_that_are_refused(nets):
+def test_torch_files_that_are_refused(nets, monkeypatch):
     net_of(nets, "Net")
     path, shown = nets.with_name("net.ckpt"), {"module": f"{nets}:Net", "observation": f"{nets}:encode"}
     state = torch.load(nets.with_name("net.pt"), weights_only=True)
     cases: list[tuple[Any, str, dict]] = [
         (state, r"does not fit .*nets.py:Odd: RuntimeError: Error", shown | {"module": f"{nets}:Odd"}),
         (state, "is no class of torch.nn.Module", shown | {"module": f"{nets}:encode"}),
-        (state, "does not fit .*--arguments", shown | {"arguments": '{"depth": 3}'}),
+        (state, "does not fit .*given by --arguments", shown | {"arguments": '{"depth": 3}'}),
         (state, r"takes no observations of shape \(1, 6, 7\)", shown | {"observation": "sides"}),
         (
             state,
@@ -519,7 +520,7 @@ def test_torch_files_that_are_refused(nets):
             shown | {"observation": f"{nets}:batched"},
         ),
         (state, "--observation has to say what it sees: course or sides", shown | {"observation": ""}),
-        (state, "needs its class, --module", shown | {"module": ""}),
+        (state, "needs its class, --module FILE", shown | {"module": ""}),
         (state | {"policy.bias": state["policy.bias"] / 0}, "are not finite", shown),
         ({key: value * 0 for key, value in state.items()}, "has learnt nothing", shown),
         (
@@ -538,6 +539,10 @@ def test_torch_files_that_are_refused(nets):
     torch.jit.script(nn.Linear(84, 7)).save(path)
     with pytest.raises(ValueError, match="is TorchScript, which holds its own code: leave out --module"):
         adopted(path, **shown)
+    torch.save(state, path)
+    monkeypatch.delenv(DOOR)
+    with pytest.raises(ValueError, match=r"needs its class, module=FILE\.py:CLASS, and observation"):  # as in Python
+        adopted(path, **shown | {"module": ""})
     path.write_bytes(b"\x80net")
     with pytest.raises(ValueError, match=r"is no file of torch.save, or is damaged"):
         adopted(path, **shown)

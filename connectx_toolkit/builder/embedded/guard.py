@@ -182,7 +182,8 @@ def legal_column(reply, board, columns):
 def argument_count(function):
     """How many of (obs, config) a callable takes."""
     try:
-        parameters = inspect.signature(function).parameters.values()
+        # Kaggle looks at a decorator's function itself, not at what that wraps.
+        parameters = inspect.signature(function, follow_wrapped=not inspect.isfunction(function)).parameters.values()
     except (TypeError, ValueError):
         return 2
     if any(parameter.kind is parameter.VAR_POSITIONAL for parameter in parameters):

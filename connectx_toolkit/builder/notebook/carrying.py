@@ -11,11 +11,12 @@ import io
 import json
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import _lru_cache_wrapper
 from hashlib import sha256
-from types import BuiltinFunctionType, FunctionType, ModuleType
-from typing import Any
+from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
+from typing import Any, NewType, TypeVar
+from weakref import ReferenceType
 
 import numpy as np
 
@@ -24,12 +25,17 @@ from connectx_toolkit.builder.notebook import predictors
 from connectx_toolkit.builder.source.refusals import Refused
 
 LITERAL = 400  # characters of the longest value that stands in the source
-NAMED = (type, FunctionType, ModuleType, BuiltinFunctionType, np.ufunc, _lru_cache_wrapper)
+NAMED = (type, FunctionType, ModuleType, BuiltinFunctionType, np.ufunc, _lru_cache_wrapper, TypeVar, NewType)
+# Modules, and the generators that their functions draw from, which a file has, too.
+GLOBAL = {"random": "_inst", "numpy.random.mtrand": "_rand", "torch": "default_generator"}
+WRAPPING = {staticmethod: ("__func__",), classmethod: ("__func__",), property: ("fget", "fset", "fdel")}
+ON_SAVING = ("state_dict", "load_state_dict")  # in the names of hooks that no step of a game calls
 LOCKS = {"_thread.lock": "Lock", "_thread.RLock": "RLock"}  # type -> what of threading makes a new one
 SHARED = 1 << 20  # bytes: so large an array is carried whole, with a view of it that is smaller
 RECURRENT = "_flat_weight_refs"  # weak references to weights, by which a GRU sees whether others came in their place
 MODULE_STATE = ("training", "_parameters", "_buffers", "_modules", "_non_persistent_buffers_set")
 NUMBERS = "biuf"  # kinds of numpy's dtypes
+UNORDERED = "{} is a set whose order differs in the file: sort it where the order matters"
 
 
 class Uncarried(Exception):
@@ -77,6 +83,7 @@ class Values:
         self._nodes: list[Any] = []
         self._arrays: dict[str, np.ndarray] = {}
         self._numbers: dict[int, int] = {}  # id of an object -> its node
+        self._whole: dict[int, int] = {}  # of these, what was added with all that it holds
         self._alive: list[Any] = []  # or an id could be another's
         self._pending: list[tuple[int, Any, str, tuple[str, str]]] = []
         self._attribute = ("", "")  # class and name of the attribute that holds what is being added, if one does
@@ -84,24 +91,31 @@ class Values:
 
     def add(self, name: str, value: Any, path: str) -> None:
         """Adds a value under a name. Raises Uncarried with the path of what cannot be carried, or Refused."""
+        outer = self._pending, self._attribute  # a class that is written meanwhile has values, too
         while True:
-            before = dict(self._numbers), len(self._nodes), dict(self._arrays)
+            self._pending, self._attribute = [], ("", "")
+            before, count = dict(self._numbers), len(self._nodes)
             try:
                 self.roots[name] = None
                 self.roots[name] = self._ref(value, path)
                 while self._pending:
                     number, held, place, self._attribute = self._pending.pop()
                     self._nodes[number] = self._node(held, place)
+                self._whole |= {key: number for key, number in self._numbers.items() if number >= count}
+                self._pending, self._attribute = outer
                 return
             except (Uncarried, Refused) as fault:
-                self._numbers, count, self._arrays = before
-                del self._nodes[count:], self.roots[name]
+                whole = {key: number for key, number in self._whole.items() if number >= count}
+                for number in {*range(count, len(self._nodes))} - {*whole.values()}:
+                    if self._nodes[number] and self._nodes[number][0] == "array":
+                        del self._arrays[self._nodes[number][1]]
+                    self._nodes[number] = None
+                self._numbers = before | whole
+                del self.roots[name]
                 if self._attribute == ("", ""):
+                    self._pending, self._attribute = outer
                     raise
                 self._left_out[self._attribute] = str(fault)
-            finally:
-                self._pending.clear()
-                self._attribute = ("", "")
 
     def content(self) -> bytes:
         """The file."""
@@ -134,12 +148,15 @@ class Values:
         if value is None or kind in (bool, int, float, str):
             return value
         if kind in (tuple, frozenset):
+            if kind is frozenset and _is_of_texts(value):
+                self._note(UNORDERED.format(path))
             return ["t" if kind is tuple else "z", *(self._ref(each, path) for each in _in_order(value))]
         if kind is bytes:
             return ["b", base64.b64encode(value).decode()]
         if kind is complex:
             return ["c", value.real, value.imag]
-        if isinstance(value, np.generic) and value.dtype.kind in NUMBERS and kind.__module__ == "numpy":
+        is_number = isinstance(value, np.generic) and value.dtype.kind in NUMBERS and kind.__module__ == "numpy"
+        if is_number and isinstance(value.item(), int | float):  # and no longdouble
             return ["s", value.dtype.str, value.item()]
         if isinstance(value, NAMED) and isinstance(getattr(value, "__self__", None), ModuleType | None):
             if self._attribute != ("", "") and (why := self._lacks(value)):
@@ -155,8 +172,8 @@ class Values:
     def _node(self, value: Any, path: str) -> list[Any]:
         kind = type(value)
         if kind in (list, set):
-            if kind is set and _in_order(value) is value and _filled(value) != list(value):
-                self._note(f"{path} is a set whose order differs in the file: sort it where the order matters")
+            if kind is set and (_filled(value) != list(value) or _is_of_texts(value)):
+                self._note(UNORDERED.format(path))
             return [kind.__name__, *(self._ref(each, f"{path}[{n}]") for n, each in enumerate(_in_order(value)))]
         if kind is dict:
             return ["dict", *self._pairs(value.items(), path)]
@@ -166,12 +183,24 @@ class Values:
             return self._array(np.asarray(value), path)
         if lock := LOCKS.get(type_name(value)):
             return self._call(getattr(threading, lock))
+        for module, name in GLOBAL.items():
+            if value is getattr(sys.modules.get(module), name, self):
+                return self._call(getattr, ["n", self._name_of(sys.modules[module])], name)
         if type_name(value) == "torch._C.Generator":
             return self._call(generator, "torch", self._ref(value.get_state().numpy(), path))
-        if isinstance(value, np.random.Generator | np.random.RandomState):
+        if kind is np.random.Generator:  # several may draw from one stream of bits
+            return self._call(kind, self._ref(value.bit_generator, path))
+        if isinstance(value, np.random.BitGenerator | np.random.RandomState):
             is_old = isinstance(value, np.random.RandomState)
-            state = value.get_state(legacy=False) if is_old else value.bit_generator.state  # type: ignore[union-attr]
-            return self._call(generator, f"{kind.__name__} {state['bit_generator']}", self._ref(state, path))
+            state = value.get_state(legacy=False) if is_old else value.state  # type: ignore[union-attr]
+            name = "RandomState" if is_old else "BitGenerator"
+            return self._call(generator, f"{name} {state['bit_generator']}", self._ref(state, path))
+        if kind is MethodType and not _is_found_by_name(value):
+            return self._call(kind, self._ref(value.__func__, path), self._ref(value.__self__, path))
+        if kind in WRAPPING:
+            return self._call(kind, *(self._ref(getattr(value, name), path) for name in WRAPPING[kind]))
+        if kind is ReferenceType and (held := value()) is not None:
+            return self._call(kind, self._ref(held, path))
         if predictors.is_algorithm(value):
             return self._predictor(value, path)
         root = kind.__module__.partition(".")[0]
@@ -187,12 +216,15 @@ class Values:
             return ["objects", list(array.shape), *(self._ref(each, path) for each in array.ravel())]
         if array.dtype.hasobject:
             raise Uncarried(f"{path} is an array of records with objects in them: make an array for each field")
-        owner = array
-        while isinstance(owner.base, np.ndarray):
-            owner = owner.base
-        is_whole = type(owner) is np.ndarray and owner.flags.owndata and not owner.dtype.fields
-        if owner is not array and is_whole and owner.nbytes <= max(SHARED, 2 * array.nbytes):
-            start = array.__array_interface__["data"][0] - owner.__array_interface__["data"][0]
+        owner: Any = array
+        while (base := getattr(owner, "base", None)) is not None:
+            owner = base
+        owner = owner.obj if isinstance(owner, memoryview) else owner
+        memory = np.frombuffer(owner, np.uint8) if type(owner) is bytearray else owner
+        is_owned = type(memory) is np.ndarray and (memory.flags.owndata or memory is not owner)
+        is_whole = is_owned and not memory.dtype.fields
+        if owner is not array and is_whole and memory.nbytes <= max(SHARED, 2 * array.nbytes):
+            start = array.__array_interface__["data"][0] - memory.__array_interface__["data"][0]
             where = self._ref(array.shape, path), array.dtype.str, self._ref(owner, path)
             return self._call(np.ndarray, *where, start, self._ref(array.strides, path))
         key = "".join(letter if letter.isalnum() or letter in "._ " else "_" for letter in path)
@@ -224,6 +256,13 @@ class Values:
         if type(value) in (torch.nn.Parameter, getattr(torch.nn, "Buffer", torch.nn.Parameter)):
             return self._call(type(value), self._ref(value.detach().clone(), path), value.requires_grad)
         if type(value) is torch.Tensor:
+            base = value._base
+            if base is not None and base.is_contiguous() and base.nbytes <= max(SHARED, 2 * value.nbytes):
+                shape = (self._ref(tuple(each), path) for each in (value.shape, value.stride()))
+                start = value.storage_offset() - base.storage_offset()
+                return self._call(torch.as_strided, self._ref(base, path), *shape, start)
+            if value.requires_grad and value.is_leaf:
+                return ["call", self._ref(value.detach().requires_grad_, path), [True], None, [], []]
             try:
                 array = value.detach().cpu().contiguous().numpy()
             except (TypeError, RuntimeError) as fault:
@@ -243,12 +282,15 @@ class Values:
         """A module of torch: its parameters of now, and its attributes but for hooks."""
         import torch
 
+        if torch.nn.utils.parametrize.is_parametrized(value):
+            cure = f"torch.nn.utils.parametrize.remove_parametrizations({path}, {next(iter(value.parametrizations))!r})"
+            raise Uncarried(f"{path} has parametrizations, which are not carried: {cure} keeps its weights of now")
         blank, state = vars(torch.nn.Module()), list[Any]()
         for name, held in vars(value).items():
             if name == RECURRENT:
                 held = [None] * len(held)
             if name in blank and name not in MODULE_STATE:
-                if held and held != blank[name]:
+                if held and held != blank[name] and not any(each in name for each in ON_SAVING):
                     raise Uncarried(f"{path} has hooks ({name}), which are not carried: remove them")
             elif name in blank:
                 state += [name, self._ref(held, path)]
@@ -287,6 +329,8 @@ class Values:
                 what = type_name(value).removeprefix("builtins.").removeprefix("__main__.")
                 raise Uncarried(f"{path} is a {what}, which cannot be carried ({fault})") from None
             parts = copyreg.__newobj__, (type(value),), vars(value), None, value.items()  # type: ignore[attr-defined]
+        if isinstance(parts, str) and type(value).__module__ == "__main__":
+            raise Uncarried(f"{path} is a {type(value).__name__} whose __reduce__ gives a name, {parts}")
         if isinstance(parts, str):
             return self._call(getattr, ["n", self._name_of(sys.modules[type(value).__module__])], parts)
         function, arguments, state, items, pairs = (*parts, None, None, None)[:5]
@@ -315,10 +359,21 @@ class Values:
         return refs
 
 
-def _in_order(value: Any) -> Any:
-    """The elements of a list or a set; those of a set of texts are sorted, since each process has another order."""
-    is_any = isinstance(value, set | frozenset) and any(isinstance(each, str) for each in value)
-    return sorted(value, key=repr) if is_any else value
+def _is_found_by_name(method: MethodType) -> bool:
+    """Whether the class of a bound method has its function under the function's name."""
+    owner = method.__self__
+    found = getattr(owner if isinstance(owner, type) else type(owner), method.__name__, None)
+    return getattr(found, "__func__", found) is method.__func__
+
+
+def _is_of_texts(value: Collection[Any]) -> bool:
+    """Whether the order of a set is another in each process."""
+    return len(value) > 1 and any(isinstance(each, str | bytes) for each in value)
+
+
+def _in_order(value: Collection[Any]) -> Collection[Any]:
+    """The elements of a list or a set; those of a set of texts are sorted: the same values give the same bytes."""
+    return sorted(value, key=repr) if isinstance(value, set | frozenset) and _is_of_texts(value) else value
 
 
 def _filled(value: set[Any]) -> list[Any]:

@@ -1,7 +1,7 @@
 """The code cells of a notebook as Python, without running them: .ipynb files, and the scripts that nbconvert makes.
 
 Cells are numbered as Run All numbers them: code cells from the top of the page, empty ones left out. Lines for the
-shell and the kernel become ``pass``, so that all other lines keep their numbers.
+shell and the kernel become empty, or ``pass`` in a block, so that all other lines keep their numbers.
 """
 
 import ast
@@ -9,8 +9,8 @@ import json
 import re
 import textwrap
 import warnings
-from collections.abc import Iterator
-from itertools import pairwise
+from collections.abc import Iterable, Iterator
+from itertools import count, pairwise, repeat
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -32,38 +32,20 @@ SHELL = "__output_of_a_command__"  # what a name gets from !ls: no file of an ag
 class Cell(NamedTuple):
     """A code cell.
 
-    name: "cell 16", or "" for a script, whose lines people count through.
-    first: the number of lines before the code in the file or the cell that ``place`` counts in.
     code: Python.
-    fault: what is wrong with it if it is none, else "".
-    fault_line: of ``code``, from 1.
+    places: of each line of the code, "lesson.ipynb, cell 16, line 3"; of a script "lesson.py, line 57".
     text: as it was typed, with commands.
+    fault: "lesson.ipynb, cell 16, line 3, ... has a syntax error": what is wrong with it if it is no Python, else "".
     file: the name of the file that it writes by %%writefile; then ``code`` is the file's.
     is_more: whether it adds to that file.
-    is_call: whether all of it stands in one line of a script, in a call of run_cell_magic.
     """
 
-    page: str
-    name: str
-    first: int
     code: str
+    places: list[str]
+    text: str
     fault: str = ""
-    fault_line: int = 1
-    text: str = ""
     file: str = ""
     is_more: bool = False
-    is_call: bool = False
-
-    def where(self, line: int) -> str:
-        """ "cell 16"; of a script "line 57"."""
-        return self.name or f"line {self._counted(line)}"
-
-    def place(self, line: int) -> str:
-        """ "lesson.ipynb, cell 16, line 3"."""
-        return ", ".join(filter(None, (self.page, self.name, f"line {self._counted(line)}")))
-
-    def _counted(self, line: int) -> int:
-        return self.first + (1 if self.is_call else line)
 
 
 def is_page(path: Path) -> bool:
@@ -102,107 +84,64 @@ def cells_of(path: Path) -> list[Cell]:
     except UnicodeDecodeError as fault:
         raise ValueError(f"{path} is no notebook: it is no text in UTF-8 ({fault.reason})") from None
     if path.suffix == ".ipynb":
-        return list(_of_notebook(path, text))
+        sources = enumerate(filter(str.strip, _sources_of(path, text)), 1)
+        return [_read(source, f"{path.name}, cell {number}, line ", count(1)) for number, source in sources]
     if path.suffix == ".py" and not _is_script(text):
         raise ValueError(f"{path} is no notebook, nor the script of one: only those take a function's name")
-    if not MARK.search(text) and (unclear := _unclear(text)):
-        raise ValueError(f"{path}, line {unclear}: where this cell ends cannot be told: use the .ipynb itself")
-    return [_read(path.name, "", *each) for each in _of_script(text)]
+    for number, line in enumerate([] if MARK.search(text) else text.split("\n"), 1):
+        if line.startswith("%%") and not CODE_MAGICS.issuperset(line[2:].split()[:1]):
+            raise ValueError(f"{path}, line {number}: where this cell ends cannot be told: use the .ipynb itself")
+    return list(_of_script(f"{path.name}, line ", text))
 
 
-def _unclear(text: str) -> int:
-    """The line with a cell magic that makes its cell no Python, in a script without the marks of cells; 0 if none."""
-    lines = enumerate(text.split("\n"), 1)
-    names = ((number, line[2:].split()[:1]) for number, line in lines if line.startswith("%%"))
-    return next((number for number, name in names if not CODE_MAGICS.issuperset(name)), 0)
-
-
-def _of_notebook(path: Path, text: str) -> Iterator[Cell]:
+def _sources_of(path: Path, text: str) -> list[str]:
+    """The sources of a notebook's code cells."""
     try:
         notebook = json.loads(text)
     except (ValueError, RecursionError) as fault:
         raise ValueError(f"{path} is no notebook: it should be JSON, but {fault}") from None
-    cells = _listed(notebook)
-    if cells is None:
-        raise ValueError(f"{path} is no notebook: it is JSON without cells")
-    data = _dict(notebook.get("metadata"))
-    names = [_dict(data.get("language_info")).get("name"), _dict(data.get("kernelspec")).get("language")]
-    language = str(next(filter(None, names), "python"))
+    try:
+        data = notebook.get("metadata", {})
+        known = data.get("language_info", {}).get("name"), data.get("kernelspec", {}).get("language")
+        sources = ["".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    except (AttributeError, KeyError, TypeError):
+        raise ValueError(f"{path} is no notebook: it is JSON without cells as Jupyter has them today") from None
+    language = str(next(filter(None, known), "python"))
     if not language.lower().startswith(("python", "ipython")):
         raise ValueError(f"{path} is a notebook in {language}: an agent should be Python")
-    number = 0
-    for cell in cells:
-        source = cell.get("source", cell.get("input", ""))
-        source = "".join(map(str, source)) if isinstance(source, list) else str(source)
-        if cell.get("cell_type") != "code" or not source.strip():
-            continue
-        number += 1
-        if _is_python(cell):
-            yield _read(path.name, f"cell {number}", 0, source)
+    return sources
 
 
-def _listed(notebook: Any) -> list[dict[str, Any]] | None:
-    """The cells; format 3 has them in worksheets. None if there are none."""
-    if not isinstance(notebook, dict):
-        return None
-    found = notebook.get("cells")
-    if found is None and isinstance(sheets := notebook.get("worksheets"), list):
-        found = [cell for sheet in sheets for cell in _dict(sheet).get("cells", ())]
-    return [_dict(cell) for cell in found] if isinstance(found, list) else None
-
-
-def _dict(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _is_python(cell: dict[str, Any]) -> bool:
-    """Whether no metadata gives the cell to another language, as format 3 and some editors do."""
-    data = _dict(cell.get("metadata"))
-    found = [cell.get("language"), _dict(data.get("vscode")).get("languageId"), data.get("kernel")]
-    return all("python" in str(name).lower() for name in found if name)
-
-
-def _of_script(text: str) -> Iterator[tuple[int, str]]:
-    """(lines before it, source) of each part of a script."""
+def _of_script(prefix: str, text: str) -> Iterator[Cell]:
+    """The cells of a script; one that is a call of run_cell_magic, as it stood in the notebook."""
     starts = [0, *(match.start() for match in MARK.finditer(text)), len(text)]
     for start, end in pairwise(starts):
-        if text[start:end].strip():
-            yield text.count("\n", 0, start), text[start:end]
+        source, first = text[start:end], text.count("\n", 0, start)
+        body = ast.parse(source).body if _fault_of(source) is None else []
+        given = texts_of_magic(body[0]) if len(body) == 1 else []
+        if len(given) == 3:
+            yield _read("%%{} {}\n{}".format(*given), prefix, repeat(first + body[0].lineno))
+        elif source.strip():
+            yield _read(source, prefix, count(first + 1))
 
 
-def _read(page: str, name: str, first: int, source: str) -> Cell:
-    """A cell as Python."""
+def _read(source: str, prefix: str, numbers: Iterable[int]) -> Cell:
+    """A cell as Python. ``numbers``: of its lines, as people count; they follow ``prefix`` in the places."""
     source = source.replace("\r\n", "\n").replace("\r", "\n").removesuffix("\n")
     lines = source.split("\n")
+    places = [f"{prefix}{number}" for _, number in zip(lines, numbers, strict=False)]
     skipped = next((number for number, line in enumerate(lines) if line.strip()), 0)
-    head = lines[skipped] if lines else ""
-    if called := _cell_magic_of_script(source):  # get_ipython().run_cell_magic(...)
-        line, magic, options, body = called
-        head, lines = f"%%{magic} {options}", ["", *body.removesuffix("\n").split("\n")]
-        first, skipped = first + line - 1, 0
-    magic, _, options = head[2:].partition(" ")
-    if not head.startswith("%%") or (not name and magic in CODE_MAGICS and not called):
-        code, fault, at = python_of(source)
-        return Cell(page, name, first, code, fault, at, source)
-    body = "\n".join(lines[skipped + 1 :]) + "\n"
-    begin = first + skipped + (not called)
-    if magic in CODE_MAGICS:
-        code, fault, at = python_of(body)
-        return Cell(page, name, begin, code, fault, at, source, is_call=bool(called))
+    magic, _, options = lines[skipped].removeprefix("%%").partition(" ")
+    if not lines[skipped].startswith("%%") or magic in CODE_MAGICS:
+        code, fault, line = python_of(source)
+        return Cell(code, places, source, fault and f"{places[line - 1]}, which may do so, has a {fault}")
+    begin = skipped + 1
     if magic in FILE_MAGICS:
         more, _, file = options.strip().rpartition(" ")
-        return Cell(page, name, begin, body, "", 1, source, file.strip("\"'"), "-a" in more, bool(called))
-    return Cell(page, name, begin, "", f"is a %%{magic} cell", 1, source)
-
-
-def _cell_magic_of_script(source: str) -> tuple[int, str, str, str] | None:
-    """(line, name, options, cell) of the only statement in a script's cell, if it is a cell magic."""
-    try:
-        body = ast.parse(source).body
-    except (SyntaxError, ValueError):
-        return None
-    given = texts_of_magic(body[0]) if len(body) == 1 else []
-    return (body[0].lineno, given[0], given[1], given[2]) if len(given) == 3 else None
+        body = "\n".join(lines[begin:]) + "\n"
+        return Cell(body, places[begin:], source, "", file.strip("\"'"), "-a" in more)
+    place = places[min(begin, len(lines) - 1)]
+    return Cell("", [], source, f"{place}, which may do so, is a %%{magic} cell")
 
 
 def texts_of_magic(node: ast.stmt) -> list[str]:
@@ -247,7 +186,7 @@ def _fault_of(code: str) -> SyntaxError | None:
 
 
 def _strip(lines: list[str], number: int) -> bool:
-    """Replaces the command in a line by ``pass``, or what it gives by a name that nothing has; whether there is one."""
+    """Takes the command out of a line, or what it gives by a name that nothing has; whether there is one."""
     line = lines[number]
     indent = line[: len(line) - len(line.lstrip())]
     if given := GIVEN.match(line):
@@ -258,7 +197,7 @@ def _strip(lines: list[str], number: int) -> bool:
     elif variable := SET.match(line):
         lines[number] = f"{variable[1]}import os; os.environ[{variable[2]!r}] = {variable[3].strip()!r}"
     elif COMMAND.match(line):
-        lines[number] = f"{indent}pass"
+        lines[number] = indent and f"{indent}pass"
     else:
         return False
     while line.endswith("\\") and number + 1 < len(lines):

@@ -4,6 +4,7 @@ Code is the source of what ran, values are those of now. The function may be a l
 with ``__call__`` or a closure; the file then ends in a plain function that calls it.
 """
 
+import contextlib
 import functools
 import inspect
 import sys
@@ -17,7 +18,7 @@ from connectx_toolkit.builder.notebook.writing import CARRIED, Part, Writer, own
 from connectx_toolkit.builder.notebook.written import AGENT, Written, composed
 from connectx_toolkit.kaggle.dependencies import on_path
 from connectx_toolkit.kaggle.rules import Limits
-from connectx_toolkit.kaggle.runner import positional
+from connectx_toolkit.kaggle.runner import positional, signature_of
 
 MOST = Limits().size  # bytes of the values
 HEAD = (
@@ -43,15 +44,18 @@ def from_function(function: Callable, folder: Path) -> Written:
     check(function, who)
     cells = cells_behind(main)
     writer = Writer(main, who, cells)
-    entry, last = _enter(writer, function, who)
-    writer.run()
+    try:
+        entry, last = _enter(writer, function, who)
+        writer.run()
+    except RecursionError:
+        raise ValueError(f"{who} holds tuples within tuples, too deep for Python to write: hold lists") from None
     return _write(writer, entry, last, folder)
 
 
 def name_of(function: Any, main: dict[str, Any]) -> str:
     """What people call a function."""
     inner = function.func if isinstance(function, functools.partial) else function
-    return owner_in(main, function) or str(getattr(inner, "__name__", type(inner).__name__))
+    return owner_in(main, function) or str(held_by(inner, "__name__") or type(inner).__name__)
 
 
 def check(function: Any, who: str) -> None:
@@ -65,15 +69,21 @@ def check(function: Any, who: str) -> None:
     if inspect.isgeneratorfunction(called):
         raise ValueError(f"{who} is a generator (it yields): return one column")
     try:
-        inspect.signature(function).bind(*("obs", "config")[: positional(function)])
+        signature_of(function).bind(*("obs", "config")[: positional(function)])
     except TypeError as fault:
         raise ValueError(f"{who} cannot be called with (obs, config), as Kaggle does: {fault}") from None
+
+
+def held_by(function: Any, name: str) -> Any:
+    with contextlib.suppress(Exception):  # a __getattr__ of the user's may raise anything
+        return getattr(function, name, None)
+    return None
 
 
 def namespace_of(function: Any) -> dict[str, Any]:
     """The names of the notebook or module that a function is of."""
     while not isinstance(function, FunctionType):
-        inner = [getattr(function, name, None) for name in ("func", "__func__", "py_func", "__wrapped__")]
+        inner = [held_by(function, name) for name in ("func", "__func__", "py_func", "__wrapped__")]
         inner += [type(function).__dict__.get("__call__")]
         found = next((each for each in inner if each is not None and type(each).__name__ != "method-wrapper"), None)
         if (
@@ -81,7 +91,7 @@ def namespace_of(function: Any) -> dict[str, Any]:
             or found is function
             or type(found).__name__ in ("wrapper_descriptor", "builtin_function_or_method")
         ):
-            return vars(sys.modules[getattr(function, "__module__", None) or "__main__"])
+            return vars(sys.modules[held_by(function, "__module__") or "__main__"])
         function = found
     while hasattr(function, "__wrapped__") and function.__globals__ is not vars(sys.modules["__main__"]):
         function = function.__wrapped__

@@ -1,57 +1,39 @@
-"""Names of numpy that version 2, which Kaggle has, no longer knows, and what replaced them."""
+"""Names of numpy that version 2, which Kaggle has, no longer knows: a built file gives them to it again."""
 
 import ast
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 
-from connectx_toolkit.builder.notebook.written import AGENT
-from connectx_toolkit.builder.source.text import Text, edited
+from connectx_toolkit.builder.notebook.statements import Statement
+from connectx_toolkit.builder.source.text import dotted, first_line
 
-REPLACED = {  # "{}" stands for what numpy is called
-    **dict.fromkeys(("Inf", "Infinity", "infty", "PINF"), "{}.inf"),
-    **dict.fromkeys(("NaN", "NAN"), "{}.nan"),
-    "NINF": "(-{}.inf)",
-    **{name: name for name in ("int", "float", "bool", "object", "complex", "str")},
+WERE = {
+    **dict.fromkeys(("Inf", "Infinity", "infty", "PINF"), "numpy.inf"),
+    **dict.fromkeys(("NaN", "NAN"), "numpy.nan"),
+    "NINF": "-numpy.inf",
+    **{name: name for name in ("int", "float", "object", "complex", "str")},
     "unicode": "str",
-    "float_": "{}.float64",
-    "complex_": "{}.complex128",
-    "unicode_": "{}.str_",
-    "string_": "{}.bytes_",
-    "product": "{}.prod",
-    "cumproduct": "{}.cumprod",
-    "alltrue": "{}.all",
-    "sometrue": "{}.any",
-    "in1d": "{}.isin",
-    "row_stack": "{}.vstack",
+    "float_": "numpy.float64",
+    "complex_": "numpy.complex128",
+    "unicode_": "numpy.str_",
+    "string_": "numpy.bytes_",
+    "product": "numpy.prod",
+    "cumproduct": "numpy.cumprod",
+    "alltrue": "numpy.all",
+    "sometrue": "numpy.any",
+    "in1d": "numpy.isin",
+    "row_stack": "numpy.vstack",
 }
 
 
-def modernised(text: str, qualified: Callable[[ast.AST], str], places: Mapping[int, str]) -> tuple[str, list[str]]:
-    """A source with numpy's old names replaced, and what was replaced where.
-
-    Args:
-        qualified: the dotted name of an expression, by imports: "numpy.Inf" of np.Inf.
-        places: where people find its lines.
-    """
-    source = Text(text)
-    edits = [
-        (*source.span(node), new)
-        for each in ast.walk(ast.parse(text))
-        for node, new in _replaced(each, qualified)
-        if source.of(node) == ast.unparse(node)  # in some f-strings Python 3.11 gives wrong positions
-    ]
-    notes = [
-        f"{places.get(text.count(chr(10), 0, start) + 1, AGENT)}: {text[start:end]} is {new} in the built file: "
-        f"numpy 2 has no {text[start:end]}"
-        for start, end, new in sorted(edits)
-    ]
-    return edited(text, edits), notes
-
-
-def _replaced(node: ast.AST, qualified: Callable[[ast.AST], str]) -> Iterator[tuple[ast.AST, str]]:
-    """What is replaced of a node, and by what."""
-    if isinstance(node, ast.Attribute) and qualified(node) == f"numpy.{node.attr}" and node.attr in REPLACED:
-        yield node, REPLACED[node.attr].format(ast.unparse(node.value))
-    elif isinstance(node, ast.ImportFrom) and node.module == "numpy" and not node.level:
-        for alias in node.names:  # from numpy import Inf; what is no longer numpy's stays, and fails
-            if (new := REPLACED.get(alias.name, "")).startswith("{}."):
-                yield alias, f"{new[3:]} as {alias.asname or alias.name}"
+def given_again(statements: Iterable[Statement], imported: Mapping[str, str]) -> tuple[str, list[str]]:
+    """Code that gives numpy the old names which statements use, "" if they use none; and where each is used."""
+    found = dict[str, str]()
+    for each in statements:
+        for node in ast.walk(each.node):
+            module, _, name = dotted(node, imported).rpartition(".")
+            if module == "numpy" and name in WERE:
+                line = getattr(node, "lineno", 0) - first_line(each.node)
+                found.setdefault(name, each.places[min(line, len(each.places) - 1)])
+    lines = [f"numpy.{name} = {WERE[name]}" for name in sorted(found)]
+    notes = [f"{found[name]}: numpy 2 has no numpy.{name}: the built file sets it again" for name in sorted(found)]
+    return "\n".join(["import numpy", "", *lines]) if lines else "", notes

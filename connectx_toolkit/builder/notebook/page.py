@@ -9,22 +9,24 @@ import ast
 import difflib
 import re
 from collections.abc import Callable, Collection, Sequence
-from functools import partial
+from itertools import groupby
 from pathlib import Path, PurePosixPath
 
 from connectx_toolkit.builder.notebook.cells import SHELL, Cell, cells_of
-from connectx_toolkit.builder.notebook.chosen import Choice, File, choose
-from connectx_toolkit.builder.notebook.old_numpy import modernised
+from connectx_toolkit.builder.notebook.chosen import File, choose
+from connectx_toolkit.builder.notebook.old_numpy import given_again
 from connectx_toolkit.builder.notebook.reads import BUILTINS, DEFINITIONS, IMPORTS, outside_functions, reads_of, root
 from connectx_toolkit.builder.notebook.statements import Statement, is_future, names_of, statements_of
 from connectx_toolkit.builder.notebook.written import AGENT, Written, composed
 from connectx_toolkit.builder.source.refusals import Refusal, Refused
-from connectx_toolkit.builder.source.text import dotted, first_line
+from connectx_toolkit.builder.source.text import first_line
 from connectx_toolkit.kaggle.dependencies import find_module
 
+IN_CELL = re.compile(r"(, cell \d+), line \d+$")
 KAGGLE = "/kaggle/working/"
 ONLY_THERE = {"display", "get_ipython", "In", "Out", "exit", "quit"}  # names that a notebook has without defining them
 COURSE = "learntools"  # checks a lesson's answers, and brings nothing that an agent may use
+OF_COURSE = re.compile(rf"from {COURSE}\b")
 SETTING = re.compile(r"(?:manual_)?seed(?:_all)?|set_(?!printoptions|style|theme|trace)\w+|setrecursionlimit|seterr")
 SHOWING = {"print", "display", "show", "plot", "imshow", "head", "describe", "render"}
 PLAYING = {"run", "reset", "render", "train", "evaluate", "play"}  # of an environment that make() gave
@@ -34,7 +36,7 @@ class Page:
     """The statements up to the agent, and which of them it needs."""
 
     def __init__(self, statements: Sequence[Statement], agent: str, is_own: Callable[[str], bool]):
-        self.agent, self.statements = agent, [each for each in statements if not _is_of_course(each.node)]
+        self.agent, self.statements = agent, [each for each in statements if not OF_COURSE.match(each.text)]
         self.names = names_of([each.node for each in self.statements])
         plain = {name for each in self.statements if each.is_plain for name in each.reads.binds}
         own = {name for name, module in self.names.imported.items() if is_own(module)}
@@ -111,14 +113,8 @@ class Page:
         return found + [f"{last[name].places[0]}: {name} {begins}" for name in sorted(changed & last.keys())]
 
     def refusals(self, cells: Sequence[Cell]) -> list[tuple[str, str]]:
-        """(place, reason) of names that nothing binds, and of games that were left out and may have filled a value."""
-        found, environments = list[tuple[str, str]](), self.names.environments
-        kept = [each for each in self.statements if each.number in self.kept]
-        for each in self.statements:
-            calls = (root(node.func) for node in ast.walk(each.node) if isinstance(node, ast.Call))
-            filled = self.mentioned(each) & self.wanted & self.values - environments - {self.agent}
-            if filled and each not in kept and any(name in environments for name in calls):
-                found.append((each.places[0], f"{min(filled)} may be filled by games: {CARRIES.format(self.agent)}"))
+        """(place, reason) of names that nothing binds."""
+        found, kept = list[tuple[str, str]](), [each for each in self.statements if each.number in self.kept]
         bound = set().union(*(each.reads.binds | each.reads.called | each.reads.perhaps for each in kept)) | BUILTINS
         if "*" in bound:
             return found
@@ -143,19 +139,11 @@ class Page:
         close = difflib.get_close_matches(name, sorted(known), 1)
         said = f"{name} is used, and no cell defines it"
         if broken:
-            fault = broken.fault if broken.fault.startswith("is ") else f"has a {broken.fault}"
-            return f"{said}: {broken.place(broken.fault_line)}, which may do so, {fault}"
+            return f"{said}: {broken.fault}"
         if close:
             return f"{said}: did you mean {close[0]}?"
         sources = [word for word in (COURSE, "%run") if any(word in cell.text for cell in cells)]
         return f"{said}{f'; if {sources[0]} brought it, import it yourself' if sources else ''}"
-
-
-CARRIES = "values are not in the notebook's text; build({}) in the notebook carries them"
-
-
-def _is_of_course(node: ast.stmt) -> bool:
-    return isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == COURSE
 
 
 def _stored(each: Statement) -> set[str]:
@@ -169,41 +157,34 @@ def from_page(path: Path, name: str | None, folder: Path) -> Written:
     cells = cells_of(path)
     statements, files = _parts(cells)
     choice, home = choose(path.name, statements, files, name), path.resolve().parent
-    statements, notes, left_out = statements[: choice.end], list[str](), list[str]()
-    _write_files(files, choice, any("reload" in cell.text for cell in cells), statements, folder)
-    if choice.file:
-        parts = [(choice.file.text, choice.file.places)]
+    statements = statements[: choice.end]
+    _write_files(files, choice.end, any("reload" in cell.text for cell in cells), statements, folder)
+    if choice.file:  # a page of its own
         try:
-            ast.parse(choice.file.text)
+            statements = statements_of(choice.file.text, choice.file.places)
         except SyntaxError as fault:
-            place = dict(enumerate(choice.file.places, 1)).get(fault.lineno or 1, "")
-            raise Refused([Refusal(path, 1, f"syntax error in {choice.file.name}: {fault.msg}", place)]) from None
-    else:
-        page = Page(statements, choice.name, lambda name: find_module((folder, home), name.split(".")[0]) is not None)
-        kept = page.run()
-        parts = [(page.text_of(each), each.places) for each in kept]
-        if found := page.refusals(cells):
-            raise Refused([Refusal(path, 1, why, place) for place, why in dict.fromkeys(found)])
-        notes = page.notes(kept)
-        left_out = [each.places[0] for each in page.statements if each not in kept and not each.is_plain]
-    qualified = partial(dotted, names={"np": "numpy"} if choice.file else page.names.imported)
-    parts.sort(key=lambda part: not part[0].startswith("from __future__"))
-    for number, (text, places) in enumerate(parts):
-        new, own = modernised(text, qualified, dict(enumerate(places, 1)))
-        parts[number] = new, places
-        notes += own
-    text, where = composed(f'"""{choice.name} of {path.name}."""', parts)
+            place = choice.file.places[min(fault.lineno or 1, len(choice.file.places)) - 1]
+            why = f"syntax error in {choice.target}: {fault.msg}"
+            raise Refused([Refusal(path, 1, why, place)]) from None
+    page = Page(statements, choice.name, lambda name: find_module((folder, home), name.split(".")[0]) is not None)
+    kept = page.run()
+    if found := page.refusals(cells):
+        raise Refused([Refusal(path, 1, why, place) for place, why in dict.fromkeys(found)])
+    old_names, notes = given_again(kept, page.names.imported)
+    kept.sort(key=lambda each: not is_future(each.node))
+    parts = [(page.text_of(each), each.places) for each in kept]
+    parts.insert(sum(is_future(each.node) for each in kept), (old_names, []))
+    text, where = composed(f'"""{choice.name} of {path.name}."""', filter(any, parts))
     (folder / AGENT).write_text(text, encoding="utf-8", newline="\n")
-    script = None if choice.file else folder / "cells_of_notebook.py"
-    if script:
-        own_cells = dict[str, list[str]]()
-        for each in page.statements:
-            own_cells.setdefault(each.where, []).append(modernised(each.text, qualified, {})[0])
-        texts = [(f"{path.name}, {cell}", "\n".join(texts) + "\n") for cell, texts in own_cells.items()]
-        script.write_text(CELLS.format(name=path.name, cells=texts, agent=choice.name), encoding="utf-8")
-    return Written(
-        folder / AGENT, choice.name, home, where, [*dict.fromkeys(notes)], page=script, left_out=tuple(left_out)
-    )
+    script, texts = folder / "cells_of_notebook.py", list[tuple[str, str]]()
+    for cell, own in groupby(page.statements, lambda each: IN_CELL.sub(r"\1", each.places[0])):
+        texts.append((cell, "\n".join(each.text for each in own) + "\n"))
+    facts = {"name": path.name, "agent": choice.name, "module": "submission" if choice.file else "__main__"}
+    old_names, _ = given_again(page.statements, page.names.imported)
+    script.write_text(CELLS.format(**facts, old_names=old_names, cells=texts), encoding="utf-8")
+    notes = [*dict.fromkeys(page.notes(kept) + notes)]
+    left_out = tuple(each.places[0] for each in page.statements if each not in kept and not each.is_plain)
+    return Written(folder / AGENT, choice.name, home, where, notes, page=script, left_out=left_out)
 
 
 CELLS = """# The cells of {name}, as Run All runs them; that a cell fails is noted.
@@ -215,9 +196,10 @@ import sys
 import types
 from pathlib import Path
 
+{old_names}
 os.environ.setdefault("MPLBACKEND", "Agg")
 compiled, failed = codeop.Compile(), []
-page = sys.modules["__main__"] = types.ModuleType("__main__")
+page = sys.modules["__main__"] = types.ModuleType("{module}")
 page.display = lambda *shown, **options: None
 for place, text in {cells!r}:
     linecache.cache[place] = len(text), None, text.splitlines(True), place
@@ -237,39 +219,28 @@ def as_page_writes_it(path: Path, name: str | None) -> tuple[str, str]:
     if not choice.target:
         why = "writes no submission that could be checked"
         raise ValueError(f"{path} {why}: build {path}:{choice.name} instead")
-    if choice.file:
-        return choice.target, choice.file.text
-    known = {name: each.text for each in statements[: choice.end] for name in each.reads.binds}
-    return choice.target, "\n\n".join(known[name] for name in choice.sources if name in known) + "\n"
+    return choice.target, choice.text
 
 
 def _parts(cells: Sequence[Cell]) -> tuple[list[Statement], list[File]]:
     statements, files = list[Statement](), list[File]()
     for cell in cells:
         if cell.file:
-            before = [file.cells for file in files if cell.is_more and file.name == cell.file][-1:]
-            files.append(File(cell.file, (*sum(before, ()), cell), len(statements)))
+            old = [file for file in files if cell.is_more and file.name == cell.file] or [File("", "", [], 0)]
+            text, places = old[-1].text + cell.code, old[-1].places + cell.places
+            files.append(File(cell.file, text, places, len(statements)))
         elif not cell.fault:
-            places = {line: (cell.place(line), cell.where(line)) for line in range(1, cell.code.count("\n") + 2)}
-            statements += statements_of(cell.code, places, statements)
+            statements += statements_of(cell.code, cell.places, statements)
     return statements, files
 
 
-def _write_files(
-    files: Sequence[File], choice: Choice, reloads: bool, statements: Sequence[Statement], folder: Path
-) -> None:
+def _write_files(files: Sequence[File], end: int, reloads: bool, statements: Sequence[Statement], folder: Path) -> None:
     """Writes the files of %%writefile that lie beside the agent; one that was imported stays as it was then."""
     for file in files:
-        name, module = PurePosixPath(file.name.removeprefix(KAGGLE)), file.name.removesuffix(".py").replace("/", ".")
+        name = PurePosixPath(file.name.removeprefix(KAGGLE))
         imported = names_of([each.node for each in statements[: file.end]]).imported.values()
+        module = ".".join(name.with_suffix("").parts)
         is_old = not reloads and any(f"{each}.".startswith(f"{module}.") for each in imported)
-        is_agents = choice.file and file.name == choice.file.name
-        if (
-            file.end <= choice.end
-            and not is_agents
-            and not is_old
-            and not name.is_absolute()
-            and ".." not in name.parts
-        ):
+        if file.end <= end and not is_old and not name.is_absolute() and ".." not in name.parts:
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_text(file.text, encoding="utf-8", newline="\n")

@@ -26,7 +26,8 @@ from connectx_toolkit.builder.notebook.carrying import Values, qualified_name
 from connectx_toolkit.builder.notebook.live import namespace_of
 from connectx_toolkit.builder.notebook.written import Written
 from connectx_toolkit.builder.preflight.findings import Report
-from connectx_toolkit.builder.preflight.stage import Question, Stage, sample
+from connectx_toolkit.builder.preflight.stage import Question, Runner, Stage, sample
+from connectx_toolkit.builder.preflight.stage import stage as new_stage
 from connectx_toolkit.kaggle import runner
 from connectx_toolkit.kaggle.agent_file import Struct
 from connectx_toolkit.system.posix import HAS_FORK, signal_name
@@ -37,6 +38,8 @@ SECONDS = 40.0  # that the function may take for all questions; after it no furt
 CELLS_SECONDS = 120.0  # that a page's cells may run
 DRAWN, DRAWS, LEAST_DRAWS = 8, 100, 10  # positions in which moves are drawn again, and how often in each
 VARIABLES = ". It reads os.environ, and Kaggle has none of this notebook's variables: write the value into a cell"
+ELSEWHERE = "The file has no caches, and nothing that cells changed in modules, such as np.argmax or a setting: let {} "
+ELSEWHERE += "do that itself. Or restart the kernel, run all cells, and build again"
 SIGMAS = 4.0  # at most one in 10,000 faithful files of an agent that draws is refused
 
 
@@ -94,8 +97,8 @@ class Proof:
         theirs = there(questions[: max(1, len(ours.replies))])
         if theirs.why:
             return report.add(TOPIC, "reject", f"{who} was written to a file that does not play: {theirs.why}")
-        if ours.why:
-            return report.add(TOPIC, "reject", f"{who} itself {ours.why}")
+        if why := ours.why or raised_by(ours):
+            return report.add(TOPIC, "reject", f"{who} itself {why}")
         names = namespace_of(self.function)
         for label in ours.changed:
             is_new = label.isidentifier() and label not in names
@@ -107,7 +110,7 @@ class Proof:
             text = f"{who} here and its file play otherwise in {found.moves} of {found.of} positions, {found.first}"
             reads_variables = re.search("environ|getenv", agent.read_text(encoding="utf-8"))
             text += VARIABLES if reads_variables else ""
-            return report.add(TOPIC, "reject", ". ".join([text, *self.written.notes[:6]]))
+            return report.add(TOPIC, "reject", ". ".join([text, *self.written.notes[:6], ELSEWHERE.format(who)]))
         if found.drawn:
             return report.add(TOPIC, "pass", f"{who} draws its moves: here and in its file {found.drawn}")
         text = f"{who} here and its file, in a process of its own, agree on {found.of} positions"
@@ -117,7 +120,8 @@ class Proof:
 class PageProof:
     """What ``build`` asks of a page's agent: does its file play as the page's own cells do, however often it is loaded?
 
-    Other seeds at each load, the same for each question: only what is drawn or trained as the cells run can differ.
+    Other seeds at each load, also of the order of sets of texts, and the same for each question: only what is drawn or
+    trained as the cells run can differ.
     """
 
     def __init__(self, written: Written):
@@ -125,14 +129,20 @@ class PageProof:
 
     def __call__(self, stage: Stage, source: dict[str, Any], report: Report) -> None:
         questions, entry, agent = sample(POSITIONS, geometries=(STANDARD,)), self.written.entry, self.written.agent
-        first, second = (side_of(stage, agent, source, load_seed=seed) for seed in (0, 1))
-        ours, again = first(questions), second(questions)
-        if ours.why or again.why:
-            return report.add(TOPIC, "reject", f"{entry}: {ours.why or again.why}")
-        if found := difference(questions, (first, ours), (second, again)):
+        first = side_of(stage, agent, source, load_seed=0)
+        ours = first(questions)
+        with Runner(hash_seed=1) as runner, new_stage(stage.limits, runner, stage.name) as other:
+            second = side_of(other, agent, source, load_seed=1)
+            again = second(questions)
+            if why := ours.why or again.why or raised_by(ours):
+                return report.add(TOPIC, "reject", f"{entry}: {why}")
+            found = difference(questions, (first, ours), (second, again))
+        if found:
             text = f"{entry} plays otherwise in {found.moves} of {found.of} positions when its cells run again: they "
-            text += "draw a value at random, or train it, and only the running notebook has it"
-            return report.add(TOPIC, "reject", f"{text}. Run build({entry}) there, or save the value to a file")
+            text += "draw a value at random, train it, or take the order of a set of texts"
+            return report.add(
+                TOPIC, "reject", f"{text}. Run build({entry}) in the notebook, or save the value to a file"
+            )
         page = self.written.page
         if page is None:
             return report.add(TOPIC, "pass", f"{entry} is the same however often its file is loaded")
@@ -152,6 +162,12 @@ class PageProof:
         agree = f"play alike: {found.drawn}" if found.drawn else f"agree on {found.of} positions"
         text = f"{entry} of the page's own cells, run here, and its file, loaded twice with other seeds, {agree}"
         report.add(TOPIC, "pass", f"{text}{'. Some cells failed here' if failed else ''}{beside}")
+
+
+def raised_by(answer: Answer) -> str:
+    """That it raises in every position; "" if it plays."""
+    is_raised = all(reply["type"] == "exception" for reply in answer.replies)
+    return _said(answer.replies[0]) if answer.replies and is_raised else ""
 
 
 def side_of(stage: Stage, file: Path, source: Mapping[str, Any], **options: Any) -> Side:

@@ -176,6 +176,8 @@ def functions_of(cls: type) -> dict[str, FunctionType]:
 def class_source(cls: type, cells: list[Cell]) -> Definition | None:
     """The statement that made a class: found by its functions, else the last of its name."""
     for function in functions_of(cls).values():
+        if function.__module__ != cls.__module__:  # enum gives its own to a Flag
+            continue
         found = definition_of(function.__code__, cells)
         for node in ast.walk(found.cell.tree) if found else ():
             if found and isinstance(node, ast.ClassDef) and node.name == cls.__name__ and found.node in ast.walk(node):

@@ -7,7 +7,7 @@ import builtins
 import dis
 import warnings
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from inspect import CO_OPTIMIZED
 from types import CodeType
 from typing import NamedTuple
@@ -40,17 +40,6 @@ class Reads(NamedTuple):
     called: frozenset[str]
 
 
-def targets_of(target: ast.expr) -> Iterator[str]:
-    """The names that an assignment's target binds."""
-    if isinstance(target, ast.Name):
-        yield target.id
-    elif isinstance(target, ast.Tuple | ast.List):
-        for element in target.elts:
-            yield from targets_of(element)
-    elif isinstance(target, ast.Starred):
-        yield from targets_of(target.value)
-
-
 def root(node: ast.AST | None) -> str:
     """The name X in X, X[0].a and the like; "" if there is none."""
     while isinstance(node, ast.Attribute | ast.Subscript | ast.Starred):
@@ -66,28 +55,12 @@ def outside_functions(statement: ast.AST) -> Iterator[ast.AST]:
             yield from outside_functions(child)
 
 
-def run_at_once(node: ast.AST) -> Iterator[ast.AST]:
-    """The nodes of a statement that run with it: of a class its body, of a function decorators and defaults."""
-    yield node
-    parts = ast.iter_child_nodes(node)
-    if isinstance(node, FUNCTIONS):
-        parts = iter([*node.decorator_list, *node.args.defaults, *filter(None, node.args.kw_defaults)])
-    elif isinstance(node, ast.Lambda):
-        parts = iter([*node.args.defaults, *filter(None, node.args.kw_defaults)])
-    for part in parts:
-        yield from run_at_once(part)
-
-
 def reads_of(node: ast.stmt, has_lazy: bool = False) -> Reads:
-    """The names that a statement binds and reads. ``has_lazy``: annotations are not evaluated."""
+    """The names that a statement binds and reads. ``has_lazy``: annotations are not evaluated. Raises SyntaxError."""
     tree = ast.fix_missing_locations(ast.Module([node], []))
     flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT | __future__.annotations.compiler_flag * has_lazy
-    try:
-        with warnings.catch_warnings(action="ignore"):
-            top = compile(tree, "<statement>", "exec", flags, dont_inherit=True, optimize=0)
-    except SyntaxError:  # such as return outside a function: it cannot run, and binds what it seems to
-        names = {each.id for each in ast.walk(node) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
-        return Reads(frozenset(names), frozenset(), frozenset(), frozenset(), frozenset())
+    with warnings.catch_warnings(action="ignore"):
+        top = compile(tree, "<statement>", "exec", flags, dont_inherit=True, optimize=0)
     found: dict[str, set[str]] = defaultdict(set)
     found["binds"] |= {"*"} if _binds_anything(node) else set()
     pending = [(top, False)]
@@ -108,17 +81,6 @@ def _binds_anything(node: ast.stmt) -> bool:
     if isinstance(node, ast.ImportFrom):
         return node.names[0].name == "*"
     own = list(outside_functions(node))
-    return any(isinstance(each, ast.Call) and root(each.func) == "exec" for each in own) or bool(bound_by_globals(own))
-
-
-def bound_by_globals(nodes: Iterable[ast.AST]) -> set[str]:
-    """The names that nodes bind by ``globals()["name"] = ...``; "*" where they cannot be told."""
-    found = set[str]()
-    for each in nodes:
-        if not isinstance(each, ast.Subscript | ast.Attribute) or ast.unparse(each.value) != "globals()":
-            continue
-        if isinstance(each, ast.Subscript) and isinstance(each.ctx, ast.Store):
-            found.add(str(each.slice.value) if isinstance(each.slice, ast.Constant) else "*")
-        elif isinstance(each, ast.Attribute) and each.attr in ("update", "setdefault", "pop", "__setitem__"):
-            found.add("*")
-    return found
+    parts = (each.value for each in own if isinstance(each, ast.Subscript | ast.Attribute))
+    calls = (each for each in own if isinstance(each, ast.Call))
+    return any(root(each.func) == "exec" for each in calls) or any(ast.unparse(each) == "globals()" for each in parts)

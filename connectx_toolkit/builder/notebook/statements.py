@@ -1,7 +1,7 @@
 """The statements of a page, and what its names stand for."""
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from connectx_toolkit.builder.notebook.reads import FUNCTIONS, IMPORTS, Reads, outside_functions, reads_of, root
@@ -10,13 +10,12 @@ from connectx_toolkit.builder.source.text import Text, dotted, first_line
 
 @dataclass
 class Statement:
-    """A statement at the top level. ``places``: "lesson.ipynb, cell 16, line 3" of each line; ``where``: "cell 16"."""
+    """A statement at the top level. ``places``: "lesson.ipynb, cell 16, line 3" of each of its lines."""
 
     number: int
     node: ast.stmt
     text: str
     places: list[str]
-    where: str
     reads: Reads
 
     @property
@@ -55,17 +54,15 @@ def names_of(nodes: Sequence[ast.stmt]) -> Names:
     return found
 
 
-def statements_of(
-    code: str, places: Mapping[int, tuple[str, str]] | None = None, before: Sequence[Statement] = ()
-) -> list[Statement]:
+def statements_of(code: str, places: Sequence[str] = (), before: Sequence[Statement] = ()) -> list[Statement]:
+    """Those of a source. ``places``: of its lines; ``before``: the statements that run before."""
     source, found = Text(code), list[Statement]()
     for node in ast.parse(code).body:
         first = first_line(node)
         text = code[source.offset(first) if first < node.lineno else source.span(node)[0] : source.span(node)[1]]
-        own = [(places or {}).get(line, (f"line {line}",) * 2) for line in range(first, first + text.count("\n") + 1)]
         reads = reads_of(node, has_lazy=any(is_future(each.node) for each in (*before, *found)))
-        number = len(before) + len(found)
-        found.append(Statement(number, node, text, [place for place, _ in own], own[0][1], reads))
+        own = list(places[first - 1 : node.end_lineno])
+        found.append(Statement(len(before) + len(found), node, text, own, reads))
     return found
 
 

@@ -9,7 +9,9 @@ import ast
 import contextlib
 import copy
 import difflib
+import linecache
 import re
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
@@ -18,8 +20,8 @@ from types import FunctionType, ModuleType
 from typing import Any, NamedTuple
 
 from connectx_toolkit.builder.notebook.carrying import NAMED, Uncarried, Values, literal, type_name
-from connectx_toolkit.builder.notebook.imports import Imports, is_builtin, lacking
-from connectx_toolkit.builder.notebook.page import ONLY_THERE
+from connectx_toolkit.builder.notebook.imports import Imports, is_builtin, lacking, own_file
+from connectx_toolkit.builder.notebook.page import ONLY_THERE, SETTING
 from connectx_toolkit.builder.notebook.ran import (
     Cell,
     Definition,
@@ -28,15 +30,17 @@ from connectx_toolkit.builder.notebook.ran import (
     class_source,
     definition_of,
 )
-from connectx_toolkit.builder.notebook.reads import BUILTINS, DUNDERS, IMPORTS, reads_of
+from connectx_toolkit.builder.notebook.reads import BUILTINS, DUNDERS, IMPORTS, reads_of, root
 from connectx_toolkit.builder.notebook.written import AGENT
 from connectx_toolkit.builder.source.refusals import Refusal, Refused
 from connectx_toolkit.builder.source.text import edited
+from connectx_toolkit.kaggle.dependencies import REACHED
 
 # Of these, equal ones are as good as the same.
 UNNAMED: Any = int | float | complex | str | bytes | tuple | frozenset | type(None)
 CARRIED = "_carried"
 AT_THE_TOP = "define it at the top of a cell"
+DEFAULTS = ("__defaults__", "__kwdefaults__")
 OF_PYTHON = {"_abc_impl", "_is_protocol", "_is_runtime_protocol"}  # that abc and typing put into classes
 
 
@@ -94,14 +98,9 @@ class Writer:
 
     def run(self) -> None:
         """Writes all that is still owed."""
-        while self._owed or self._cells:
-            if self._owed:
-                owner = self._owed.pop(0)
-                for name, place in self._reads[owner].items():
-                    self.need(name, place, owner in self._perhaps)
-            else:
-                name, value, path = self._cells.pop(0)
-                self.settings.append(Part(f"{name}.cell_contents = {self.expression(value, path)}"))
+        self._write_owed()
+        self._set_what_cells_did()
+        self._write_owed()
         for name, place in self._missing.items():
             if name in self._stored:
                 self.state[name] = lambda name=name: self.main.get(name)  # type: ignore[misc]
@@ -111,6 +110,36 @@ class Writer:
             meant = "Kaggle runs it without IPython: leave that out. " if name in ONLY_THERE else meant
             reason = f"{self.who} reads {name}, which no cell defines now: {meant}"
             raise self.refuse(place, f"{reason}Define it, or run the cell that does")
+
+    def _write_owed(self) -> None:
+        while self._owed or self._cells:
+            if self._owed:
+                owner = self._owed.pop(0)
+                for name, place in self._reads[owner].items():
+                    self.need(name, place, owner in self._perhaps)
+            else:
+                name, value, path = self._cells.pop(0)
+                self.settings.append(Part(f"{name}.cell_contents = {self.expression(value, path)}"))
+
+    def _set_what_cells_did(self) -> None:
+        """Settings of packages, and values of the user's own modules that their files give as others."""
+        for cell in self.cells:
+            values = (node.value for node in cell.tree.body if isinstance(node, ast.Expr))
+            for call in (value for value in values if isinstance(value, ast.Call)):
+                first, last = root(call.func), ast.unparse(call.func).rpartition(".")[2]
+                is_setting = isinstance(self.main.get(first), ModuleType) and bool(SETTING.fullmatch(last))
+                is_used = first in self.bound or last == "setrecursionlimit"
+                if is_setting and is_used and "seed" not in last:
+                    self.need_now(self._names_in(call), cell.place(call.lineno))
+                    self.settings.append(part(cell.source.of(call), Definition(cell, call)))
+        for module in [sys.modules.get(statement.split()[1]) for statement in self.imports.statements]:
+            if module is None or not own_file(module) or module.__name__.partition(".")[0] == REACHED:
+                continue
+            text = "".join(linecache.getlines(str(module.__file__)))
+            for name, node in assigned_in(Cell(text, "").tree.body).items():
+                with contextlib.suppress(ValueError, TypeError):  # no literal: the moves tell whether it is another
+                    if node and repr(ast.literal_eval(node)) != repr(held := vars(module).get(name)):
+                        self._set_attributes(self.name_of(module), module, {name: held})
 
     def need(self, name: str, place: str, is_perhaps: bool = False) -> None:
         """Binds a name of the notebook in the file. ``is_perhaps``: it is left out if no file can hold its value."""
@@ -181,6 +210,10 @@ class Writer:
 
     def _import(self, name: str, value: Any, place: str) -> None:
         text = self.imports.by_place(name, value)
+        if text is None and not isinstance(getattr(value, "__self__", None), ModuleType | None):  # a list's append
+            return self._write_value(name, value, place)
+        if text is None and binding_of(name, self.cells):
+            return self._define_assigned(name, value, place)
         if text is None:
             what = type_name(value).removeprefix("builtins.")
             raise self.refuse(place, f"{name} is a {what} that cannot be imported by a name: define it in a cell")
@@ -241,8 +274,8 @@ class Writer:
         try:
             self.carried.add(key, value, key)
         except Uncarried as fault:
-            cure = "make it inside a function, or hold plain values"
-            raise self.refuse(place, f"{self.who} holds {fault}: {cure}") from None
+            cure = "" if ": " in str(fault) else ": make it inside a function, or hold plain values"
+            raise self.refuse(place, f"{self.who} holds {fault}{cure}") from None
         return f"{CARRIED}[{key!r}]"
 
     def _write_value(self, name: str, value: Any, place: str) -> None:
@@ -345,7 +378,7 @@ class Writer:
             key: held for key, held in vars(value).items() if not is_special(key) and not isinstance(held, NAMED)
         }
         for attribute, held in attributes.items():
-            if not is_special(attribute):
+            if not is_special(attribute) or attribute in ("__wrapped__", *DEFAULTS):
                 try:
                     text = self.expression(held, f"{name}.{attribute}")
                     self.settings.append(Part(f"{name}.{attribute} = {text}"))
@@ -357,17 +390,25 @@ class Writer:
         found = self._source(inner, name)
         self.named(name, value)
         decorators = [node for node in getattr(found.node, "decorator_list", []) if self._is_packages(node)]
-        if not decorators:
+        anew = None if decorators else binding_of(name, self.cells)
+        if not decorators and (anew is None or name not in self._names_in(anew.node.value)):
             return self._define_assigned(name, value, place)
         text = self._text(name, found, inner)
         if indent_of(text):
             raise self.refuse(found.place, f"{name} is decorated within a block: {AT_THE_TOP}")
         self._read(name, found)
-        for node in decorators:
+        for node in [*decorators, *([anew.node.value] if anew else [])]:
             self.need_now(self._names_in(node), found.place)
         self.need_now(self._reads[name], found.place)  # some decorators compile, and look for what is read
         above = "".join(f"@{found.cell.source.of(node)}\n" for node in decorators)
-        self.parts[name] = part(above + renamed(text, name), found, above=above.count("\n"))
+        self.parts[name] = made = part(above + renamed(text, name), found, above=above.count("\n"))
+        if anew:  # score = njit(score)
+            line = part(f"{name} = {bracketed(anew.cell.source.of(anew.node.value))}", anew)
+            self.parts[name] = Part(f"{made.text}\n\n\n{line.text}", [*made.places, "", "", *line.places])
+        for kind, each in getattr(value, "registry", {}).items() if hasattr(value, "dispatch") else ():
+            if each is not inner:  # of singledispatch
+                given = self.expression(kind, name), self.expression(each, f"{name} of {kind.__name__}")
+                self.settings.append(Part(f"{name}.register({', '.join(given)})"))
 
     def _is_packages(self, decorator: ast.expr) -> bool:
         return all(name in self.main and not self.is_own(self.main[name]) for name in self._names_in(decorator))
@@ -392,11 +433,11 @@ class Writer:
         self.named(name, cls)
         if found is None:
             return self._define_assigned(name, cls, place)
-        node, source = found.node, found.cell.source
+        node, source = copy.copy(found.node), found.cell.source
+        node.decorator_list = [each for each in node.decorator_list if self._is_packages(each)]
         reads = reads_of(node, has_lazy=True)
         self.need_now(reads.now - reads.perhaps - {cls.__name__}, found.place)
-        own = [each for each in node.decorator_list if not self._is_packages(each)]
-        above = "".join(f"@{source.of(each)}\n" for each in node.decorator_list if each not in own)
+        above = "".join(f"@{source.of(each)}\n" for each in node.decorator_list)
         text = "\n".join(source.lines[node.lineno - 1 : node.end_lineno])
         if indent_of(text):
             raise self.refuse(found.place, f"the class {name} is defined within a block: {AT_THE_TOP}")
@@ -411,9 +452,17 @@ class Writer:
         """Those that the class statement does not give; of a class within it, too."""
         later = {key: held for key, held in vars(cls).items() if not is_as_written(cls, key, held, node, self.cells)}
         self._set_attributes(name, cls, later)
+        for member in cls if issubclass(cls, Enum) else ():
+            own = {key: value for key, value in vars(member).items() if not key.startswith("_")}
+            self._set_attributes(f"{name}.{member.name}", member, own)
         for inner in node.body:
-            if isinstance(inner, ast.ClassDef) and isinstance(held := vars(cls).get(inner.name), type):
+            held = vars(cls).get(getattr(inner, "name", ""))
+            if isinstance(inner, ast.ClassDef) and isinstance(held, type):
                 self._set_class_attributes(f"{name}.{inner.name}", held, inner)
+            elif isinstance(inner, ast.FunctionDef) and isinstance(held, FunctionType) and inner.name not in later:
+                changed = {each: getattr(held, each) for each in DEFAULTS} if any(defaults_of(inner.args, held)) else {}
+                if changed or vars(held):
+                    self._set_attributes(f"{name}.{inner.name}", held, changed | vars(held))
 
 
 def _as_called(node: ast.FunctionDef | ast.Lambda, variables: Iterable[str]) -> ast.stmt:
@@ -460,11 +509,13 @@ def is_as_written(cls: type, attribute: str, held: Any, node: ast.ClassDef, cell
     """Whether the class statement gives an attribute what it holds now, or Python does."""
     is_fixed, is_descriptor = issubclass(cls, tuple | Enum), hasattr(type(held), "__get__")
     assigned = assigned_in(node.body)
+    is_descriptor &= is_fixed or type(held).__module__ != cls.__module__  # one of the notebook's may have changed
     if attribute in assigned:
         return is_fixed or is_descriptor or _gives(assigned[attribute], held)
-    if isinstance(held, FunctionType) and (found := definition_of(held.__code__, cells)):
-        return any(each is found.node for each in ast.walk(node))
     is_in_body = any(getattr(each, "name", "") == attribute for each in node.body)
+    inner = getattr(held, "fget" if isinstance(held, property) else "__func__", held) if is_in_body else held
+    if isinstance(inner, FunctionType) and (found := definition_of(inner.__code__, cells)):
+        return any(each is found.node for each in ast.walk(node))
     is_slot = type(held).__name__ in ("member_descriptor", "getset_descriptor")
     is_made = is_slot or attribute in OF_PYTHON or (is_fixed and (attribute.startswith("_") or is_descriptor))
     return is_in_body or is_made

@@ -188,12 +188,13 @@ class Runner:
     Args:
         kaggle: a folder with another version of kaggle-environments.
         has_place: False to work without the judge's place, as on systems that cannot make it.
+        hash_seed: of texts, on which the order of a set of them hangs; on Kaggle it is another one in each game.
     """
 
-    def __init__(self, kaggle: Path | None = None, has_place: bool = True):
+    def __init__(self, kaggle: Path | None = None, has_place: bool = True, hash_seed: int = 0):
         self.tell: Callable[[str], None] = lambda line: None  # called with a line about each step that takes long
         path = os.pathsep.join([os.path.dirname(sys.executable), os.defpath, "/usr/local/bin"])
-        known = {"PATH": path, "LANG": "C.UTF-8", "PYTHONHASHSEED": "0"}  # no verdict hangs on the order of a set
+        known = {"PATH": path, "LANG": "C.UTF-8", "PYTHONHASHSEED": str(hash_seed)}
         known |= {"SYSTEMROOT": os.environ["SYSTEMROOT"]} if "SYSTEMROOT" in os.environ else {}  # for Windows' sockets
         self._folder = tempfile.TemporaryDirectory(prefix="preflight-")
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 (closed in __exit__)

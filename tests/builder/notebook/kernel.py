@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 from connectx.position import STANDARD
@@ -70,5 +71,4 @@ def ask(function: Any, folder: str, seed: int = 0) -> None:
 
 
 def _takes_both(function: Any) -> bool:
-    code = getattr(function, "__code__", None)
-    return code is None or code.co_argcount != 1
+    return not isinstance(function, FunctionType) or function.__code__.co_argcount != 1

@@ -1027,6 +1027,788 @@ def my_agent(obs, config):
     return max(free(obs, config), key=lambda c: sum(each(c) for each in values + rules))
 """,
     ),
+    "methods of an instance that were swapped": Situation(
+        r"""
+from types import MethodType
+class Bot:
+    def value(self, n):
+        return n
+    def other(self, n):
+        return n + 1
+bot, twin = Bot(), Bot()
+# %%
+def value(self, n):
+    return 3 * n + 2
+bot.value = MethodType(value, bot)
+def faster(self, n):
+    return 5 * n
+bot.other = MethodType(faster, bot)
+twin.other = bot.other
+# %%
+def my_agent(obs, config):
+    columns = free(obs, config)
+    n = sum(map(bool, obs.board))
+    return columns[(bot.value(n) + bot.other(n) + twin.other(n)) % len(columns)]
+""",
+    ),
+    "what singledispatch chooses from": Situation(
+        r"""
+from functools import singledispatch
+@singledispatch
+def score(x, n):
+    return 0
+@score.register
+def _(x: int, n):
+    return x + n
+@score.register(str)
+def of_text(x, n):
+    return len(x) * n
+# %%
+def my_agent(obs, config):
+    columns = free(obs, config)
+    n = sum(map(bool, obs.board))
+    return columns[(score(3, n) + score('abc', n)) % len(columns)]
+""",
+    ),
+    "defaults of methods, rebound and filled": Situation(
+        r"""
+DEPTH = 3
+class Search:
+    def deep(self, n, d=DEPTH, memo={}):
+        return memo.setdefault(n % 5, n * 3) + d
+search = Search()
+search.deep(4); search.deep(13)
+DEPTH = 8
+# %%
+def my_agent(obs, config):
+    columns = free(obs, config)
+    n = sum(map(bool, obs.board))
+    return columns[(search.deep(n) + DEPTH) % len(columns)]
+""",
+    ),
+    "bound anew by a decorator of a package": Situation(
+        r"""
+from functools import lru_cache
+def score(n):
+    return n if n < 2 else score(n - 1) + score(n - 2)
+score = lru_cache(maxsize=None)(score)
+# %%
+def my_agent(obs, config):
+    columns = free(obs, config)
+    n = sum(map(bool, obs.board))
+    return columns[(score(n)) % len(columns)]
+""",
+    ),
+    "iterators, a queue and a choice of one's own": Situation(
+        r"""
+import itertools, random, heapq
+turns = itertools.count(5, 3)
+wheel = itertools.cycle([3, 1, 4])
+line = iter([n * n for n in range(200)])
+next(wheel); next(line); next(turns)
+rng = random.Random(4); rng.random()
+pick = rng.choice
+queue = [(3, "c"), (1, "a"), (2, "b")]
+heapq.heapify(queue)
+# %%
+def my_agent(obs, config):
+    columns = free(obs, config)
+    first, name = heapq.heapreplace(queue, (next(turns) % 7, "d"))
+    return columns[(next(wheel) + next(line) + first + pick(range(7))) % len(columns)]
+""",
+        changes=(
+            "turns",
+            "wheel",
+            "line",
+            "pick",
+            "queue",
+        ),
+    ),
+    "functions that draw from the global generators": Situation(
+        r"""
+import random
+import numpy as np
+choice = random.choice
+toss = np.random.randint
+# %%
+def my_agent(obs, config):
+    columns = free(obs, config)
+    return columns[(choice(range(7)) + int(toss(5))) % len(columns)]
+""",
+    ),
+    "a method of a list, and of int": Situation(
+        r"""
+seen = [4]
+push = seen.append
+popcount = int.bit_count
+# %%
+def my_agent(obs, config):
+    columns = free(obs, config)
+    push(obs.step)
+    return columns[(len(seen) + popcount(sum(seen))) % len(columns)]
+""",
+        changes=(
+            "seen",
+            "push",
+        ),
+    ),
+    "what numpy makes of functions and values": Situation(
+        r"""
+import numpy as np
+def near(c): return abs(c - 4)
+fast = np.vectorize(near)
+raw = np.frompyfunc(near, 1, 1)
+poly = np.poly1d([1, -3, 2])
+kind = np.dtype("int8")
+rec = np.rec.fromarrays([[1, 2], [3.5, 4.5]], names="a,b")
+words = np.array(["ab", "c"])
+masked = np.ma.masked_array([1, 2, 3], mask=[0, 1, 0])
+half = np.float16(0.5); text = np.str_("abc"); day = np.datetime64("2024-01-05")
+# %%
+def my_agent(obs, config):
+    columns = free(obs, config)
+    n = int(fast(obs.step)) + int(raw(obs.step)) + int(poly(obs.step)) + int(rec.a[1]) + len(words[0])
+    n += int(half * 2) + len(text) + int(day.astype(int)) + np.zeros(1, kind).nbytes + int(masked.sum())
+    return columns[n % len(columns)]
+""",
+    ),
+    "windows that slide over one board": Situation(
+        r"""
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+board = np.zeros((6, 7), np.int8)
+rows = sliding_window_view(board, (1, 4)).reshape(-1, 4) * 1
+lines = [sliding_window_view(board, (1, 4)), sliding_window_view(board, (4, 1)), board.T[::-1]]
+# %%
+def my_agent(obs, config):
+    board[:] = np.array(obs.board).reshape(6, 7)
+    columns = free(obs, config)
+    n = (lines[0] == 1).all(axis=(2, 3)).sum() + lines[1].max(axis=(2, 3)).sum() + lines[2][0].sum()
+    return columns[int(n) % len(columns)]
+""",
+        changes=(
+            "board",
+            "lines",
+        ),
+    ),
+    "a buffer and what shows it": Situation(
+        r"""
+import numpy as np
+cells = bytearray(42)
+grid = np.frombuffer(cells, np.uint8).reshape(6, 7)
+# %%
+def my_agent(obs, config):
+    cells[:] = bytes(obs.board)
+    columns = free(obs, config)
+    return columns[int((grid * np.arange(7)).sum()) % len(columns)]
+""",
+        changes=(
+            "cells",
+            "grid",
+        ),
+    ),
+    "tensors of one storage, and one that learns": Situation(
+        r"""
+import torch
+plane = torch.zeros(42)
+grid = plane.view(6, 7)
+weights = torch.arange(7.0, requires_grad=True)
+# %%
+def my_agent(obs, config):
+    plane[:] = torch.tensor(obs.board, dtype=torch.float32)
+    (weights * grid.sum(0)).sum().backward()
+    with torch.no_grad():
+        weights.sub_(weights.grad, alpha=0.01); weights.grad = None
+    return max(free(obs, config), key=lambda c: float(weights[c] - grid[:, c].sum()))
+""",
+        changes=(
+            "plane",
+            "grid",
+            "weights",
+        ),
+    ),
+    "tied weights, buffers and statistics": Situation(
+        r"""
+import torch
+from torch import nn
+torch.manual_seed(1)
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList([nn.Linear(42, 42), nn.Linear(42, 7)])
+        self.again = nn.Linear(42, 42)
+        self.again.weight = self.layers[0].weight
+        self.register_buffer("mask", torch.ones(7))
+        self.register_buffer("scale", torch.full((1,), 2.0), persistent=False)
+        self.bn = nn.BatchNorm1d(42)
+    def forward(self, x):
+        x = torch.relu(self.layers[0](x)) + self.again(x)
+        return self.layers[1](self.bn(x)) * self.mask * self.scale
+net = Net()
+net(torch.rand(16, 42)); net.eval()
+net.mask[2] = -1
+# %%
+def my_agent(obs, config):
+    with torch.no_grad():
+        out = net(torch.tensor(obs.board, dtype=torch.float32)[None])[0]
+    return max(free(obs, config), key=lambda c: float(out[c]))
+""",
+    ),
+    "instances that say how they are copied": Situation(
+        r"""
+class Move:
+    made = 0
+    def __init__(self, col, *, bonus=0):
+        self.col, self.bonus = col, bonus
+        Move.made += 1
+    def __getnewargs_ex__(self):
+        return (self.col,), {"bonus": self.bonus}
+    def __new__(cls, col, *, bonus=0):
+        self = super().__new__(cls)
+        self.fresh = col * 10 + bonus
+        return self
+    def __getstate__(self):
+        return {"c": self.col, "b": self.bonus}
+    def __setstate__(self, state):
+        self.col, self.bonus = state["c"], state["b"]
+class Tree:
+    def __init__(self, moves):
+        self.moves = moves
+    def __reduce__(self):
+        return Tree, (self.moves,), {"extra": 4}
+tree = Tree([Move(2, bonus=3), Move(4)])
+tree.extra = 4
+# %%
+def my_agent(obs, config):
+    columns = free(obs, config)
+    n = sum(map(bool, obs.board))
+    return columns[(tree.moves[0].fresh + tree.moves[1].bonus + tree.extra * n + Move.made) % len(columns)]
+""",
+    ),
+    "counted by a decorator, and called without it": Situation(
+        r"""
+import functools, time
+calls = {}
+def timed(f):
+    count = 0
+    @functools.wraps(f)
+    def inner(*args, **named):
+        nonlocal count
+        count += 1
+        calls[f.__name__] = count
+        return f(*args, **named) + count
+    return inner
+@timed
+def score(n):
+    return n * 3
+class Bot:
+    @timed
+    def value(self, n):
+        return n * 2
+bot = Bot()
+bot.value(3); score(1); score(2)
+# %%
+def my_agent(obs, config):
+    columns = free(obs, config)
+    n = sum(map(bool, obs.board))
+    return columns[(score(n) + bot.value(n) + score.__wrapped__(n) + calls['value']) % len(columns)]
+""",
+        changes=(
+            "calls",
+            "count of score",
+            "count of _value",
+        ),
+    ),
+    "a module of one's own that was changed": Situation(
+        r"""
+%%writefile heuristics_of_mine.py
+SIDE = 1
+Q = {}
+def train(n):
+    for k in range(n):
+        Q[k] = k * k + 1
+def value(n):
+    return SIDE * Q.get(n, 0)
+# %%
+import heuristics_of_mine
+heuristics_of_mine.SIDE = -1
+heuristics_of_mine.train(50)
+# %%
+def my_agent(obs, config):
+    columns = free(obs, config)
+    n = sum(map(bool, obs.board))
+    return columns[(heuristics_of_mine.value(n)) % len(columns)]
+""",
+    ),
+    "settings of packages": Situation(
+        r"""
+import sys
+sys.setrecursionlimit(20000)
+def deep(n):
+    return n if n == 0 else 1 + deep(n - 1)
+# %%
+def my_agent(obs, config):
+    columns = free(obs, config)
+    return columns[deep(4000 + obs.step) % len(columns)]
+""",
+    ),
+    "names of builtins that stand for values": Situation(
+        r"""
+map = {"a": 3}
+zip = [1, 2, 3]
+list, len_, next = [5, 6], len, 4
+type = "mine"
+# %%
+def my_agent(obs, config):
+    columns = free(obs, config)
+    return columns[(map["a"] + zip[1] + list[0] + next + len(type) + obs.step) % len(columns)]
+""",
+    ),
+    "dataclasses, enumerations and collections of all kinds": Situation(
+        r"""
+from dataclasses import dataclass, field, InitVar, KW_ONLY
+from enum import Enum, IntFlag, auto
+from functools import cached_property, partialmethod
+from collections import OrderedDict, deque, Counter, ChainMap
+@dataclass(slots=True, frozen=True, order=True)
+class Move:
+    score: float
+    col: int = field(compare=False, default=3)
+@dataclass(kw_only=True)
+class Base:
+    depth: int = 2
+    seed: InitVar[int] = 3
+    weights: list = field(default_factory=lambda: [1, 2, 3])
+    def __post_init__(self, seed):
+        self.noise = [seed * k % 7 for k in range(7)]
+    def at(self, n, by):
+        return n * by + self.depth
+    twice = partialmethod(at, by=2)
+@dataclass
+class Deep(Base):
+    name: str = "deep"
+    @cached_property
+    def total(self):
+        return sum(self.weights)
+class Side(Enum):
+    LEFT = auto(); RIGHT = auto()
+    def __init__(self, number):
+        self.shift = number * 2
+    @property
+    def flipped(self):
+        return Side.RIGHT if self is Side.LEFT else Side.LEFT
+    def __neg__(self):
+        return self.flipped
+class Flag(IntFlag):
+    A = 1; B = 2; C = 4
+deep = Deep(seed=5, depth=4)
+deep.total
+deep.weights.append(100)
+Side.LEFT.shift = 9
+order = OrderedDict(a=1, b=2, c=3); order.move_to_end("a")
+recent = deque([1, 2, 3, 4], maxlen=3)
+flags = Flag.A | Flag.C
+layers = ChainMap({"x": 1}, {"y": 5})
+moves = sorted([Move(2.5, 1), Move(-1.0), Move(7.0, 5)])
+tally = Counter("abca")
+# %%
+def my_agent(obs, config):
+    recent.append(obs.step)
+    side = -Side.RIGHT if Flag.C in flags else Side.RIGHT
+    n = deep.twice(obs.step) + deep.total + deep.noise[2] + side.shift + sum(recent) + moves[-1].col
+    n += layers["y"] + tally["a"] + list(order).index("a")
+    columns = free(obs, config)
+    return columns[n % len(columns)]
+""",
+        changes=("recent",),
+    ),
+    "classes that decorators, a metaclass and type() made": Situation(
+        r"""
+REGISTRY = {}
+def register(name):
+    def around(cls):
+        REGISTRY[name] = cls
+        cls.bonus = len(REGISTRY) * 3
+        return cls
+    return around
+def singleton(cls):
+    return cls()
+class Meta(type):
+    known = []
+    def __new__(meta, name, bases, space):
+        cls = super().__new__(meta, name, bases, space)
+        meta.known.append(cls)
+        return cls
+@register("a")
+class A:
+    def value(self, n):
+        return n + self.bonus
+@register("b")
+class B(A):
+    def value(self, n):
+        return super().value(n) * 2
+@singleton
+class settings:
+    depth = 4
+class Rule(metaclass=Meta):
+    def value(self, n): return n
+class Second(Rule):
+    def value(self, n): return n * 5
+Third = type("Third", (A,), {"bonus": 11})
+# %%
+def my_agent(obs, config):
+    columns = free(obs, config)
+    n = sum(map(bool, obs.board))
+    n = REGISTRY["b"]().value(n) + sum(kind().value(n) for kind in Meta.known) + len(Meta.known)
+    return columns[(n + settings.depth + Third().value(1)) % len(columns)]
+""",
+    ),
+    "a borrowed method, and members of a class set later": Situation(
+        r"""
+class A:
+    def value(self, n): return n + 1
+class B(A):
+    def value(self, n): return super().value(n) * 3
+class C(B):
+    pass
+C.value = B.value
+C.size = property(lambda self: 4)
+C.make = staticmethod(lambda n: n * 2)
+C.of = classmethod(lambda cls, n: len(cls.__name__) + n)
+c = C()
+# %%
+def my_agent(obs, config):
+    columns = free(obs, config)
+    n = sum(map(bool, obs.board))
+    return columns[(c.value(n) + c.size + C.make(n) + C.of(n)) % len(columns)]
+""",
+    ),
+    "descriptors, and slots": Situation(
+        r"""
+class Positive:
+    def __set_name__(self, owner, name):
+        self.name = "_" + name
+    def __get__(self, obj, owner=None):
+        return self if obj is None else getattr(obj, self.name, self.default)
+    def __set__(self, obj, value):
+        setattr(obj, self.name, max(0, value))
+    def __init__(self, default):
+        self.default = default
+class Bot:
+    depth = Positive(2)
+    side = Positive(1)
+    __slots__ = ("_depth", "_side", "__weakref__")
+bot = Bot()
+bot.depth = 5
+Bot.side.default = 4
+# %%
+def my_agent(obs, config):
+    columns = free(obs, config)
+    n = sum(map(bool, obs.board))
+    return columns[(bot.depth * n + bot.side) % len(columns)]
+""",
+    ),
+    "an instance whose __getattr__ raises KeyError": Situation(
+        r"""
+class Settings:
+    def __init__(self, **held):
+        self.__dict__["held"] = held
+    def __getattr__(self, name):
+        return self.held[name]
+    def __setattr__(self, name, value):
+        self.held[name] = value
+    def __call__(self, obs, config):
+        columns = free(obs, config)
+        self.turn += 1
+        return columns[(self.depth + self.turn + obs.step) % len(columns)]
+my_agent = Settings(depth=3, turn=0)
+""",
+        changes=("my_agent",),
+    ),
+    "coroutines, generators and match": Situation(
+        r"""
+import asyncio
+(width := 7)
+if (half := width // 2) > 2:
+    async def near(c):
+        return abs(c - half)
+else:
+    near = None
+def run(coroutine):
+    try:
+        coroutine.send(None)
+    except StopIteration as stop:
+        return stop.value
+def order():
+    while True:
+        got = yield
+        yield got * 2
+async def best(columns):
+    return min([(await near(c), c) for c in columns])[1]
+# %%
+def my_agent(obs, config):
+    match obs.mark, len(free(obs, config)):
+        case 1, n if n > 3:
+            return run(best(free(obs, config)))
+        case (2, _):
+            g = order(); next(g)
+            return free(obs, config)[g.send(obs.step) % len(free(obs, config))]
+    return free(obs, config)[-1]
+""",
+    ),
+    "closures of loops, and two that share a sum": Situation(
+        r"""
+fs = []
+for i in range(4):
+    fs.append(lambda n: n + i)
+gs = [lambda n: n * k for k in range(4)]
+hs = [(lambda k: lambda n: n - k)(k) for k in range(4)]
+def pair():
+    total = 0
+    def add(n):
+        nonlocal total
+        total += n
+    def get():
+        return total
+    return add, get
+add, get = pair()
+add(5)
+i = 9
+# %%
+def my_agent(obs, config):
+    add(obs.step)
+    columns = free(obs, config)
+    return columns[(sum(f(obs.step) for f in fs + gs + hs) + get()) % len(columns)]
+""",
+        changes=("total of get",),
+    ),
+    "generators that share a stream of bits": Situation(
+        r"""
+import numpy as np, torch
+bits = np.random.PCG64(3)
+one, two = np.random.Generator(bits), np.random.Generator(bits)
+one.random(3)
+class Half:
+    def __init__(self, rng): self.rng = rng
+a = Half(np.random.default_rng(5)); b = Half(a.rng)
+g = torch.Generator().manual_seed(4); torch.rand(2, generator=g)
+# %%
+def my_agent(obs, config):
+    n = one.integers(50) + two.integers(50) + a.rng.integers(9) + b.rng.integers(9)
+    n += int(torch.randint(9, (1,), generator=g))
+    columns = free(obs, config)
+    return columns[int(n) % len(columns)]
+""",
+        changes=(
+            "one",
+            "two",
+            "a",
+            "b",
+            "g",
+        ),
+    ),
+    "a table of Zobrist keys, and a book": Situation(
+        r"""
+import random, json
+with open("book_of_mine.json", "w") as file:
+    json.dump({"0": 3, "1": 2, "2": 5}, file)
+random.seed(8)
+ZOBRIST = [[random.getrandbits(64) for _ in range(3)] for _ in range(42)]
+class Entry(tuple):
+    __slots__ = ()
+table = {}
+def key_of(board):
+    key = 0
+    for n, cell in enumerate(board):
+        key ^= ZOBRIST[n][cell]
+    return key
+for n in range(300):
+    board = [random.randrange(3) for _ in range(42)]
+    table[key_of(board)] = Entry((n % 7, n))
+with open("book_of_mine.json") as file:
+    BOOK = json.load(file)
+# %%
+def my_agent(obs, config):
+    key = key_of(obs.board)
+    column, visits = table.get(key, (BOOK.get(str(obs.step), 3), 0))
+    table[key] = Entry((column + 1, visits + 1))
+    columns = free(obs, config)
+    return columns[(column + key) % len(columns)]
+""",
+        changes=("table",),
+    ),
+    "weak references, and what each thread has": Situation(
+        r"""
+import weakref, threading
+class Node: pass
+node = Node(); node.n = 4
+class Player:
+    def __init__(self, node):
+        self.ref, self.local, self.node = weakref.ref(node), threading.local(), node
+    def value(self):
+        return self.ref().n
+player = Player(node)
+# %%
+def my_agent(obs, config):
+    columns = free(obs, config)
+    n = sum(map(bool, obs.board))
+    return columns[(player.value() + n) % len(columns)]
+""",
+        says="Player: local left out",
+    ),
+    "a cell that ran twice": Situation(
+        r"""
+boost = 2
+def value(n): return n + boost
+# %%
+boost += 3
+TABLE = [value(n) for n in range(43)]
+# %%
+boost += 3
+TABLE = [value(n) for n in range(43)]
+# %%
+def value(n): return TABLE[n] * boost
+del boost
+boost = 5
+try:
+    import nowhere_at_all as accelerated
+except ImportError:
+    accelerated = None
+# %%
+def my_agent(obs, config):
+    columns = free(obs, config)
+    n = sum(map(bool, obs.board))
+    return columns[(value(n) if accelerated is None else 0) % len(columns)]
+""",
+    ),
+    "names of types, and a sparse matrix": Situation(
+        r"""
+import numpy as np
+from typing import Generic, NewType, TypeVar
+from scipy import sparse
+Item = TypeVar("Item")
+Column = NewType("Column", int)
+Board = list[int]
+class Box(Generic[Item]):
+    def __init__(self, item: Item):
+        self.item = item
+box = Box(sparse.csr_matrix(np.eye(7)[::-1]))
+# %%
+def my_agent(obs, config) -> Column:
+    columns: Board = free(obs, config)
+    return Column(columns[int((box.item @ np.arange(7.0))[obs.step % 7]) % len(columns)])
+""",
+    ),
+    "a set of texts": Situation(
+        r"""
+openings = {"33", "3342", "334"}
+# %%
+def my_agent(obs, config):
+    columns = free(obs, config)
+    return columns[("33" in openings) * obs.step % len(columns)]
+""",
+        says="openings is a set whose order differs",
+    ),
+    "a decorator that gives other arguments": Situation(
+        r"""
+import functools
+def on_board(f):
+    @functools.wraps(f)
+    def inner(obs, config):
+        columns = free(obs, config)
+        return columns[f(obs.board) % len(columns)]
+    return inner
+@on_board
+def my_agent(board):
+    return sum(board)
+""",
+    ),
+    "members of a class replaced": Situation(
+        r"""
+class Bot:
+    weight = 2
+    __hidden = [1]
+    @property
+    def depth(self):
+        return 3
+    @classmethod
+    def of(cls, n): return n
+    def secret(self): return self.__hidden[0]
+Bot.depth = property(lambda self: 6)
+Bot.of = classmethod(lambda cls, n: n * 4)
+Bot._Bot__hidden.append(5)
+Bot._Bot__hidden[0] = 9
+bot = Bot()
+# %%
+def my_agent(obs, config):
+    columns = free(obs, config)
+    n = sum(map(bool, obs.board))
+    return columns[(bot.depth + bot.of(n) + bot.secret()) % len(columns)]
+""",
+    ),
+    "a variable that was deleted, and values of all kinds": Situation(
+        r"""
+import numpy as np, logging, pathlib, fractions, decimal, array, re, types, string
+def make():
+    gone = 3
+    def inner(n):
+        try:
+            return n + gone
+        except NameError:
+            return n * 2
+    def drop():
+        nonlocal gone
+        del gone
+    return inner, drop
+inner, drop = make()
+drop()
+long = np.longdouble(3)
+log = logging.getLogger("x")
+frac, dec, arr = fractions.Fraction(3, 4), decimal.Decimal("2.5"), array.array("i", [1, 2, 3])
+pattern = re.compile(r"\d+"); space = types.SimpleNamespace(a=4); empty = ...; part = slice(1, 3)
+# %%
+def my_agent(obs, config):
+    columns = free(obs, config)
+    n = inner(sum(map(bool, obs.board))) + int(long) + int(frac * 4) + int(dec * 2) + arr[1]
+    n += len(pattern.findall('1 2')) + space.a + len([1, 2, 3][part]) + (empty is ...) + (log.name == 'x')
+    return columns[n % len(columns)]
+""",
+    ),
+    "operators that raise": Situation(
+        r"""
+class Vector:
+    def __init__(self, *v): self.v = v
+    def __eq__(self, other): raise TypeError("no")
+    def __bool__(self): raise ValueError("no")
+    def __len__(self): raise ValueError("no")
+    def __matmul__(self, other): return sum(a * b for a, b in zip(self.v, other.v))
+    __hash__ = None
+one, two = Vector(1, 2, 3), Vector(4, 5, 6)
+held = {"one": [one, two]}
+# %%
+def my_agent(obs, config):
+    columns = free(obs, config)
+    n = sum(map(bool, obs.board))
+    return columns[((one @ two) + n * held['one'][0].v[2]) % len(columns)]
+""",
+    ),
+    "a class with values of its own beside what is left out": Situation(
+        r"""
+import os
+class Helper:
+    table = [1, 2]
+Helper.table.append(7)
+class Player:
+    def __init__(self):
+        self.log, self.shifts, self.helper, self.more = open(os.devnull), [4, 5], Helper(), {"a": [6]}
+player = Player()
+# %%
+def my_agent(obs, config):
+    columns = free(obs, config)
+    return columns[(player.helper.table[2] * obs.step + player.shifts[1] + player.more["a"][0]) % len(columns)]
+""",
+        says="Player: log left out",
+    ),
 }
 
 REFUSED = {
@@ -1145,6 +1927,111 @@ def my_agent(obs, config):
     return int(big[0, 0])
 """,
         expected=r"my_agent holds [\d,]+ bytes of values, .* takes 10,000: .*; largest is big, 80,000 bytes",
+    ),
+    "a hook": Situation(
+        r"""
+import torch
+torch.manual_seed(1)
+net = torch.nn.Linear(42, 7)
+net.register_forward_hook(lambda m, i, out: -out)
+# %%
+def my_agent(obs, config):
+    with torch.no_grad():
+        out = net(torch.tensor(obs.board, dtype=torch.float32))
+    return max(free(obs, config), key=lambda c: float(out[c]))
+""",
+        expected="net has hooks \\(_forward_hooks\\), which are not carried: remove them$",
+    ),
+    "parametrizations": Situation(
+        r"""
+import torch
+from torch import nn
+from torch.nn.utils import parametrizations
+torch.manual_seed(1)
+net = nn.Sequential(parametrizations.weight_norm(nn.Linear(42, 7))).eval()
+# %%
+def my_agent(obs, config):
+    with torch.no_grad():
+        out = net(torch.tensor(obs.board, dtype=torch.float32))
+    return max(free(obs, config), key=lambda c: float(out[c]))
+""",
+        expected="remove_parametrizations\\(net\\['0'\\], 'weight'\\) keeps its weights",
+    ),
+    "a context variable": Situation(
+        r"""
+import contextvars
+depth = contextvars.ContextVar("depth", default=3)
+depth.set(5)
+# %%
+def my_agent(obs, config):
+    columns = free(obs, config)
+    n = sum(map(bool, obs.board))
+    return columns[(depth.get() + n) % len(columns)]
+""",
+        expected="depth is a _contextvars.ContextVar, .*: make it inside a function",
+    ),
+    "a jitclass": Situation(
+        r"""
+from numba import int64
+from numba.experimental import jitclass
+@jitclass([("n", int64)])
+class Counter:
+    def __init__(self, n):
+        self.n = n
+    def add(self, k):
+        self.n += k
+        return self.n
+counter = Counter(3)
+# %%
+def my_agent(obs, config):
+    columns = free(obs, config)
+    n = sum(map(bool, obs.board))
+    return columns[(counter.add(n)) % len(columns)]
+""",
+        expected="counter is a numba.*Counter, .*: make it inside a function",
+    ),
+    "a name that __reduce__ gives": Situation(
+        r"""
+class Missing:
+    def __reduce__(self):
+        return "MISSING"
+MISSING = Missing()
+# %%
+def my_agent(obs, config):
+    return free(obs, config)[0 if MISSING else -1]
+""",
+        expected="MISSING is a Missing whose __reduce__ gives a name, MISSING: make it inside",
+    ),
+    "tuples within tuples": Situation(
+        r"""
+import sys
+sys.setrecursionlimit(2000)
+chain = None
+for n in range(3000):
+    chain = (n, chain)
+# %%
+def my_agent(obs, config):
+    columns = free(obs, config)
+    n = sum(map(bool, obs.board))
+    return columns[(n * chain[1][1][0]) % len(columns)]
+""",
+        expected="my_agent holds tuples within tuples, .*: hold lists",
+    ),
+    "a class that reads what was deleted": Situation(
+        r"""
+raw = [3, 1, 4]
+class Bot:
+    weights = [w * 2 for w in raw]
+    size = len(raw)
+bot = Bot()
+del raw
+# %%
+def my_agent(obs, config):
+    columns = free(obs, config)
+    n = sum(map(bool, obs.board))
+    return columns[(bot.weights[1] * n + bot.size) % len(columns)]
+""",
+        expected="my_agent reads raw, which no cell defines now",
     ),
 }
 

@@ -548,6 +548,110 @@ PLAYING: dict[str, Page] = {
             choosing("-sum(k().value(c) for k in B.__subclasses__())"),
         ]
     ),
+    "functions of a loop": Page(
+        [
+            "fs = []\nfor i in range(4):\n    fs.append(lambda c: (c * i) % 5)\ngs = [lambda c: c ^ k for k in range(3)]",
+            choosing("sum(f(c) for f in fs + gs)"),
+            "i = 3",
+        ],
+    ),
+    "a sum that two closures share": Page(
+        [
+            "def pair():\n    total = 0\n    def add(n):\n        nonlocal total\n        total += n\n    def get():\n        return total\n    return add, get",
+            "add, get = pair()",
+            "add(5)",
+            f"{HEAD}    add(obs.step)\n    return {FREE}[get() % len({FREE})]",
+        ],
+    ),
+    "classes that a decorator registers": Page(
+        [
+            "REG = {}\ndef register(cls):\n    REG[cls.__name__] = cls\n    cls.bonus = len(REG)\n    return cls",
+            "@register\nclass A:\n    def near(self, c): return abs(c - 2)\n@register\nclass B(A):\n    def near(self, c): return abs(c - 5) * self.bonus",
+            choosing("REG['B']().near(c) + REG['A']().near(c) * .1"),
+        ],
+    ),
+    "an own module that is changed and filled": Page(
+        [
+            "import sides\nsides.SIDE = -1",
+            "from sides import Q\nQ[3] = 9\nsides.train(5)",
+            choosing("sides.value(c)"),
+        ],
+        files=(
+            (
+                "sides.py",
+                "SIDE = 1\nQ = {}\n\ndef train(n):\n    for k in range(n):\n        Q[k] = Q.get(k, 0) + k * k + 1\n\ndef value(n):\n    return SIDE * Q.get(n, 0)\n",
+            ),
+        ),
+    ),
+    "changed by setattr": Page(
+        [
+            "import math\nclass Bot:\n    def near(self, c): return c",
+            "setattr(Bot, 'near', lambda self, c: abs(c - 5))\nsetattr(math, 'tau', 2)",
+            choosing("Bot().near(c) + math.tau * c * .9"),
+        ],
+    ),
+    "match, walrus, exec and type()": Page(
+        [
+            "print(n := 5)\nif (m := n + 1) > 3:\n    match m:\n        case 6:\n            SHIFT = 4\n        case _:\n            SHIFT = 1",
+            "Near = type('Near', (), {'of': lambda self, c: abs(c - SHIFT)})\nexec('''def extra(c):\n    return c * n % 3''')",
+            choosing("Near().of(c) + extra(c)"),
+        ],
+    ),
+    "a table of Zobrist keys": Page(
+        [
+            "import random\nfrom functools import lru_cache\nrng = random.Random(11)\nZ = [[rng.getrandbits(64) for _ in range(3)] for _ in range(42)]\nTT = {}",
+            "@lru_cache(maxsize=None)\ndef key(board):\n    k = 0\n    for n, x in enumerate(board):\n        k ^= Z[n][x]\n    return k\nkey((0,) * 42)",
+            f"{HEAD}    k = key(tuple(obs.board))\n    TT[k] = TT.get(k, 0) + 1\n    columns = {FREE}\n    return columns[(k + TT[k] + len(TT)) % len(columns)]",
+        ],
+    ),
+    "sorted by a function that is defined again": Page(
+        [
+            "def f(c): return c",
+            "T = list(map(f, range(7)))\nT.sort(key=lambda c: -f(c))",
+            "def f(c): return abs(c - 3)",
+            choosing("T[c] + f(c) * 2"),
+            "def f(c): return abs(c - T[1])\nT = T[::-1]",
+        ],
+    ),
+    "a network with a hook and a buffer": Page(
+        [
+            "import torch\nfrom torch import nn\ntorch.manual_seed(3)",
+            "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.a, self.b = nn.Linear(42, 42), nn.Linear(42, 7)\n        self.register_buffer('mask', torch.ones(7))\n    def forward(self, x):\n        return self.b(torch.tanh(self.a(x))) * self.mask\nnet = Net()",
+            "net.a.register_forward_hook(lambda m, i, o: -o)\nnet.mask[2] = -3",
+            "with torch.no_grad():\n    for p in net.parameters():\n        p.mul_(1.5)",
+            f"{HEAD}    with torch.no_grad():\n        v = net(torch.tensor(obs.board, dtype=torch.float32))\n    return max({FREE}, key=lambda c: float(v[c]))",
+        ],
+    ),
+    "a generator that is held, and a context": Page(
+        [
+            "import contextvars, itertools\ndepth = contextvars.ContextVar('depth', default=2)\ntoken = depth.set(5)",
+            "def order():\n    n = 0\n    while True:\n        n += 3\n        yield n\nsteps = order()\nnext(steps)\nwheel = itertools.count(2)",
+            f"{HEAD}    columns = {FREE}\n    return columns[(next(steps) + next(wheel) + depth.get()) % len(columns)]",
+        ],
+    ),
+    "changed by setattr on what a call gives": Page(
+        [
+            "class Cfg:\n    pass\n_cfg = Cfg()\n_cfg.first = 0\ndef cfg():\n    return _cfg",
+            "def tune(**k):\n    for name, v in k.items():\n        setattr(cfg(), name, v)",
+            "tune(first=5)",
+            "tune(first=4, second=1)",
+            choosing("abs(c - cfg().first) + cfg().second"),
+        ],
+    ),
+    "instances that their class keeps": Page(
+        [
+            "from dataclasses import dataclass, field\n@dataclass(slots=True)\nclass Cfg:\n    first: int = 2\n    order: list = field(default_factory=lambda: [1, 2])\nclass Bot:\n    made = []\n    def __init__(self, cfg):\n        self.cfg = cfg\n        type(self).made.append(self)\n    def near(self, c): return abs(c - self.cfg.first) + len(self.cfg.order) * c",
+            "Bot(Cfg(5))\nBot(Cfg())\n[b.cfg.order.pop() for b in Bot.made]\nBot.made[0].cfg.first += 1",
+            choosing("Bot.made[0].near(c) - Bot.made[1].near(c) * .5"),
+        ],
+    ),
+    "filled by a button": Page(
+        [
+            "import atexit, functools\nQ = {}\ndef on_click(_=None):\n    Q.update({c: (c * 5 + 2) % 7 for c in range(7)})\nclass Button:\n    def on(self, f): self.f = f\n    def click(self): self.f()\nbutton = Button()\nbutton.on(on_click)",
+            "button.click()",
+            choosing("Q.get(c, 0)"),
+        ],
+    ),
     "np.add.at": Page(
         ["import numpy as np\nW = np.zeros(7)", "np.add.at(W, [5, 5, 2], 1)", choosing("-W[c]")],
     ),
@@ -578,7 +682,7 @@ NET = (
     "        self.layers = nn.Linear(42, 7)\n    def forward(self, x):\n        return self.layers(x)"
 )
 ASKING = f"{HEAD}    return int(model(torch.tensor(obs.board).float()).argmax())"
-AGAIN = "when its cells run again: they draw a value at random, or train it"
+AGAIN = "when its cells run again: they draw a value at random, train it"
 REFUSED: dict[str, tuple[list, str]] = {
     "lesson 4": (LESSON_4, "unknown package stable_baselines3"),
     "trained by a call": ([QLEARNING, "train(100)", choosing("Q[c]")], AGAIN),
@@ -630,7 +734,7 @@ REFUSED: dict[str, tuple[list, str]] = {
             "from kaggle_environments import make\nenv = make('connectx')\nenv.run([learner, 'random'])",
             choosing("Q.get(c, 0)"),
         ],
-        "Q may be filled by games",
+        "my_agent of the page's cells and its file play otherwise",
     ),
     "given to a trainer": (
         [
@@ -672,6 +776,10 @@ REFUSED: dict[str, tuple[list, str]] = {
         ["TABLE = make()", "def make():\n    return [0] * 7", choosing("TABLE[c]")],
         "NameError: name 'make' is not defined",
     ),
+    "the order of texts in a set": (
+        ["ORDER = list({'left', 'mid', 'right', 'far', 'near', 'top', 'low'})", choosing("ORDER[c]")],
+        AGAIN,
+    ),
     "registered as a class is made": (
         [
             "H = []\nclass Heuristic:\n    def __init_subclass__(cls): H.append(cls())",
@@ -680,9 +788,41 @@ REFUSED: dict[str, tuple[list, str]] = {
         ],
         "my_agent of the page's cells and its file play otherwise",
     ),
+    "drawn by the system": (
+        [
+            "import secrets\nORDER = [secrets.randbelow(100) for _ in range(7)]",
+            choosing("ORDER[c]"),
+        ],
+        AGAIN,
+    ),
+    "registered by a metaclass": (
+        [
+            "class Meta(type):\n    known = []\n    def __new__(meta, name, bases, space):\n        cls = super().__new__(meta, name, bases, space)\n        Meta.known.append(cls)\n        return cls",
+            "class Rule(metaclass=Meta):\n    def value(self, c): return c",
+            "class Second(Rule):\n    def value(self, c): return abs(c - 5) * 3",
+            choosing("sum(k().value(c) for k in Meta.known)"),
+        ],
+        "Run build(my_agent) in the notebook, which carries its values",
+    ),
+    "registered for singledispatch": (
+        [
+            "from functools import singledispatch\n@singledispatch\ndef score(x, c):\n    return 0",
+            "@score.register\ndef _(x: int, c):\n    return abs(c - x)",
+            "def of_text(x, c): return -abs(c - len(x))\nscore.register(str, of_text)",
+            choosing("score(5, c) * 2 + score('ab', c)"),
+        ],
+        "Left out: lesson.ipynb, cell 2, line 1; lesson.ipynb, cell 3, line 2. Run build(my_agent) in the notebook",
+    ),
+    "bound by another way": (
+        [
+            "import sys, os, __main__\n__main__.BONUS = 5\nlocals()['SIDE'] = 2\nvars()['EXTRA'] = 1",
+            choosing("abs(c - BONUS) + SIDE * EXTRA"),
+        ],
+        "lesson.ipynb, cell 2, line 2: BONUS is used, and no cell defines it",
+    ),
     "two agents": (
         [choosing("c"), choosing("-c").replace("my_agent", "other")],
-        "which of its functions is the agent? my_agent (cell 1), other (cell 2): write lesson.ipynb:other",
+        "which of its functions is the agent? my_agent (cell 1, line 1), other (cell 2, line 1): write lesson.ipynb:other",
     ),
     "two files": (
         ["%%writefile a.py\n" + choosing("c"), "%%writefile b.py\n" + choosing("-c")],

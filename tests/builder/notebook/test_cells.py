@@ -1,6 +1,5 @@
 """Pages in all forms that they come in: formats, scripts, languages, commands; and what is no page."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -48,11 +47,11 @@ RAW = f"%matplotlib inline\nimport math\n\n%%time\nFIRST = 5\n\n{MIDDLE.replace(
 @pytest.mark.parametrize(
     ("source", "code"),
     [
-        ("x = '%d' % 3\n%matplotlib inline", "x = '%d' % 3\npass\n"),
+        ("x = '%d' % 3\n%matplotlib inline", "x = '%d' % 3\n\n"),
         ("if x:\n    !ls \\\n       -l\ny = 1", "if x:\n    pass\n\ny = 1\n"),
-        ("TEXT = '''\n%a\n!b\n'''\n!echo don't", "TEXT = '''\n%a\n!b\n'''\npass\n"),
-        ("pip install gym\nls = 3", "pass\nls = 3\n"),
-        ("f?\n??f\nf.g??", "pass\npass\npass\n"),
+        ("TEXT = '''\n%a\n!b\n'''\n!echo don't", "TEXT = '''\n%a\n!b\n'''\n\n"),
+        ("pip install gym\nls = 3", "\nls = 3\n"),
+        ("f?\n??f\nf.g??", "\n\n\n"),
         ("a, b = !ls", "a, b = __output_of_a_command__\n"),
         ("%time x = f()", "x = f()\n"),
         ("  x = 1\n  y = 2", "x = 1\ny = 2\n"),
@@ -71,22 +70,8 @@ def test_what_is_no_python_is_said_with_its_line():
 def test_cells_are_numbered_as_run_all_does(tmp_path):
     """Empty ones and text have no numbers; the counts in the file do not matter."""
     path = written(tmp_path / "lesson.ipynb", [("markdown", "text"), "", "x = 1", ("raw", "y"), "%%time\n\nz = 2"])
-    assert [(cell.name, cell.code) for cell in cells_of(path)] == [("cell 1", "x = 1\n"), ("cell 2", "\nz = 2\n")]
-    assert cells_of(path)[1].place(2) == "lesson.ipynb, cell 2, line 3"
-
-
-def test_format_3_and_cells_of_other_languages(tmp_path):
-    """Format 3 has worksheets, and says each cell's language; an editor of today says it in the metadata."""
-    cells = [
-        {"cell_type": "code", "language": "python", "input": [MIDDLE], "outputs": [], "prompt_number": 7},
-        {"cell_type": "code", "language": "perl", "input": "print 1;", "outputs": []},
-        {"cell_type": "code", "input": "x", "metadata": {"vscode": {"languageId": "javascript"}}},
-    ]
-    path = tmp_path / "old.ipynb"
-    path.write_text(json.dumps({"nbformat": 3, "metadata": {}, "worksheets": [{"cells": cells}]}))
-    assert [cell.name for cell in cells_of(path)] == ["cell 1"]
-    (tmp_path / "agent").mkdir()
-    assert from_page(path, None, tmp_path / "agent").entry == "my_agent"
+    assert [cell.code for cell in cells_of(path)] == ["x = 1\n", "\n\nz = 2\n"]
+    assert cells_of(path)[1].places[2] == "lesson.ipynb, cell 2, line 3"
 
 
 @pytest.mark.parametrize(("name", "text"), [("lesson.py", SCRIPT), ("lesson.txt", RAW)])
@@ -108,7 +93,16 @@ BAD = {
     "no text": ("no.ipynb", b"\xff\xfe\x00", "no.ipynb is no notebook: it is no text in UTF-8"),
     "no cells": ("no.ipynb", b"[1]", "no.ipynb is no notebook: it is JSON without cells"),
     "empty": ("no.ipynb", b"", "no.ipynb is no notebook: it should be JSON, but"),
-    "odd cells": ("no.ipynb", b'{"cells": [1, {"cell_type": "code", "source": 5}]}', "no.ipynb has no function"),
+    "odd cells": (
+        "no.ipynb",
+        b'{"cells": [1, {"cell_type": "code", "source": 5}]}',
+        "no.ipynb is no notebook: it is JSON without cells",
+    ),
+    "of format 3": (
+        "no.ipynb",
+        b'{"nbformat": 3, "worksheets": [{"cells": []}]}',
+        "it is JSON without cells as Jupyter",
+    ),
     "in R": (
         "no.ipynb",
         b'{"cells": [], "metadata": {"language_info": {"name": "R"}}}',

@@ -152,9 +152,33 @@ def my_agent(obs, config):
     columns = free(obs, config)
     return columns[(turns + len(seen)) % len(columns)]
 """
+STALE = """
+from functools import lru_cache
+scale = 2
+@lru_cache(maxsize=None)
+def value(n):
+    return n * scale
+for n in range(43):
+    value(n)
+scale = 3
+# %%
+def my_agent(obs, config):
+    columns = free(obs, config)
+    return columns[value(sum(map(bool, obs.board))) % len(columns)]
+"""
+REPLACED = """
+import statistics
+statistics.mean = lambda values: values[-1]
+# %%
+def my_agent(obs, config):
+    return statistics.mean(free(obs, config))
+"""
+ITSELF = "nothing that cells changed in modules, such as np.argmax or a setting: let my_agent do that itself"
 PROOFS = {  # notebook, what is changed after the files are written, level and words of what the proof finds
     "draws of a model": (SITUATIONS[DRAWN].text, "", "pass", "draws its moves: here and in its file each column comes"),
     "a variable": (SHIFTED, "", "reject", "It reads os.environ, and Kaggle has none of this notebook's variables"),
+    "a cache of other values": (STALE, "", "reject", ITSELF),
+    "a function of a module, replaced": (REPLACED, "", "reject", ITSELF),
     "another table": (TABLE, "table.reverse()", "reject", "here and its file play otherwise in "),
     "other chances": (CHANCES, "limit = 4", "reject", "here and its file play otherwise in "),
     "a counter": (COUNTING, "", "pass", "agree on 60 positions"),

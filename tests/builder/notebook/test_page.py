@@ -12,7 +12,7 @@ from connectx_toolkit.builder.preflight.findings import Report
 from connectx_toolkit.builder.preflight.stage import Runner, stage
 from connectx_toolkit.builder.source.refusals import Refused
 from connectx_toolkit.kaggle.rules import Limits
-from tests.builder.notebook.pages import HEAD, moves_in_ipython, moves_of_file, text_of, written
+from tests.builder.notebook.pages import FREE, HEAD, moves_in_ipython, moves_of_file, text_of, written
 from tests.builder.notebook.situations import LESSON_1, MIDDLE, PLAYING, REFUSED, TOOLS, WRITING, choosing
 
 
@@ -67,7 +67,7 @@ def refusal_of(path: Path, runner: Runner, name: str | None = None) -> str:
 
 
 def notes_of(cells: list[str], folder: Path) -> list[str]:
-    (folder / "agent").mkdir()
+    (folder / "agent").mkdir(parents=True)
     return from_page(written(folder / "lesson.ipynb", cells), None, folder / "agent").notes
 
 
@@ -84,12 +84,26 @@ def test_notes(tmp_path):
         "lesson.ipynb, cell 1, line 3: CACHE changes while the agent plays: it begins as this cell makes it",
         "lesson.ipynb, cell 1, line 3: CALLS changes while the agent plays: it begins as this cell makes it",
         *(
-            f"lesson.ipynb, cell 3, line 4: {old} is {new} in the built file: numpy 2 has no {old}"
-            for old, new in (("np.Inf", "np.inf"), ("np.PINF", "np.inf"), ("np.NINF", "(-np.inf)"))
+            f"lesson.ipynb, cell 3, line 4: numpy 2 has no numpy.{old}: the built file sets it again"
+            for old in ("Inf", "NINF", "PINF")
         ),
     ]
     text = (tmp_path / "agent" / AGENT).read_text()
-    assert "CACHE[CALLS] = f'{np.inf}', np.inf, -(-np.inf)" in text
+    assert "numpy.Inf = numpy.inf\nnumpy.NINF = -numpy.inf\nnumpy.PINF = numpy.inf\n" in text
+
+
+def test_an_agent_in_a_file_of_the_page_is_a_page_of_its_own(tmp_path, runner):
+    """What it needs of the file, with numpy's old names, below imports from the future; compared with the whole."""
+    lines = ["from __future__ import annotations", "import numpy as np", "UNUSED = undefined_elsewhere = 3"]
+    lines += [f"FIRST: Column = 5\n{HEAD}    return min({FREE}, key=lambda c: min(abs(c - FIRST), np.Inf))"]
+    lines += ["if __name__ == '__main__':\n    FIRST = my_agent = None"]  # which no judge runs
+    path = written(tmp_path / "lesson.ipynb", ["x = 1", "%%writefile submission.py\n" + "\n".join(lines)])
+    assert refusal_of(path, runner) == ""
+    text = (tmp_path / "agent" / AGENT).read_text()
+    assert "UNUSED" not in text and text.index("from __future__") < text.index("numpy.Inf = numpy.inf")
+    assert notes_of(["%%writefile submission.py\n" + "\n".join(lines)], tmp_path / "again") == [
+        "lesson.ipynb, cell 1, line 7: numpy 2 has no numpy.Inf: the built file sets it again"
+    ]
 
 
 def test_lines_and_their_places(tmp_path):
