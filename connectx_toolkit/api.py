@@ -492,7 +492,7 @@ def board(
 
 def build(
     agent: str | PathLike | Callable,
-    output: str | PathLike | None = None,
+    output: str | PathLike | None = "submission.py",
     *,
     data: str | PathLike | Sequence[str | PathLike] = (),
     book: str | PathLike | None = None,
@@ -516,8 +516,8 @@ def build(
     Args:
         agent: a name from agents/, a Python file, a notebook ("lesson.ipynb" or "lesson.ipynb:my_agent"), or a function
             of this notebook, with the values that it has now.
-        output: the file to write, a .py or a .tar.gz; it replaces only what was built before. None: in a checkout
-            submissions/AGENT.py, or .tar.gz if the agent names files beside it; where Python is typed, submission.py.
+        output: the file to write, a .py or a .tar.gz; it replaces only what was built before. None, and what the command
+            does without it: submissions/AGENT.py, or .tar.gz if the agent names files beside it.
         data: a file or folder to add to the archive; may be several. Files beside the agent that a string in its source
             names are added anyway, but for credentials and databases.
         book: a second seat's book to build into "perfect", as ``train.py book --second`` makes it; None: ours.

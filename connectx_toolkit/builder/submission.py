@@ -29,7 +29,7 @@ from connectx_toolkit.builder.source.refusals import unknown_package
 from connectx_toolkit.kaggle.remedies import KNOWN
 from connectx_toolkit.kaggle.rules import Limits
 from connectx_toolkit.kaggle.upload import Unsuitable, refuse_other_texts
-from connectx_toolkit.system.console import as_option, at_python, shell, unquoted
+from connectx_toolkit.system.console import as_option, shell, unquoted
 from connectx_toolkit.system.files import AGENTS, IS_CHECKOUT, ROOT, WEIGHTS, check_folder, our_agents, read_as
 
 SUBMISSIONS = ROOT / "submissions" if IS_CHECKOUT else Path("submissions")
@@ -123,7 +123,7 @@ def built(
     """Writes the submission of an agent if it is accepted.
 
     Args:
-        output: None: the agent's name in ``SUBMISSIONS``; where Python is typed, submission.py.
+        output: None: the agent's name in ``SUBMISSIONS``.
         data: files and folders for the archive that are not found by themselves.
         book: of the second seat, for the agent ``perfect``.
 
@@ -218,13 +218,12 @@ def with_book(agent: Path, book: Path | None, folder: Path) -> Path:
 
 
 def output_of(output: Path | None, name: str, inlined: Inlined) -> Path:
-    """The file to write: ``output``, or the agent's name in ``SUBMISSIONS``; where Python is typed, submission.py.
+    """The file to write: ``output``, or the agent's name in ``SUBMISSIONS``.
 
     Raises:
         ValueError: it cannot be written, or what it would replace may be missed.
     """
-    stem = Path("submission") if at_python() else SUBMISSIONS / name
-    output = output or Path(f"{stem}.{'tar.gz' if inlined.files else 'py'}")
+    output = output or SUBMISSIONS / f"{name}.{'tar.gz' if inlined.files else 'py'}"
     check_folder(output)
     if not output.name.endswith((".py", ".tar.gz")):
         raise ValueError(f"{output} should end in .py or .tar.gz")

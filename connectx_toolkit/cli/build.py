@@ -48,6 +48,7 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
     add_options(parser, api.build)
     (agent,) = [action for action in parser._actions if action.dest == "agent"]
     agent.nargs, agent.required = "?", False
+    parser.set_defaults(output=None)
     finished = "check a finished .py or .tar.gz, or the file that a notebook writes, and build nothing"
     parser.add_argument("--check", type=Path, metavar="FILE", help=finished)
     submit = "submit the accepted file to Kaggle with this message; asks first on a terminal"
@@ -131,7 +132,7 @@ def build_or_check(given: argparse.Namespace) -> tuple[int, Path | None]:
         return CODES[report.verdict], given.check
     try:
         (agent,), keywords = values_of(api.build, given)
-        report = api.build(agent, **keywords)
+        report = api.build(agent, **keywords | {"output": given.output})
     except NotAccepted as refused:
         show(refused.report, given.json)
         return CODES[refused.report.verdict], None

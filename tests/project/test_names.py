@@ -87,7 +87,7 @@ def submissions(monkeypatch) -> None:
     one = SimpleNamespace(ref=1, date=datetime(2026, 1, 1), public_score="1", file_name=CRASHES, description=PLAYS)
     one.status = SimpleNamespace(name="COMPLETE")
     monkeypatch.setattr("connectx_toolkit.report.episodes.submissions", lambda kaggle: [one])
-    monkeypatch.setattr("connectx_toolkit.report.episodes.connected", lambda: contextlib.nullcontext())
+    monkeypatch.setattr("connectx_toolkit.report.episodes.connected", contextlib.nullcontext)
     evaluate(["episodes"])
 
 
