@@ -19,6 +19,7 @@ from connectx_toolkit.cli.options import (
 )
 from connectx_toolkit.kaggle.rules import Rules
 from connectx_toolkit.system.console import shell
+from connectx_toolkit.system.files import check_folder
 
 if TYPE_CHECKING:
     from connectx_toolkit.games.game import Game
@@ -78,6 +79,7 @@ def analyse(options: argparse.Namespace) -> None:
         left_out: list[str] = []
         show_games(games_in(Path(what[0]), left_out, options.latest), left_out, options.time)
     else:
+        check_folder(options.html)
         show_reviews(*own_games(what, options.me, options.latest), options)
 
 
