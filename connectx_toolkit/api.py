@@ -516,8 +516,8 @@ def build(
     Args:
         agent: a name from agents/, a Python file, a notebook ("lesson.ipynb" or "lesson.ipynb:my_agent"), or a function
             of this notebook, with the values that it has now.
-        output: the file to write, a .py or a .tar.gz; it replaces only what was built before. None, and what the command
-            does without it: submissions/AGENT.py, or .tar.gz if the agent names files beside it.
+        output: the file to write, a .py or a .tar.gz; it replaces only what was built before. None, as the command
+            has it without -o: submissions/AGENT.py, or .tar.gz if the agent names files beside it.
         data: a file or folder to add to the archive; may be several. Files beside the agent that a string in its source
             names are added anyway, but for credentials and databases.
         book: a second seat's book to build into "perfect", as ``train.py book --second`` makes it; None: ours.

@@ -189,10 +189,14 @@ class GameDatabase:
     """
 
     def __init__(self, path: Path, create: bool = True, origin: str = "ladder"):
-        self.path, self.chosen, self.left_out = path, ORIGINS[origin], list[str]()
+        self.path, self.chosen, self.left_out, is_new = path, ORIGINS[origin], list[str](), not path.exists()
         try:
             self.connection = _opened(path, create)
         except sqlite3.Error as problem:
+            if is_new:
+                path.unlink(missing_ok=True)
+            if not isinstance(problem, sqlite3.OperationalError):  # no SQLite file, or a damaged one
+                raise ValueError(f"{path} is not a file of games: {problem}") from None
             raise ValueError(f"{path}: {problem}; choose another file with {as_option('games')}") from None
         except OSError as problem:
             raise ValueError(in_words(problem, path if problem.errno else None)) from None

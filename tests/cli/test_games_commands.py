@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from connectx.position import write_columns
 from connectx_toolkit.games.database import GameDatabase
 from connectx_toolkit.games.game import Game
 from tests.conftest import evaluate, refused
@@ -53,12 +54,12 @@ def test_games_of_matches_count_where_they_are_asked_for(folder, capsys):
     """They are in the file that the ladder's games are added to."""
     said(capsys, "match", "leftmost", "random", "--pairs", "3")
     assert "runs/games.sqlite: no ladder games yet; --add takes replays" in refused(["explore"], capsys)
-    moves = next(game.moves for game in games_of("arena") if game.names[0] == "random")
-    first = "".join(map(str, moves[:5]))
-    assert "random" in said(capsys, "explore", first[:4], "--from", "arena", "--opponent", "leftmost", "--time", "0")
+    played = next(game for game in games_of("arena") if game.names[game.opening % 2] == "random")
+    first = write_columns(played.moves[: played.opening])
+    assert "random" in said(capsys, "explore", first, "--from", "arena", "--opponent", "leftmost", "--time", "0")
     said(capsys, "explore", "--add", str(folder), "--time", "0")
-    assert "random" not in said(capsys, "explore", first[:4], "--time", "0")
-    assert "random" in said(capsys, "explore", first[:4], "--from", "all", "--time", "0")
+    assert "random" not in said(capsys, "explore", first, "--time", "0")
+    assert "random" in said(capsys, "explore", first, "--from", "all", "--time", "0")
     assert "leftmost v random" in said(capsys, "analyse", "runs/games.sqlite", "--time", "0")
 
 

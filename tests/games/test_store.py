@@ -224,7 +224,7 @@ def test_other_files_are_refused(tmp_path, create):
         connection.execute("CREATE TABLE t (x)")
     before = (tmp_path / "text").read_bytes(), (tmp_path / "recipes").read_bytes()
     for name, words in {
-        "text": ": file is not a database; choose another file with --games",
+        "text": " is not a file of games: file is not a database",
         "recipes": " is not a file of games",
         "folder": ": unable to open database file; choose another file with --games",
     }.items():

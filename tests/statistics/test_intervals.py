@@ -223,7 +223,7 @@ def test_each_opening_is_one_observation():
     assert log_wealth((0, 0, 0, 0, 30), low) == pytest.approx(math.log(80))  # half of the error is that of one pair
     assert high == 1
     one_pair, two_pairs = by_openings([[0.5, 1.0] * 15]), by_openings([[0.5, 1.0] * 15, [0.75] * 30])
-    assert one_pair[0] < two_pairs[0] < 0.75 < two_pairs[1] < one_pair[1]
+    assert one_pair[0] <= two_pairs[0] < 0.75 < two_pairs[1] <= one_pair[1]
     flipped = by_openings([[0.0, 0.25, 0.75, 0.5] * 5])
     assert flipped == pytest.approx(tuple(1 - end for end in by_openings([[1.0, 0.75, 0.25, 0.5] * 5])[::-1]))
 
