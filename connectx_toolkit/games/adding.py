@@ -5,10 +5,11 @@ from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
-from connectx_toolkit.games.database import GameDatabase
+from connectx_toolkit.games.database import GameDatabase, is_database
 from connectx_toolkit.games.game import Game
 from connectx_toolkit.games.reader import replay_paths, replays_of
 from connectx_toolkit.games.review import name_in, name_in_all
+from connectx_toolkit.system.console import as_option
 from connectx_toolkit.system.foreign import NothingLeft
 
 
@@ -30,8 +31,10 @@ def add_from(path: Path, what: Sequence[str], me: str = "") -> Added:
         ValueError: there is nothing of that name, or the file of games is another file.
         NothingLeft: there is no game in all of it; the file of games is not touched.
     """
-    read, left_out = 0, list[str]()
-    replays = chain.from_iterable(replays_of(one, left_out) for one in replay_paths(what))
+    read, paths = 0, replay_paths(what)
+    games = as_option("games")
+    left_out = [f"{one} is a file of games, not a replay: {games} reads it" for one in paths if is_database(one)]
+    replays = chain.from_iterable(replays_of(one, left_out) for one in paths if not is_database(one))
     first = next(replays, None)
     if first is None:
         raise NothingLeft(left_out)

@@ -155,7 +155,7 @@ def test_what_is_not_judged_is_said(games, tmp_path, capsys):
     (tmp_path / "1.json").write_text(json.dumps(content))
     main(["analyse", str(tmp_path), "--me", TEAM])
     out = capsys.readouterr().out
-    assert f"not judged: {games[0].ply} moves in 1 game (--time SECONDS gives them more; " in out
+    assert f"not judged: {games[0].ply} moves in 1 game (--seconds SECONDS gives them more; " in out
 
 
 def test_whose_games_they_are(games):

@@ -203,7 +203,7 @@ def test_what_is_not_solved_in_time_is_said(monkeypatch, capsys):
     solvers_for.cache_clear()  # whose table may know the game
     main(["analyse", GAME, "--time", "0", *FIVE])
     out = capsys.readouterr().out
-    assert re.search(r"not solved in time: ply 0, 1, .*\(--time SECONDS gives them more\)", out)
+    assert re.search(r"not solved in time: ply 0, 1, .*\(--seconds SECONDS gives them more\)", out)
 
 
 def test_the_command_of_a_lost_game_finds_the_mistake(tmp_path, monkeypatch, capsys):
