@@ -58,7 +58,7 @@ CASES = [
     Case("evaluate explore --add notes.txt", "notes.txt", 1),
     Case("evaluate explore --games games", "no ladder games"),
     Case("evaluate explore --games other_store", "other_store is not a file of games"),
-    Case("evaluate explore --add games", "a file of games, not a replay: --games reads it", 1),
+    Case("evaluate explore --add games", "a file of games, not a replay", 1),
     Case("evaluate explore --from both", "--from"),
     Case("evaluate explore --since tomorrow", "--since: expected a date"),
     Case("evaluate explore --since 2026-11-31", "2026-11-31"),
