@@ -165,7 +165,7 @@ WEAKNESSES = (  # of rows (agent, weakness, examples)
 
 def weaknesses_table(sheet: Sheet) -> Table:
     """An agent's mistakes by theme."""
-    rows: list[tuple[str, Weakness, str]] = []
+    rows: list[tuple[object, ...]] = []
     for weakness in weaknesses(sheet):
         worst = [mistake_of(sheet, row) for row in weakness.worst]
         lines = [f"{write_columns(one.game.moves[:-1]) or 'empty board'}: {one.moves[0].choice}" for one in worst]
