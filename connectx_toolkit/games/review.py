@@ -17,7 +17,7 @@ from connectx_toolkit.system.table import Table
 
 RESULTS = {1.0: "won", 0.5: "drawn", 0.0: "lost", None: "unfinished"}
 SEATS = ("first", "second")
-VERSION = re.compile(" [0-9a-f]{6}$")  # of a file that exists in several: ``games.tournament`` adds it
+VERSION = re.compile(" [0-9a-f]{6}$")  # of a file that exists in several: ``tournament.groups`` adds it
 AHEAD = ((4, "1 to 4"), (10, "5 to 10"), (20, "11 to 20"), (10**9, "more than 20"))  # plies
 BAND = 8  # plies
 MOST_REPEATED = 8  # rows

@@ -1,30 +1,17 @@
 """The rules of the tree that no other test would notice: who may import whom, and that nothing is unpickled."""
 
 import ast
-import json
 import re
-import runpy
 import subprocess
 import sys
-from collections import Counter
 from collections.abc import Collection, Mapping
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
-from types import FrameType
-from typing import Any
 
 import pytest
-from kaggle_environments import make
 
-from connectx_toolkit.games.analysis import JudgedMove
-from connectx_toolkit.games.game import Game
-from connectx_toolkit.games.review import Judged
 from connectx_toolkit.players import child
-from connectx_toolkit.players.process import AgentProcess
-from connectx_toolkit.players.protocol import Reply
-from connectx_toolkit.system import workers
 from connectx_toolkit.system.files import ROOT
-from tests.conftest import TWO_CORES, evaluate
 
 TOOLKIT = ROOT / "connectx_toolkit"
 # Each package imports itself and those of the lines below it. Packages of one line don't import each other.
@@ -52,10 +39,7 @@ ROOMS: dict[str, list[set[str]]] = {  # the same within a package
         {"options"},
     ],
 }
-LONGEST_FUNCTION, NAMED_TWICE = 60, 4  # but kernels; of modules
 SCRIPTS = {"benchmarks", "tests", "evaluate", "build_submission", "train", "agents"}
-CONTRIBUTING = ROOT / "CONTRIBUTING.md"
-WORKERS = str(Path(workers.__file__).relative_to(ROOT))
 SOURCES = sorted(p for package in ("connectx", "connectx_toolkit", "agents") for p in (ROOT / package).rglob("*.py"))
 
 
@@ -140,131 +124,6 @@ def test_parts_import_down():
 @pytest.mark.parametrize("part", ROOMS)
 def test_every_module_has_a_room_and_imports_run_down(part):
     assert misplaced(imports_within(f"connectx_toolkit.{part}"), ROOMS[part]) == []
-
-
-def test_a_file_is_a_subject():
-    """It has a name by which it is found."""
-    modules = [path for path in SOURCES if path.name != "__init__.py"]
-    names = Counter(path.name for path in modules if path.parent.name != "agents")
-    assert sum(count > 1 for count in names.values()) <= NAMED_TWICE
-
-
-def is_kernel(function: ast.AST) -> bool:
-    """Whether numba compiles a function, or one in it."""
-    return any(
-        isinstance(node, ast.FunctionDef) and {"njit", "jitable"} & {ast.unparse(name) for name in node.decorator_list}
-        for node in ast.walk(function)
-    )
-
-
-def test_a_function_is_a_thought():
-    long = []
-    for path in SOURCES:
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.FunctionDef) and not is_kernel(node):
-                length = (node.end_lineno or node.lineno) - node.lineno + 1
-                long += [f"{path.relative_to(ROOT)}: {node.name}, {length} lines"] * (length > LONGEST_FUNCTION)
-    assert long == []
-
-
-def project_files(frame: FrameType | None) -> list[str]:
-    """The project's files that a stack passes, in the order of their first call."""
-    files = []
-    while frame:
-        path = Path(frame.f_code.co_filename)
-        if path.is_relative_to(ROOT) and path.parts[len(ROOT.parts)] not in ("tests", ".venv"):
-            files.append(str(path.relative_to(ROOT)))
-        frame = frame.f_back
-    return list(dict.fromkeys(reversed(files)))
-
-
-NOTING = """
-import sys
-from pathlib import Path
-
-def agent(obs, config):
-    frame, files = sys._getframe(), []
-    while frame:
-        files.append(frame.f_code.co_filename)
-        frame = frame.f_back
-    Path(__file__).with_name("child").write_text("\\n".join(files))
-    return obs.board.index(0)
-"""
-
-
-@pytest.mark.parametrize("concurrency", [1, pytest.param(2, marks=TWO_CORES)])
-def test_from_a_command_to_an_agents_move(concurrency, tmp_path, monkeypatch, capsys):
-    """The files that the call passes, in all processes, are those that CONTRIBUTING.md draws: seven at most.
-
-    With several games at a time, what calls functions in other processes comes between.
-    """
-    move = AgentProcess._move
-
-    def noting(self: AgentProcess, *arguments: Any) -> Reply:
-        (tmp_path / "here").write_text("\n".join(project_files(sys._getframe())))
-        return move(self, *arguments)
-
-    monkeypatch.setattr(AgentProcess, "_move", noting)
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))  # with no other run that has reserved cores
-    (tmp_path / "noting.py").write_text(f"__file__ = {str(tmp_path / 'noting.py')!r}\n{NOTING}")
-    command = ["evaluate.py", str(tmp_path / "noting.py"), "leftmost", "--rounds", "2"]
-    monkeypatch.setattr(sys, "argv", [*command, "--concurrency", str(concurrency)])
-    with pytest.raises(SystemExit) as stop:
-        runpy.run_path(str(ROOT / "evaluate.py"), run_name="__main__")
-    assert not stop.value.code, capsys.readouterr().err
-    paths = (tmp_path / "child").read_text().splitlines()
-    there = [str(Path(path).relative_to(ROOT)) for path in reversed(paths) if path.startswith(str(TOOLKIT))]
-    passed = [*(tmp_path / "here").read_text().splitlines(), *dict.fromkeys(there)]
-    (drawing,) = re.findall(r"^evaluate\.py  .*?^agent\(obs, config\)", CONTRIBUTING.read_text(), re.M | re.S)
-    drawn = re.findall(r"^(\S+\.py) ", drawing, re.M)
-    assert [file for file in passed if concurrency == 1 or file != WORKERS] == drawn and len(drawn) <= 7
-    assert (WORKERS in passed) == (concurrency > 1)
-
-
-def holds_a_game(value: Any) -> bool:
-    """Whether a value is a game, its review or a judged move of it, or a list of such."""
-    is_list = isinstance(value, list | tuple) and not isinstance(value, JudgedMove)
-    return any(map(holds_a_game, value[:1])) if is_list else isinstance(value, Game | Judged | JudgedMove)
-
-
-def trace_analysis(folder: str) -> None:
-    """Prints, as JSON, the files that take or give a game while a folder's replays are analysed, and who calls whom."""
-    passed, calls, ours = set[str](), set[tuple[str, str]](), str(TOOLKIT)
-    evaluate(["analyse", folder, "--me", "first"])  # compiles the board's solver, in millions of calls
-
-    def noting(frame: FrameType, event: str, value: Any) -> None:
-        if event in ("call", "return") and (file := frame.f_code.co_filename).startswith(ours):
-            if any(map(holds_a_game, frame.f_locals.values() if event == "call" else [value])):
-                passed.add(file)
-            if event == "call" and frame.f_back:
-                calls.add((frame.f_back.f_code.co_filename, file))
-
-    sys.setprofile(noting)
-    try:
-        evaluate(["analyse", folder, "--me", "first"])
-    finally:
-        sys.setprofile(None)
-    print(json.dumps([sorted(passed), sorted(calls)]))
-
-
-def test_from_a_replay_to_its_analysis(tmp_path):
-    """The files with a function that takes or gives the game are those that CONTRIBUTING.md draws, seven at most.
-
-    None of them calls one that is drawn above it, but for what renders tables: it asks the columns for their cells.
-    """
-    game = make("connectx", configuration={"rows": 4, "columns": 5, "inarow": 3})
-    game.run(["random", "random"])
-    (tmp_path / "1.json").write_text(json.dumps(game.toJSON()))
-    code = f"from tests.project.test_architecture import trace_analysis\ntrace_analysis({str(tmp_path)!r})"
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
-    files, calls = json.loads(done.stdout.splitlines()[-1])
-    passed = set(files)
-    (drawing,) = re.findall(r"^a replay.*?^(.*?)^```", CONTRIBUTING.read_text(), re.M | re.S)
-    drawn = [str(ROOT / file) for file in re.findall(r"^(\S+\.py) ", drawing, re.M)]
-    assert passed == {*drawn} and len(drawn) <= 7
-    found = [(one, other) for one, other in calls if {one, other} <= passed]
-    climbing = {one for one, other in found if drawn.index(one) > drawn.index(other)}
-    assert len(found) > len(drawn) and climbing == {str(TOOLKIT / "system" / "table.py")}
 
 
 def test_an_agents_process_imports_little():
