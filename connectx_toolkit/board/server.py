@@ -218,6 +218,10 @@ def opening_of(options: argparse.Namespace) -> Opening:
     if len(specs) > 2:
         raise ValueError(f"a board has two sides, not {len(specs)}")
     seats = [None, *specs] if len(specs) == 1 else [*specs, None, None]
+    if options.second and not specs:
+        raise ValueError("--second is for a board with an agent")
+    if options.from_one and not (options.game or options.practise):
+        raise ValueError("--from-one is for --game and --practise: it says how their columns are counted")
     if options.second:
         seats = seats[1::-1]
     game = game_meant(options.game, rules.geometry, options.from_one) if options.game else None

@@ -72,6 +72,10 @@ def episodes(options: argparse.Namespace) -> None:
 
     with connected(PAUSE) as kaggle:
         if options.submission is None:
+            if options.latest or options.me or options.html or options.json or options.write_mistakes:
+                raise ValueError(
+                    "--latest, --me, --html, --json and --write-mistakes are for a submission's games: name it"
+                )
             console_for_tables().print(_submissions_table(kaggle))
             return
         folder = EPISODES / str(options.submission)

@@ -96,6 +96,8 @@ def report(options: argparse.Namespace) -> None:
     from connectx_toolkit.report.tables import TOO_LARGE
     from connectx_toolkit.system.table import console_for_tables, print_parts
 
+    if options.judge and not options.html:
+        raise ValueError("--judge is for the games on the page: --html FILE")
     check_folder(options.html)
     check_folder(options.ladder)
     console, sections, entries, unsolvable = console_for_tables(), [], [], []

@@ -15,6 +15,8 @@ from connectx_toolkit.games.game import UNKNOWN_NAMES, Game
 from connectx_toolkit.system.console import as_option, plural
 from connectx_toolkit.system.table import Table
 
+__all__ = ["Judged"]
+
 RESULTS = {1.0: "won", 0.5: "drawn", 0.0: "lost", None: "unfinished"}
 SEATS = ("first", "second")
 VERSION = re.compile(" [0-9a-f]{6}$")  # of a file that exists in several: ``tournament.groups`` adds it
