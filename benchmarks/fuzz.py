@@ -40,7 +40,7 @@ from connectx_toolkit.board.session import Opening, Session
 from connectx_toolkit.board.thinking import Analyst
 from connectx_toolkit.cli.main import run
 from connectx_toolkit.games.database import GameDatabase
-from connectx_toolkit.games.reader import read_game, read_replays
+from connectx_toolkit.games.reader import read_game, replays_of
 from connectx_toolkit.games.review import Judged
 from connectx_toolkit.kaggle.account import Kaggle
 from connectx_toolkit.players.child import MOST_TOLD, HostedAgent, Struct
@@ -187,8 +187,9 @@ def file(rng: random.Random) -> str:
         damaged_one, good = Path(folder, "a.zip"), Path(folder, "b.json")
         damaged_one.write_bytes(packed)
         good.write_text(json.dumps(games()[0]))
-        replays, left_out = read_replays([damaged_one, good])
-        assert str(good) in [replay.source for replay in replays], "lost"
+        left_out: list[str] = []
+        found = [game.source for path in (damaged_one, good) for game in replays_of(path, left_out)]
+        assert str(good) in found, "lost"
         said(["analyse", folder, "--me", "me", "--time", "0"], (None, 2))
         return "refused" if left_out else "read"
 

@@ -16,7 +16,7 @@ from connectx_toolkit.kaggle.rules import OVERAGE, Rules
 from connectx_toolkit.players.spec import AgentSpec, resolve, told_apart
 from connectx_toolkit.system.console import as_option, tell
 from connectx_toolkit.system.cores import check_concurrency
-from connectx_toolkit.system.files import GAMES, check_folder
+from connectx_toolkit.system.files import GAMES, check_folder, write_whole
 
 if TYPE_CHECKING:
     from connectx_toolkit.builder.preflight.findings import Report
@@ -274,7 +274,10 @@ def exam(
     count = count or (EXAM_POSITIONS if source is None else None)
     labels, left_out = exam_positions(count, seed, source, from_one, me)
     found = examined(specs, labels, setup, 1, workers, left_out)
-    notes = [found.write_page(page)] if page else []
+    notes = list[str]()
+    if page:
+        write_whole(page, found.page().encode())
+        notes.append(f"page: {page}")
     notes += [found.write_mistakes(file)] if file else []
     return replace(found, notes=notes)
 
@@ -373,6 +376,9 @@ def episodes(
     from connectx_toolkit.report.episodes import judged_episodes, own_submissions
 
     if submission is None:
+        for name, value in (("latest", latest), ("me", me), ("html", html), ("write-mistakes", write_mistakes)):
+            if value:
+                raise ValueError(f"{as_option(name)} is for the games of a submission: name one")
         return own_submissions()
     return judged_episodes(submission, latest, Path(games), me, seconds, _path(html), _path(write_mistakes))
 

@@ -194,16 +194,15 @@ class Exam:
         """The answers in the positions that all agents have answered as often as they should; there may be none."""
         seeds = range(1, self.times + 1)
         rows = [r for r, key in enumerate(self.keys) if all((s, key) in f.known for f in self.files for s in seeds)]
-        labels, keys = self.labels.take(np.array(rows, np.int64)), [self.keys[row] for row in rows]
-        return [self._sheet(spec, file.known, labels, keys) for spec, file in zip(self.specs, self.files, strict=True)]
-
-    def _sheet(self, spec: AgentSpec, known: dict[tuple[int, int], Answer], labels: Labels, keys: list[int]) -> Sheet:
-        asked = [[known[seed, key] for key in keys] for seed in range(1, self.times + 1)]
-        columns = np.array([[answer.column for answer in line] for line in asked], np.int64)
-        seconds = np.array([[answer.seconds for answer in line] for line in asked])
-        faults = [(answer.fault, answer.detail) for line in asked for answer in line if answer.fault]
-        twice = [known[1, key].column != known[2, key].column for key in keys if (2, key) in known]
-        return Sheet(spec.label, labels, columns, seconds, faults, len(twice), sum(twice))
+        labels, keys, found = self.labels.take(np.array(rows, np.int64)), [self.keys[row] for row in rows], []
+        for spec, known in zip(self.specs, (file.known for file in self.files), strict=True):
+            asked = [[known[seed, key] for key in keys] for seed in seeds]
+            columns = np.array([[answer.column for answer in line] for line in asked], np.int64)
+            seconds = np.array([[answer.seconds for answer in line] for line in asked])
+            faults = [(answer.fault, answer.detail) for line in asked for answer in line if answer.fault]
+            twice = [known[1, key].column != known[2, key].column for key in keys if (2, key) in known]
+            found.append(Sheet(spec.label, labels, columns, seconds, faults, len(twice), sum(twice)))
+        return found
 
 
 def _say_how_long(spec: AgentSpec, moves: int, answers: Sequence[Answer], concurrency: int) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from connectx_toolkit.arena.match import Pool, open_pool, play_match
+from connectx_toolkit.arena.match import open_pool, play_match
 from connectx_toolkit.arena.start_positions import Opening, openings_for
 from connectx_toolkit.games.database import GameDatabase
 from connectx_toolkit.games.game import Game
@@ -23,9 +23,6 @@ from connectx_toolkit.system.cores import check_concurrency
 from connectx_toolkit.system.foreign import integer, left_out_lines
 from connectx_toolkit.system.table import print_parts
 
-if TYPE_CHECKING:
-    from tqdm import tqdm
-
 
 class Plan(NamedTuple):
     """What all matches of a run have in common."""
@@ -38,26 +35,6 @@ class Plan(NamedTuple):
     concurrency: int = 1  # games at a time
     scheduler: str | None = None  # of a dask cluster
     sprt: Sprt | None = None
-
-
-class _Entry(NamedTuple):
-    """A match in the file of games: its number there, and the games that are played already."""
-
-    pair: tuple[AgentSpec, AgentSpec]
-    number: int
-    known: dict[int, Game]
-
-
-class _Run(NamedTuple):
-    """What playing takes."""
-
-    plan: Plan
-    database: GameDatabase
-    here: str  # conditions of the games that are played now
-    openings: Sequence[Opening]
-    agents: Unchanged
-    pool: Pool
-    bar: tqdm
 
 
 def play_matches(pairs: Sequence[tuple[AgentSpec, AgentSpec]], plan: Plan) -> Iterator[Match]:
@@ -77,26 +54,34 @@ def play_matches(pairs: Sequence[tuple[AgentSpec, AgentSpec]], plan: Plan) -> It
     if openings is None or isinstance(openings, Path):
         openings = openings_for(plan.setup.rules.geometry, openings, plan.seed)
     here, total = conditions_here(plan.concurrency, plan.scheduler), 2 * plan.pairs
-    with (
-        GameDatabase(plan.file) as database,
-        open_pool(plan.setup, plan.concurrency, plan.scheduler) as pool,
-    ):
-        entries, agents = [], Unchanged(spec for pair in pairs for spec in pair)
-        for pair in pairs:
-            number = database.match_id(*pair, plan.setup, openings, plan.seed)
-            games = {index: game for index, game in database.match_games(number).items() if index < total}
-            entries.append(_Entry(pair, number, games))
-        if known := sum(len(entry.known) for entry in entries):
-            reused = f"reused {known} of {len(entries) * total} games from {plan.file}; another seed plays new ones"
-            played = sum((database.conditions(entry.number, total) for entry in entries), Counter[str]())
-            print_parts([reused, *_other_conditions(played, here)])
+    with GameDatabase(plan.file) as database, open_pool(plan.setup, plan.concurrency, plan.scheduler) as pool:
+        agents = Unchanged(spec for pair in pairs for spec in pair)
+        entries = [(pair, database.match_id(*pair, plan.setup, openings, plan.seed)) for pair in pairs]
+        known = {number: sum(n < total for n in database.match_games(number)) for _, number in entries}
+        if reused := sum(known.values()):
+            played = sum((database.conditions(number, total) for number in known), Counter[str]())
+            line = f"reused {reused} of {len(entries) * total} games from {plan.file}; another seed plays new ones"
+            print_parts([line, *_other_conditions(played, here)])
         print_parts(left_out_lines(database.left_out))
-        pool.check(dict.fromkeys(spec for entry in entries if len(entry.known) < total for spec in entry.pair))
-        left = sum(total - len(entry.known) for entry in entries)
-        with progress(left, "game", delay=0 if plan.sprt else 2) as bar:
-            run = _Run(plan, database, here, openings, agents, pool, bar)
-            for entry in entries:
-                yield _play_entry(run, entry)
+        pool.check(dict.fromkeys(spec for pair, number in entries if known[number] < total for spec in pair))
+        with progress(len(entries) * total - reused, "game", delay=0 if plan.sprt else 2) as bar:
+
+            def on_pair(evidence: Evidence) -> None:
+                if plan.sprt:
+                    bar.set_postfix_str(sprt_progress(plan.sprt, evidence), refresh=False)
+
+            for pair, number in entries:
+
+                def on_game(task: Task, game: Game, number: int = number) -> None:
+                    agents.check()  # what has been played meanwhile is not stored
+                    bar.update()
+                    database.add_played(number, task, game, here)
+
+                with database.turn(number, total) as games:
+                    bar.update(len(games) - known[number])  # another process has played these meanwhile
+                    match = Match(*pair, games, seed=plan.seed, sprt=plan.sprt)
+                    play_match(match, openings, plan.pairs, pool, on_game, on_pair)
+                yield match
 
 
 def _other_conditions(played: Counter[str], here: str) -> list[str]:
@@ -104,26 +89,6 @@ def _other_conditions(played: Counter[str], here: str) -> list[str]:
     other = [(line, count) for line, count in played.most_common() if line != here]
     words = f"{sum(count for _, count in other)} of them under other conditions, and count"
     return [f"{words}: {'; '.join(line for line, _ in other)} (now {here})"] if other else []
-
-
-def _play_entry(run: _Run, entry: _Entry) -> Match:
-    """Plays a match when no other process is playing it."""
-    plan = run.plan
-
-    def on_game(task: Task, game: Game) -> None:
-        run.agents.check()  # what has been played meanwhile is not stored
-        run.bar.update()
-        run.database.add_played(entry.number, task, game, run.here)
-
-    def on_pair(evidence: Evidence) -> None:
-        if plan.sprt:
-            run.bar.set_postfix_str(sprt_progress(plan.sprt, evidence), refresh=False)
-
-    with run.database.turn(entry.number, 2 * plan.pairs) as known:
-        run.bar.update(len(known) - len(entry.known))  # another process has played these meanwhile
-        match = Match(*entry.pair, known, seed=plan.seed, sprt=plan.sprt)
-        play_match(match, run.openings, plan.pairs, run.pool, on_game, on_pair)
-    return match
 
 
 def play_tournament(matches: Iterable[Match], anchor: str) -> Tournament:

@@ -29,6 +29,7 @@ from connectx_toolkit.kaggle import archive
 from connectx_toolkit.kaggle.rules import Rules
 from connectx_toolkit.page import FOLDER
 from connectx_toolkit.players.spec import resolve
+from connectx_toolkit.system.console import as_option
 from connectx_toolkit.system.posix import is_own, user
 
 HOST = "127.0.0.1"
@@ -224,6 +225,11 @@ def opening_of(
     if len(specs) > 2:
         raise ValueError(f"a board has two sides, not {len(specs)}")
     seats = [None, *specs] if len(specs) == 1 else [*specs, None, None]
+    if second and not specs:
+        raise ValueError(f"{as_option('second')} is for a board with an agent")
+    if from_one and not (game or practise):
+        both = f"{as_option('game')} and {as_option('practise')}"
+        raise ValueError(f"{as_option('from-one')} is for {both}: it says how their columns are counted")
     if second:
         seats = seats[1::-1]
     shown = game_meant(game, rules.geometry, from_one) if game else None

@@ -20,7 +20,6 @@ from connectx_toolkit.statistics.intervals import (
     FEWEST_PAIRS,
     Estimate,
     Sprt,
-    anytime,
     mean_and_variance,
     pairs_needed,
 )
@@ -285,7 +284,7 @@ def course_lines(match: Match) -> list[str]:
     """The four lines of Kaggle's *Intro to Game AI* course; below an empty one, what else the games tell."""
     lines = [f"Agent {agent} Win Percentage: {np.round(share, 2)}" for agent, share in enumerate(match.percentages, 1)]
     lines += [f"Number of Invalid Plays by Agent {agent}: {count}" for agent, count in enumerate(match.forfeits, 1)]
-    return [*lines, "", summary(match), *fault_lines(match), *forfeits_line(match), *lost_game_line(match)]
+    return [*lines, "", totals(match), *match_lines(match), *lost_game_line(match)]
 
 
 def totals(match: Match) -> str:
@@ -295,24 +294,6 @@ def totals(match: Match) -> str:
     counted = ", forfeits counted as losses" if any(match.forfeits) else ""
     seats = "; ".join(f"{name} {counts(*match.side(0, seat).tally)}" for seat, name in enumerate(SEATS))
     return f"{stopped}{' v '.join(match.names)}{counted}: {counts(*match.side(0).tally)} ({seats})"
-
-
-def summary(match: Match) -> str:
-    """One line: the results in total and by seat, the interval, and which agent is stronger. A forfeit is a loss."""
-    evidence = match.evidence
-    if not evidence.pairs:
-        return f"{totals(match)}. There is not a game in either seat yet: no result"
-    if evidence.distinct < FEWEST_PAIRS:
-        return f"{totals(match)}. {_few_words(evidence, len(match.games))}"
-    return f"{totals(match)}. {interval(anytime(evidence.counts))}; {verdict(evidence, *match.names)}"
-
-
-def _few_words(evidence: Evidence, games: int) -> str:
-    """Why there is no verdict: too few games, or too few different ones."""
-    if evidence.distinct == evidence.pairs:
-        return f"Too early to tell: {games} games are few, unless one agent wins nearly all"
-    different = f"{evidence.distinct} different {plural('pair', evidence.distinct)} of games among {evidence.pairs}"
-    return f"No verdict: {different}; the others are copies. {command('evaluate match')} begins from many openings"
 
 
 def pair_words(evidence: Evidence) -> str:
@@ -364,21 +345,17 @@ def verdict(evidence: Evidence, first: str, second: str, sprt: Sprt | None = Non
     if result.low > -WITHIN and result.high < WITHIN:
         return f"no difference of {WITHIN:g} Elo or more{scope}"
     if evidence.distinct < FEWEST_PAIRS:
-        return _too_few(evidence)
+        found = f"{evidence.distinct} distinct {plural('pair', evidence.distinct)} of games"
+        more = f"; {command('evaluate match')} begins from many openings" if evidence.distinct < evidence.pairs else ""
+        share = mean_and_variance(evidence.results)[0]
+        made = f"the first agent made {share:.0%} of the points"
+        return f"no verdict: {found}, at least {FEWEST_PAIRS} are needed; {made}{more}"
     return f"too early to tell{_missing(evidence)}"
 
 
 def _scope(evidence: Evidence) -> str:
     """ " from these 12 openings": what is said of the openings that were played, not of all."""
     return f" from these {evidence.openings} openings" if evidence.openings > 1 else " from this opening"
-
-
-def _too_few(evidence: Evidence) -> str:
-    mean = mean_and_variance(evidence.results)[0]
-    return (
-        f"no verdict: {evidence.distinct} distinct {plural('pair', evidence.distinct)} of games, "
-        f"at least {FEWEST_PAIRS} are needed; the first agent made {mean:.0%} of the points"
-    )
 
 
 def _missing(evidence: Evidence) -> str:

@@ -41,6 +41,7 @@ SHOWN = re.compile(r"window\.kaggle = (?=\{)")  # the replay in a page of Kaggle
 KINDS = {  # what is no replay, by how it begins
     "[[{'": "Python's text of env.steps, not JSON: save json.dumps(env.toJSON())",
     "+--": "a drawing of the board, which does not tell the moves: save json.dumps(env.toJSON())",
+    "SQLite format 3": "a file of games, not a replay",
     "<": 'a page without a replay; env.render(mode="html") has one',
 }
 EXPECTED = "columns from 0 (3342 or 3,10,3), a replay (.json), a folder of replays or a file of games (.sqlite)"
@@ -304,19 +305,6 @@ def replay_paths(what: Iterable[str]) -> list[Path]:
     if not found:
         raise ValueError("no replays, only agents' logs")
     return list(dict.fromkeys(found))
-
-
-def read_replays(paths: Sequence[Path]) -> tuple[list[Game], list[str]]:
-    """The replays in some files and archives, and, of what is none, why.
-
-    Raises:
-        NothingLeft: none of them is a replay.
-    """
-    left_out: list[str] = []
-    replays = [replay for path in paths for replay in replays_of(path, left_out)]
-    if not replays:
-        raise NothingLeft(left_out)
-    return replays, left_out
 
 
 def without_copies(replays: Iterable[Game]) -> tuple[list[Game], list[str]]:

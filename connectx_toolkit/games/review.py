@@ -15,12 +15,15 @@ from connectx_toolkit.games.game import UNKNOWN_NAMES, Game
 from connectx_toolkit.system.console import as_option, plural
 from connectx_toolkit.system.table import Table
 
+__all__ = ["Judged"]
+
 RESULTS = {1.0: "won", 0.5: "drawn", 0.0: "lost", None: "unfinished"}
 SEATS = ("first", "second")
-VERSION = re.compile(" [0-9a-f]{6}$")  # of a file that exists in several: ``connectx_toolkit.games.tournament`` adds it
+VERSION = re.compile(" [0-9a-f]{6}$")  # of a file that exists in several: ``tournament.groups`` adds it
 AHEAD = ((4, "1 to 4"), (10, "5 to 10"), (20, "11 to 20"), (10**9, "more than 20"))  # plies
 BAND = 8  # plies
 MOST_REPEATED = 8  # rows
+GIVEN_AWAY = "given away: the value of the position before your last mistake, with perfect play"
 SHORT_OF_TIME = 10.0  # seconds of overage time left
 Row = Sequence[str | int | float]
 
@@ -107,15 +110,14 @@ class Judged:
             "opening": game.opening,
             "overage": None if (used := game.overage_used(seat)) is None else round(used, 3),
             "slowest": slowest and {"ply": slowest[0], "seconds": round(slowest[1], 3)},
-            "mistakes": [_mistake(move) for move in given],
+            "mistakes": [
+                {"ply": one.ply, "column": one.column, "best": one.best_columns, "before": before, "after": after}
+                for one in given
+                for before, after in [one.results]
+            ],
             "shortened": [{"ply": one.ply, "column": one.column, "best": one.best_columns} for one in self.shortened],
             "moves": list(game.moves),
         }
-
-
-def _mistake(move: JudgedMove) -> dict[str, Any]:
-    before, after = move.results
-    return {"ply": move.ply, "column": move.column, "best": move.best_columns, "before": before, "after": after}
 
 
 def team_of(games: Sequence[Game], wanted: str | None = None) -> str:
@@ -138,7 +140,9 @@ def name_in(counts: Mapping[str, int], wanted: str, asked: str = "") -> str:
     Raises:
         ValueError: no player, or more than one, is called so; in words that say how to choose.
     """
-    called = [wanted] if wanted in counts else [name for name in counts if _is_called(name, wanted)]
+    paths = {name: Path(VERSION.sub("", name)) for name in counts}  # of any version of a file
+    called = [name for name, path in paths.items() if str(Path(wanted)) in (str(path), path.name, path.stem)]
+    called = [wanted] if wanted in counts else called
     if len(called) == 1:
         return called[0]
     close = called or difflib.get_close_matches(wanted, counts, 1)
@@ -165,12 +169,6 @@ def _most(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{name} ({count})" for name, count in Counter(counts).most_common(5))
 
 
-def _is_called(name: str, wanted: str) -> bool:
-    """Whether an agent's name may be meant by a file's path, name or stem; of any version of the file."""
-    path = Path(VERSION.sub("", name))
-    return str(Path(wanted)) in (str(path), path.name, path.stem)
-
-
 def seat_of(game: Game, team: str) -> int:
     """The seat of a team. In a game against itself: that which failed, or else the first."""
     if game.is_self_play:
@@ -192,7 +190,8 @@ def headline(team: str, reviews: Sequence[Judged]) -> list[str]:
         lines.append(f"Points lost: {', '.join(f'{cause} {lost:g}' for cause, _, lost, _ in causes)}.")
     if deciding := _deciding(counted):
         start, count = Counter(move.ply // BAND * BAND for _, move in deciding).most_common(1)[0]
-        ahead = [_ahead(review, move) for review, move in deciding]
+        # To the end of the loss that a mistake leads to, or of the missed win.
+        ahead = [_plies(review, one, one.played if one.played < 0 else one.value) for review, one in deciding]
         near, far = sum(plies <= AHEAD[0][0] for plies in ahead), sum(plies > AHEAD[-2][0] for plies in ahead)
         lines.append(
             f"Deciding mistakes, your last ones in games not won: {len(deciding)}. On plies {_band(start, counted)}: "
@@ -203,8 +202,8 @@ def headline(team: str, reviews: Sequence[Judged]) -> list[str]:
         after = write_columns(review.game.moves[: move.ply]) or "the start"
         best = " or ".join(map(str, move.best_columns))
         lines.append(f"Made most often: column {move.column} after {after}, in {len(again[0])} games; best is {best}.")
-    if shortened := _shortened(counted):
-        review, move = shortened[0]
+    if shortened := [(review, move) for review in counted for move in review.shortened]:
+        review, move = min(shortened, key=lambda one: one[1].played - one[1].value)  # that costs most plies
         sooner, later = (_plies(review, move, score) for score in (move.played, move.value))
         games = len({id(one) for one, _ in shortened})
         lines.append(
@@ -234,10 +233,10 @@ def _counted(reviews: Sequence[Judged]) -> list[Judged]:
 
 
 def summary(reviews: Sequence[Judged]) -> list[Table]:
-    """Where points were lost, by cause, seat, opponent, ply, foresight and opening; and what time was used."""
+    """Where points were lost, by cause, seat and ply; mistakes that come again; and what time was used."""
     counted = _counted(reviews)
     sections = [
-        _by_cause(counted),
+        Table("Why points were lost", ("why", "games", "points lost", "for example"), _causes(counted), GIVEN_AWAY),
         _by_seat(counted),
         _by_ply(counted),
         _repeated(counted),
@@ -263,12 +262,6 @@ def _causes(reviews: Sequence[Judged]) -> list[tuple[str, int, float, str]]:
     return sorted(found, key=lambda item: -item[2])
 
 
-def _by_cause(reviews: Sequence[Judged]) -> Table:
-    note = "given away: the value of the position before your last mistake, with perfect play"
-    heads = ("why", "games", "points lost", "for example")
-    return Table("Why points were lost", heads, [*_causes(reviews)], note)
-
-
 def _by_seat(reviews: Sequence[Judged]) -> Table:
     rows: list[Row] = []
     for seat, name in enumerate(SEATS):
@@ -291,20 +284,9 @@ def _by_ply(reviews: Sequence[Judged]) -> Table:
     return Table("Mistakes by ply", heads, rows, note)
 
 
-def _ahead(review: Judged, move: JudgedMove) -> int:
-    """Plies to look ahead from a mistake to see it: to the end of the loss that it leads to, or of the missed win."""
-    return _plies(review, move, move.played if move.played < 0 else move.value)
-
-
 def _plies(review: Judged, move: JudgedMove, score: int) -> int:
     """Plies from a move to the end of a game of this score."""
     return plies_to_end(score, move.ply, review.game.geometry.cells)
-
-
-def _shortened(reviews: Sequence[Judged]) -> list[tuple[Judged, JudgedMove]]:
-    """One's moves that lost a lost game sooner, those that cost most plies first."""
-    found = [(review, move) for review in reviews for move in review.shortened]
-    return sorted(found, key=lambda one: one[1].played - one[1].value)
 
 
 def oversights(review: Judged) -> tuple[list[int], list[int]]:

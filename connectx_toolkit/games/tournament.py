@@ -251,15 +251,14 @@ def grouped_games(path: Path, left_out: list[str], prefix: str = "") -> list[lis
         NothingLeft: none of its games can be read.
     """
     with GameDatabase(path, create=False) as database:
-        found, boards = [_prefixed(one, prefix) for one in groups(database)], defaultdict[Geometry, list[Game]](list)
+        found, boards = [group_games(group) for group in groups(database)], defaultdict[Geometry, list[Game]](list)
         for game in database.games():
             boards[game.geometry].append(game)
     if not found and not boards:
         raise NothingLeft(database.left_out) if database.left_out else ValueError(f"{path} holds no games")
     left_out += database.left_out
+    for games in found:
+        for index, game in enumerate(games):
+            place = Path(game.source)
+            games[index] = replace(game, source=str(place.with_name(f"{prefix}{place.name}")))
     return [*found, *boards.values()]
-
-
-def _prefixed(group: Group, prefix: str) -> list[Game]:
-    games = [(game, Path(game.source)) for game in group_games(group)]
-    return [replace(game, source=str(place.with_name(f"{prefix}{place.name}"))) for game, place in games]

@@ -20,12 +20,11 @@ from connectx_toolkit.games.grades import FAILED, Estimate, Sheet, mean_differen
 from connectx_toolkit.games.labelled import Labels
 from connectx_toolkit.games.match import kinds
 from connectx_toolkit.games.review import Judged
-from connectx_toolkit.games.themes import THEMES, Weakness, horizon_words, horizons, themes_of_moves, weaknesses
+from connectx_toolkit.games.themes import THEMES, horizon_words, horizons, themes_of_moves, weaknesses
 from connectx_toolkit.players.process import Setup
 from connectx_toolkit.players.spec import AgentSpec
 from connectx_toolkit.report.pages import exam_page, game_entry
 from connectx_toolkit.system.console import plural
-from connectx_toolkit.system.files import write_whole
 from connectx_toolkit.system.foreign import left_out_lines
 from connectx_toolkit.system.table import Column, Part, Shown, Table, percent, three_digits, two_digits
 
@@ -166,14 +165,12 @@ WEAKNESSES = (  # of rows (agent, weakness, examples)
 
 def weaknesses_table(sheet: Sheet) -> Table:
     """An agent's mistakes by theme."""
-    found = weaknesses(sheet)
-    rows = [(sheet.agent if n == 0 else "", one, _examples(sheet, one)) for n, one in enumerate(found)]
+    rows: list[tuple[object, ...]] = []
+    for weakness in weaknesses(sheet):
+        worst = [mistake_of(sheet, row) for row in weakness.worst]
+        lines = [f"{write_columns(one.game.moves[:-1]) or 'empty board'}: {one.moves[0].choice}" for one in worst]
+        rows.append(("" if rows else sheet.agent, weakness, "; ".join(lines)))
     return Table(f"mistakes of {sheet.agent} by theme", WEAKNESSES, rows)
-
-
-def _examples(sheet: Sheet, weakness: Weakness) -> str:
-    worst = [mistake_of(sheet, row) for row in weakness.worst]
-    return "; ".join(f"{write_columns(one.game.moves[:-1]) or 'empty board'}: {one.moves[0].choice}" for one in worst)
 
 
 def horizons_table(sheets: Sequence[Sheet]) -> Table:
@@ -227,10 +224,6 @@ class Examined(Shown):
     is_interrupted: bool = False
     left_out: Sequence[str] = ()
     notes: Sequence[str] = ()  # what was written
-
-    def write_page(self, path: Path) -> str:
-        write_whole(path, self.page().encode())
-        return f"page: {path}"
 
     def write_mistakes(self, path: Path) -> str:
         """Adds the positions of the mistakes to a file; says in a line how many."""

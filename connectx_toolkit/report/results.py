@@ -18,6 +18,8 @@ from connectx_toolkit.system.table import Part, Told
 
 def results(games: Path, ladder: Path | None, html: Path | None, latest: int, judge: bool) -> Told:
     """See ``connectx_toolkit.report``."""
+    if judge and not html:
+        raise ValueError(f"{as_option('judge')} is for the games on the page: {as_option('html', 'FILE')}")
     check_folder(html)
     check_folder(ladder)
     with GameDatabase(games, create=False) as database:

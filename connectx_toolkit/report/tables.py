@@ -79,7 +79,11 @@ def moves_table(game: Game, judged: Sequence[JudgedMove]) -> Table:
     Of a game that was decided for good before its end, the moves from there on are one line.
     """
     decided = _decided_from(judged)
-    rows = [_move_cells(game, move) for move in judged[:decided]]
+    rows = list[tuple[str, ...]]()
+    for move in judged[:decided]:
+        words = [score_words(value, move.ply, game.geometry) for value in (move.played, move.value)]
+        who = (str(move.ply), game.player(move.seat), str(move.column))
+        rows.append((*who, *words, move.best, _result_words(move)))
     if folded := judged[decided:]:
         loser = game.player(folded[-1].seat if folded[-1].value < 0 else 1 - folded[-1].seat)
         sooner = sum(move.shortens_loss for move in folded)
@@ -87,12 +91,6 @@ def moves_table(game: Game, judged: Sequence[JudgedMove]) -> Table:
         rows.append((f"{folded[0].ply} to {folded[-1].ply}", loser, *[""] * 4, f"lost already{shortened}"))
     note = "scores: the result with perfect play, and the plies until then"
     return Table("", MOVES, rows, note, lambda row: "given away" if row[-1].startswith(GIVEN) else "")
-
-
-def _move_cells(game: Game, move: JudgedMove) -> tuple[str, ...]:
-    words = (score_words(value, move.ply, game.geometry) for value in (move.played, move.value))
-    row = (str(move.ply), game.player(move.seat), str(move.column))
-    return (*row, *words, move.best, _result_words(move))
 
 
 def score_words(score: int, ply: int, geometry: Geometry) -> str:
@@ -335,7 +333,10 @@ def game_summary(game: Game, judged: Sequence[JudgedMove]) -> str:
         others = [f"{game.player(m.seat)} on ply {m.ply} ({m.results[0]}, now {m.results[1]})" for m in given]
         words += [f"given away before: {', '.join(others)}"] if others else []
     elif after:
-        words.append(_unturned(game, after[0]))
+        start = after[0]
+        winner = game.player(start.seat if start.value > 0 else 1 - start.seat)
+        result = f"won by {winner}" if start.value else "drawn"
+        words.append(f"no move from ply {start.ply} on changed the result: with perfect play the game was {result}")
     elif not unsolved and game.opening >= len(game.moves):
         words.append("no move to judge")
     elif not unsolved:
@@ -348,10 +349,3 @@ def game_summary(game: Game, judged: Sequence[JudgedMove]) -> str:
         limit = as_option("seconds", "SECONDS")
         words.append(f"not solved in time: ply {', '.join(map(str, unsolved))} ({limit} gives them more)")
     return "; ".join(words)
-
-
-def _unturned(game: Game, start: JudgedMove) -> str:
-    """Of a game that nobody turned from a move on."""
-    winner = start.seat if start.value > 0 else 1 - start.seat
-    result = "drawn" if not start.value else f"won by {game.player(winner)}"
-    return f"no move from ply {start.ply} on changed the result: with perfect play the game was {result}"

@@ -1,4 +1,4 @@
-"""The door for what others wrote: replays, rows of SQLite, the board's messages, Kaggle's answers and manifests.
+"""The door for what others wrote: replays, the board's messages, Kaggle's answers and manifests.
 
 Numbers are bounded and finite, texts can be printed, sizes are limited. What does not pass raises a ValueError, and
 nothing else, so that who reads many things can note it (``noting``) and go on with the next one.
@@ -86,11 +86,6 @@ def shown(value: object, longest: int | None = LONGEST) -> str:
 def _shown(character: str) -> str:
     is_printed = unicodedata.category(character) not in ("Cc", "Cf", "Cs", "Zl", "Zp") or character in JOINERS
     return character if is_printed else character.encode("unicode_escape").decode()
-
-
-def decoded(content: bytes) -> str:
-    """The text of an SQLite column; bytes that are not UTF-8 are written as escapes."""
-    return content.decode(errors="backslashreplace")
 
 
 @contextmanager

@@ -24,6 +24,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,13 +37,13 @@ from connectx_toolkit.kaggle.rules import DEFAULTS, OVERAGE, Rules
 from connectx_toolkit.players.fingerprint import fingerprint
 from connectx_toolkit.players.process import Setup
 from connectx_toolkit.players.spec import AgentSpec, resolve
+from connectx_toolkit.report.charts import line_chart
 from connectx_toolkit.report.exams import verdicts
 from connectx_toolkit.report.pages import tuning_page
-from connectx_toolkit.report.tuning import Tuned, course_chart, numbers_table
 from connectx_toolkit.system.console import plural
 from connectx_toolkit.system.cores import check_concurrency
 from connectx_toolkit.system.files import check_folder, in_words, write_whole
-from connectx_toolkit.system.table import Table, print_parts
+from connectx_toolkit.system.table import Column, Table, percent, print_parts
 from connectx_toolkit.training.options import Options, command_of, option
 from connectx_toolkit.tuning.candidates import place_for, spec_of
 from connectx_toolkit.tuning.judgement import Judgement, answered, played, race, unseen
@@ -56,6 +57,14 @@ if TYPE_CHECKING:  # --help and messages about the file do not need optuna
 # was best by luck alone: in others it gave away more than the original.
 POSITIONS, PAIRS = 1000, 40
 HEAD = "# Tuned by:"
+NUMBERS = (  # of rows (name, range, value in the file, best value, the share of the costs' spread that it explains)
+    "number",
+    "range",
+    Column("before", show=str, align="right"),
+    Column("best found", show=str, align="right"),
+    Column("matters", show=percent, help="share of the differences between candidates that this number explains; "
+           "together 100%", align="right"),
+)  # fmt: skip
 GOES_ON = "the search is kept; the same command goes on"
 
 
@@ -152,7 +161,9 @@ def searched(config: Config) -> "tuple[Search, AgentSpec, list[Opening]]":
         begin(search, _settings(config, numbers, objective), config.folder)
         is_whole = search_on(search, pool, config.workers, config.minutes)
     if not is_whole:
-        _stopped(search)
+        if search.whole:
+            print_parts([_numbers(search, search.best()[1]), *search_lines(search)])
+        raise KeyboardInterrupt(GOES_ON)
     return search, original, fresh
 
 
@@ -213,9 +224,12 @@ def judge(config: Config, search: "Search", original: AgentSpec, openings: Seque
             judgement = _judged(config, spec_of(path, config.tuned.name), original, openings[:-raced])
             tables = [*judgement.examined.tables(), match_table(judgement.match)]
             said = [*verdicts(judgement.sheets), *_changing(judgement), *match_lines(judgement.match)]
-            said.append(_conclusion(config, judgement))
             if judgement.is_proven:
                 write_whole(config.tuned, tuned_text(config, search, values).encode())
+                said.append(f"wrote {config.tuned}")
+            else:
+                again = "--pairs and --judged ask for more evidence, --trials for a longer search"
+                said.append(f"nothing is proven, so nothing is written; {again}")
     except KeyboardInterrupt:
         raise KeyboardInterrupt("nothing is written yet; the same command goes on with the comparison") from None
     page = config.folder / "page.html"
@@ -264,13 +278,6 @@ def _changing(judgement: Judgement) -> list[str]:
     ]
 
 
-def _conclusion(config: Config, judgement: Judgement) -> str:
-    if judgement.is_proven:
-        return f"wrote {config.tuned}"
-    again = "--pairs and --judged ask for more evidence, --trials for a longer search"
-    return f"nothing is proven, so nothing is written; {again}"
-
-
 def tuned_text(config: Config, search: "Search", values: dict[str, Value]) -> str:
     """The agent's text with new numbers; above it, in comments, the command and the old numbers."""
     old = [f"#   {n.name} = {values[n.name]!r}, was {n.value!r} ({n.range})" for n in search.numbers]
@@ -303,12 +310,24 @@ def _cost_before(search: "Search") -> float | None:
 def _numbers(search: "Search", values: dict[str, Value]) -> Table:
     """The numbers, before and at their best."""
     matters = search.importances()
-    rows = [Tuned(n.name, n.range, n.value, values[n.name], matters.get(n.name)) for n in search.numbers]
-    return numbers_table(rows)
+    rows = [(n.name, n.range, n.value, values[n.name], matters.get(n.name)) for n in search.numbers]
+    return Table("numbers", NUMBERS, rows)
 
 
-def _stopped(search: "Search") -> None:
-    """Prints what is known. Raises KeyboardInterrupt."""
-    if search.whole:
-        print_parts([_numbers(search, search.best()[1]), *search_lines(search)])
-    raise KeyboardInterrupt(GOES_ON)
+def course_chart(costs: Sequence[tuple[int, float]], before: float | None, unit: str) -> str:
+    """The best cost so far by candidate, beside that of the original, as SVG.
+
+    Args:
+        costs: number of each candidate that was asked to the end, and what it costs, in the order of the search.
+        before: the original's.
+    """
+    best = list(accumulate((cost for _, cost in costs), min))
+    steps = list[tuple[float, float]]()
+    for (number, cost), low, earlier in zip(costs, best, [best[0], *best], strict=False):
+        steps += [(number, earlier), (number, low)] if cost == low < earlier else []
+    last = costs[-1][0]
+    curves = {"best so far": [(costs[0][0], best[0]), *steps, (last, best[-1])]}
+    if before is not None:
+        curves["original"] = [(0, before), (last, before)]
+    top = max(y for curve in curves.values() for _, y in curve) * 1.1 or 1.0
+    return line_chart(f"Cost: {unit}", "candidate", curves, top, "")

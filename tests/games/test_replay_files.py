@@ -7,6 +7,7 @@ import io
 import json
 import lzma
 import os
+import re
 import tarfile
 import zipfile
 from pathlib import Path
@@ -14,12 +15,17 @@ from pathlib import Path
 import pytest
 from kaggle_environments import make
 
-from connectx_toolkit.games.reader import game_meant, games_in, read_replays, replay_paths, replays_of
+from connectx.position import STANDARD, Position, geometry_of
+from connectx_toolkit.arena.start_positions import read_openings
+from connectx_toolkit.board.session import Opening, Session
+from connectx_toolkit.board.thinking import Analyst
+from connectx_toolkit.games.exam_positions import positions_in
+from connectx_toolkit.games.reader import game_meant, games_in, parse_moves, replay_paths, replays_of
 from connectx_toolkit.games.replay import logs_path
 from connectx_toolkit.system import foreign
-from connectx_toolkit.system.foreign import NothingLeft
 from tests.conftest import evaluate as main
 from tests.conftest import refused
+from tests.replay_games import read_replays
 
 
 @pytest.fixture(scope="module")
@@ -269,9 +275,8 @@ def test_what_is_no_file(content, tmp_path):
 def test_nothing_is_left(tmp_path, capsys):
     for number in range(12):
         (tmp_path / f"{number:02}.json").write_text("{")
-    with pytest.raises(NothingLeft, match=r"00\.json is not .*; .*09\.json .* \(and 2 more\)$"):
-        read_replays(replay_paths([str(tmp_path)]))
-    refused(["analyse", str(tmp_path)], capsys, code=1)
+    line = refused(["analyse", str(tmp_path)], capsys, code=1)
+    assert re.search(r"nothing is left: .*00\.json is not .*; .*09\.json .* \(and 2 more\)$", line)
 
 
 HOSTILE = {
@@ -308,3 +313,21 @@ def test_names_can_be_printed_and_stored(content, tmp_path, capsys):
     main(["analyse", "--time", "0", str(tmp_path)])
     out = capsys.readouterr().out
     assert r"\x1b[2J" in out and "\x1b" not in out and "\x07" not in out and r"\ud800x" in out
+
+
+@pytest.mark.parametrize("text", ["3342", "3 3 4 2", "3, 3, 4, 2", "3,3,4,2", "33 42"])
+def test_columns_are_read_alike_everywhere(text, tmp_path):
+    """By commands, functions, the board and its page, and in files of openings and of positions."""
+    file, said, moves = tmp_path / "file.txt", list[dict](), (3, 3, 4, 2)
+    file.write_text(f"{text}\n")
+    message = {"type": "read", "text": text, "rows": 6, "columns": 7, "inarow": 4}
+    Session(said.append, Analyst(), Opening()).receive(message)
+    assert said[0]["game"]["moves"] == [*moves]
+    assert parse_moves(text, STANDARD) == game_meant(text).moves == game_meant([*moves]).moves == moves
+    assert read_openings(file, STANDARD) == [moves]
+    if text != "33 42":  # there, columns and a score
+        assert positions_in(file)[0] == [Position.from_moves(moves, STANDARD)]
+    wide = geometry_of(6, 12, 4)
+    assert parse_moves("3 10 3", wide) == parse_moves("3,10,3", wide) == (3, 10, 3)
+    long = ",".join(str(column) for _ in range(10) for column in range(12))
+    assert len(game_meant(long, geometry_of(12, 12, 12)).moves) == 120  # not the name of a file

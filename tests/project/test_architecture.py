@@ -40,7 +40,6 @@ ROOMS: dict[str, list[set[str]]] = {  # the same within a package
     ],
 }
 SCRIPTS = {"benchmarks", "tests", "evaluate", "build_submission", "train", "agents"}
-CONTRIBUTING = ROOT / "CONTRIBUTING.md"
 SOURCES = sorted(p for package in ("connectx", "connectx_toolkit", "agents") for p in (ROOT / package).rglob("*.py"))
 
 

@@ -1,6 +1,6 @@
 """What the page of a search shows."""
 
-from connectx_toolkit.report.tuning import Tuned, course_chart, numbers_table
+from connectx_toolkit.tuning.tune import course_chart
 
 
 def test_the_course_goes_down_in_steps():
@@ -8,8 +8,3 @@ def test_the_course_goes_down_in_steps():
     assert "best so far: 4  at 0, 4  at 3, 2  at 3, 2  at 7" in drawn
     assert "original: 4  at 0, 4  at 7" in drawn and "points given away a move" in drawn
     assert "original" not in course_chart([(0, 4.0)], None, "points")
-
-
-def test_numbers_without_their_importance():
-    table = numbers_table([Tuned("A", "1 to 9", 3, 5, None), Tuned("B", "x, y", "x", "y", 0.25)])
-    assert "| A | 1 to 9 | 3 | 5 |  |" in table.markdown() and "25.0%" in table.markdown()
