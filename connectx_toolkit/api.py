@@ -300,7 +300,7 @@ def analyse(
 
     >>> found = analyse("3621332145")
     >>> [(move.column, move.best_columns) for move in found.games[0].mistakes]
-    [(6, [3]), (2, [3]), (1, [4])]
+    [(3, [2])]
 
     Args:
         games: columns of a game, as text or as a list (as ``Board.moves`` is); or any number of replays, folders,
