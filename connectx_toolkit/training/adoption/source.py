@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from connectx_toolkit.builder.notebook.cells import cells_of
-from connectx_toolkit.builder.notebook.reads import FUNCTIONS, IMPORTS, reads_of, root
 from connectx_toolkit.builder.notebook.page import Page
+from connectx_toolkit.builder.notebook.reads import FUNCTIONS, IMPORTS, reads_of, root
 from connectx_toolkit.builder.notebook.statements import statements_of
 
 
