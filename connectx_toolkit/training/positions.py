@@ -1,49 +1,34 @@
-"""Positions to label: games of five kinds, and of each game the positions that leave a choice; and their exact scores.
+"""Positions to label, with the exact score of every move: those of games whose moves are perfect or, by chance, random.
 
-The kinds take turns. Random games play any move. Careful ones too, but let nobody win at once. Near-perfect ones look
-three plies ahead and play any move instead with a probability drawn for each game, half-random ones for half of their
-moves with a deeper look, and agents' games are those of two players who look ahead to depths of their own. Nobody makes
-a line: a game ends before.
+Half of the games are half-random (each move is random with probability 1/2), the others near-perfect (1/4). A perfect
+move is any of the best exact score. Nobody makes a line: a game ends where every move would. This is how the test sets
+are drawn ("half-random" and "near-perfect" in connectx_toolkit/games/recipes.py), but for their seeds.
 """
-
-from collections.abc import Callable
 
 import numpy as np
 
-from connectx.encoding import safe_cells
+from connectx.books import openings
 from connectx.jit import njit, popcount
 from connectx.lookahead import evaluate
 from connectx.position import (
-    Geometry,
+    NO_MOVE,
+    STANDARD,
+    Position,
     column_cells,
-    has_line,
     open_cells,
     winning_spots,
 )
 from connectx.search import safe_moves
+from connectx.solver import UNKNOWN, Solver, Value
+from connectx_toolkit.games.labelled import Labels, moves_of, score_moves
 
-LARGEST_ERROR_SHARE = 0.4  # of the moves of a near-perfect game; the least is none
-DEPTH = 3  # plies that near-perfect play looks ahead
-CAREFUL, DEEPEST = 0, 6  # depths: without looking ahead, any safe move; the most that half-random and agents' play see
-AGENTS_ERROR_SHARE = 0.15  # the largest of agents' play
+ERROR_SHARES = (0.5, 0.25)  # of random moves, in turn: half-random and near-perfect games
+LAST = 36  # stones of the last position that is taken
+# Share of the positions that are taken, by their stones; of later ones all. The solver takes long where there are few:
+# 130 ms of processor time for all moves at 8 stones, 48 at 9, 25 at 10, 10 at 11.
+TAKEN = {**dict.fromkeys(range(8), 0.0), 8: 0.04, 9: 0.12, 10: 0.3, 11: 0.6}
+ONE_BY_ONE = 11  # stones: up to here, what is known of a position's own score makes its solution quicker
 WON = 30_000
-# Stones of the first position that is taken: share of the games, in %. The solver takes long where there are few.
-FIRST = {8: 4, 9: 6, 10: 10, 11: 12, 12: 15, 13: 18, 14: 15, 15: 10, 16: 10}
-LAST = 34  # stones of the last position that is taken
-
-
-@njit
-def column_of_choice(weights):
-    """An index drawn with probability proportional to its weight; -1 if all are 0."""
-    total = 0.0
-    for weight in weights:
-        total += weight
-    drawn = np.random.random() * total
-    for index in range(len(weights)):
-        drawn -= weights[index]
-        if weights[index] > 0 and drawn < 0:
-            return index
-    return -1
 
 
 @njit
@@ -72,135 +57,48 @@ def look_ahead(position, mask, depth, alpha, beta, geometry):
     return alpha
 
 
-@njit
-def weigh_random(position, mask, weights, geometry):
-    """Every move that makes no line, alike."""
-    moves = open_cells(mask, geometry) & ~wins_now(position, mask, geometry)
-    for column in range(geometry.columns):
-        weights[column] = 1.0 if moves & column_cells(column, geometry) else 0.0
-
-
-@njit
-def weigh_careful(position, mask, weights, geometry):
-    """Every move that makes no line and lets nobody make one at once, alike; else every one that makes no line."""
-    weigh_random(position, mask, weights, geometry)
-    careful = weights.copy()
-    for column in range(geometry.columns):
-        move = open_cells(mask, geometry) & column_cells(column, geometry)
-        if wins_now(position ^ mask, mask | move, geometry):
-            careful[column] = 0.0
-    if careful.sum() > 0:
-        weights[:] = careful
-
-
-@njit
-def weigh_best(position, mask, depth, weights, geometry):
-    """Every move of the best value that a look-ahead of ``depth`` plies finds, alike."""
-    best, wins = -2 * WON, wins_now(position, mask, geometry)
-    for column in range(geometry.columns):
-        move = open_cells(mask, geometry) & column_cells(column, geometry)
-        weights[column] = 0.0
-        if move == 0:
-            continue
-        value = WON
-        if not move & wins:
-            value = -look_ahead(position ^ mask, mask | move, depth - 1, -2 * WON, 1 - best, geometry)
-        if value > best:
-            best = value
-            weights[:column] = 0.0
-        if value == best:
-            weights[column] = 1.0
-
-
-@njit
-def play_ply(position, mask, error_share, depth, weights, geometry):
-    """(position, mask) after one more ply, (0, -1) if it ends the game. ``error_share`` 1 is random play.
+def columns_scored(position: Position, solver: Solver, known: Value, best: bool) -> list[int]:
+    """The exact score of each column's move, NO_MOVE where it is full. With ``best`` only of the best, others NO_MOVE.
 
     Args:
-        depth: plies that the player looks ahead, or CAREFUL.
-        weights: (columns,) float64 to work on.
+        known: what is proven of the position's own score.
     """
-    if np.random.random() < error_share:
-        weigh_random(position, mask, weights, geometry)
-    elif depth == CAREFUL:
-        weigh_careful(position, mask, weights, geometry)
-    else:
-        weigh_best(position, mask, depth, weights, geometry)
-    column = column_of_choice(weights)
-    if column < 0:
-        return 0, -1
-    move = open_cells(mask, geometry) & column_cells(column, geometry)
-    if has_line(position | move, geometry):
-        return 0, -1
-    return position ^ mask, mask | move
+    if (scores := openings().scores(position)) is not None:
+        return [NO_MOVE if score is None else score for score in scores]
+    score = openings().score(position)
+    known = known if score is None else Value(score, score)
+    values = (solver.best_moves if best else solver.scores)(position, known=known)
+    lows = [NO_MOVE if value is None or not value.exact else value.low for value in values]
+    return [NO_MOVE if best and low < max(lows) else low for low in lows]
 
 
-@njit
-def record_games(seed, plies, error_shares, depths, geometry):
-    """The positions and masks of games after each of the plies 0 to ``plies``: two (n, plies + 1) int64, as above."""
-    np.random.seed(seed)
-    games = len(error_shares)
-    positions, masks = np.zeros((games, plies + 1), np.int64), np.full((games, plies + 1), -1)
-    weights = np.zeros(geometry.columns)
-    for game in range(games):
-        position = mask = 0
-        for ply in range(plies + 1):
-            positions[game, ply], masks[game, ply] = position, mask
-            position, mask = play_ply(position, mask, error_shares[game], depths[game, ply % 2], weights, geometry)
-            if mask < 0:
-                break
-    return positions, masks
-
-
-# How a game is played: of n of them the shares of errors, (n,) float64, and the players' depths, (n, 2) int64.
-Style = Callable[[int, np.random.Generator], tuple[np.ndarray, np.ndarray]]
-
-
-def near_perfect_style(count: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    return LARGEST_ERROR_SHARE * rng.random(count), np.full((count, 2), DEPTH)
-
-
-def random_style(count: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    return np.ones(count), np.full((count, 2), CAREFUL)
-
-
-def careful_style(count: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    return np.zeros(count), np.full((count, 2), CAREFUL)
-
-
-def half_random_style(count: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Every other move, by chance, is random, and the others look ahead."""
-    return np.full(count, 0.5), np.full((count, 2), DEEPEST)
-
-
-def agents_style(count: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Two players whose depths are drawn, from careful to ``DEEPEST``, with a few errors."""
-    depths = rng.integers(CAREFUL, DEEPEST + 1, (count, 2))
-    return AGENTS_ERROR_SHARE * rng.random(count), depths
-
-
-def has_choice(positions: np.ndarray, masks: np.ndarray, geometry: Geometry) -> np.ndarray:
-    """(n,) bool: whether no move wins at once and two or more do not lose at once."""
-    wins = winning_spots(positions, masks, geometry) & open_cells(masks, geometry)
-    return (wins == 0) & (np.bitwise_count(safe_cells(positions, masks, geometry)) >= 2)
-
-
-STYLES: tuple[Style, ...] = (careful_style, near_perfect_style, agents_style, random_style, half_random_style)
-
-
-def sample(games: int, rng: np.random.Generator, geometry: Geometry) -> tuple[np.ndarray, np.ndarray]:
-    """The positions with a choice of so many games, in order: positions and masks, two (m,) int64.
-
-    Several of one game take a solver less time than as many of games of their own: its table knows something of each
-    from the one before.
-    """
-    first = rng.choice(list(FIRST), games, p=np.array(list(FIRST.values())) / sum(FIRST.values()))
-    turns = np.arange(games) % len(STYLES)
-    error_shares, depths = np.empty(games), np.empty((games, 2), np.int64)
-    for turn, style in enumerate(STYLES):
-        error_shares[turns == turn], depths[turns == turn] = style(int((turns == turn).sum()), rng)
-    positions, masks = record_games(int(rng.integers(1 << 32)), LAST, error_shares, depths, geometry)
-    taken = np.nonzero((masks >= 0) & (np.arange(LAST + 1) >= first[:, None]))
-    positions, masks = positions[taken], masks[taken]
-    chosen = has_choice(positions, masks, geometry)
-    return positions[chosen], masks[chosen]
+def labelled_games(games: int, rng: np.random.Generator, solver: Solver) -> Labels:
+    """The positions of so many games whose moves differ in their exact scores, as ``TAKEN`` says."""
+    error_shares = np.resize(ERROR_SHARES, games)
+    positions, masks, known = np.zeros(games, np.int64), np.zeros(games, np.int64), [UNKNOWN] * games
+    parts = list[Labels]()
+    for stones in range(LAST + 1):
+        is_taken = rng.random(len(masks)) < TAKEN.get(stones, 1.0)
+        is_random = rng.random(len(masks)) < error_shares
+        scores = np.full((len(masks), STANDARD.columns), NO_MOVE, np.int8)
+        if stones > ONE_BY_ONE:
+            scores = score_moves(positions, masks, solver)
+        else:
+            for row in np.flatnonzero(is_taken | ~is_random):
+                position = Position(int(positions[row]), int(masks[row]), STANDARD)
+                scores[row] = columns_scored(position, solver, known[row], best=not is_taken[row])
+        moves = moves_of(masks, STANDARD)
+        differ = (np.where(moves != 0, scores, scores.max(1)[:, None]) != scores.max(1)[:, None]).any(1)
+        parts.append(Labels(positions, masks, scores).take(np.flatnonzero(is_taken & differ)))
+        quiet = (moves != 0) & (winning_spots(positions, masks, STANDARD)[:, None] & moves == 0)
+        best = np.where(quiet, scores, NO_MOVE).max(1)[:, None]
+        choice = np.where(is_random[:, None], quiet, quiet & (scores == best) & (best != NO_MOVE))
+        column = (rng.random(choice.shape) * choice).argmax(1)
+        goes_on = np.flatnonzero(choice.any(1))
+        is_kept = scores[np.arange(len(column)), column] == scores.max(1)  # then the next score is known
+        values = [-int(scores[row].max()) if is_kept[row] and not is_random[row] else None for row in goes_on]
+        known = [UNKNOWN if value is None else Value(value, value) for value in values]
+        moved = moves[goes_on, column[goes_on]]
+        positions, masks = (positions ^ masks)[goes_on], masks[goes_on] | moved
+        error_shares = error_shares[goes_on]
+    return Labels(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))

@@ -10,18 +10,13 @@ from connectx.books import openings
 from connectx.position import NO_MOVE, STANDARD, Position, mirror_bits
 from connectx.solver import Solver
 from connectx_toolkit.games.labelled import Labels, concatenated, read_file
-from connectx_toolkit.training import runs
+from connectx_toolkit.training import positions, runs
 from connectx_toolkit.training.makers import labels
 from connectx_toolkit.training.makers.labels import Config, opening_labels, read_labels, splits_of
-from connectx_toolkit.training.positions import FIRST, LAST, sample
+from connectx_toolkit.training.positions import labelled_games
 from tests.training.in_place import pool_in_place
 
-
-def late(games: int, rng: np.random.Generator, geometry) -> tuple[np.ndarray, np.ndarray]:
-    """The positions of 24 stones and more of a sample: the solver takes no time for them."""
-    positions, masks = sample(games, rng, geometry)
-    chosen = np.bitwise_count(masks) >= 24
-    return positions[chosen], masks[chosen]
+LATE = dict.fromkeys(range(24), 0.0)  # the solver takes no time for what has more stones
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +25,9 @@ def run(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("labels")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(runs, "worker_pool", pool_in_place)
-        patch.setattr(labels, "sample", late)
+        patch.setattr(positions, "TAKEN", LATE)
+        patch.setattr(positions, "ONE_BY_ONE", 8)
+        patch.setattr(positions, "ERROR_SHARES", (1.0,))  # else every move before is solved
         patch.setattr(labels, "GAMES", 12)
         labels.train(Config(games=24, workers=1, run=folder / "run"))
     return folder / "run"
@@ -49,22 +46,27 @@ def test_scores_are_exact(run):
         assert scores == [NO_MOVE if value is None else value.low for value in values]
 
 
-def test_each_leaves_a_choice():
-    """Nobody wins at once, and two or more moves do not lose at once: by trying every move of every position."""
-    positions, masks = sample(60, np.random.default_rng(3), STANDARD)
-    found = positions_of(Labels(positions, masks, np.empty((len(masks), 7), np.int8)))
-    assert len(found) > 200 and {position.ply for position in found} <= set(range(min(FIRST), LAST + 1))
-    for position in found:
-        answers = [c for c in position.legal_columns() if not position.play(c).winning_columns()]
-        assert not position.winning_columns() and len(answers) >= 2 and not position.is_over()
-    again = sample(60, np.random.default_rng(3), STANDARD)
-    assert (again[0] == positions).all() and (again[1] == masks).all()
+def test_games_are_half_random_and_near_perfect(monkeypatch):
+    """Moves differ in their scores, nobody has a line, and so many moves of a game keep its exact score."""
+    monkeypatch.setattr(positions, "LAST", 12)
+    monkeypatch.setattr(positions, "TAKEN", dict.fromkeys(range(8), 1.0) | dict.fromkeys(range(8, 12), 0.0))
+    solver = Solver(STANDARD)
+    found = labelled_games(40, np.random.default_rng(3), solver)
+    for position, scores in zip(positions_of(found), found.scores.tolist(), strict=True):
+        legal = [score for score in scores if score != NO_MOVE]
+        assert len(set(legal)) > 1 and not position.is_over() and position.ply in (*range(8), 12)
+    again = labelled_games(40, np.random.default_rng(3), solver)
+    assert all((a == b).all() for a, b in zip(found, again, strict=True))
+    monkeypatch.setattr(positions, "ERROR_SHARES", (0.0,))
+    perfect = labelled_games(3, np.random.default_rng(4), solver)
+    assert (perfect.values[perfect.plies == 12] == openings().score(Position.empty(STANDARD))).all()
 
 
 def test_a_run_goes_on_where_it_ended(run, tmp_path, monkeypatch):
     """A missing file comes back byte for byte; more games add to those that are there."""
     monkeypatch.setattr(runs, "worker_pool", pool_in_place)
-    monkeypatch.setattr(labels, "sample", late)
+    monkeypatch.setattr(positions, "TAKEN", LATE)
+    monkeypatch.setattr(positions, "ERROR_SHARES", (1.0,))
     monkeypatch.setattr(labels, "GAMES", 12)
     again = tmp_path / "again"
     shutil.copytree(run, again)

@@ -1,8 +1,8 @@
 """Labels positions with the exact score of every move, which is what the networks learn from; stores and splits them.
 
-The positions are those of games of five kinds, from random to near-perfect, in which a move has to be chosen (see
-training/positions.py). Our own solver scores them, some 200 a second on a core. All positions of the first eight
-plies come besides, from the table of openings, whenever labels are read.
+The positions are those of half-random and near-perfect games in which the moves differ in their exact scores (see
+training/positions.py). Our own solver scores them. All positions of the first eight plies come besides, from the
+opening table, whenever labels are read.
 
 The run's folder keeps a file for every 150 games. An interrupted run goes on from there, more games add to those that
 are there, and the same seed gives the same labels for any number of processes and machines.
@@ -17,13 +17,11 @@ from typing import Any
 import numpy as np
 
 from connectx.books import openings
-from connectx.position import STANDARD
 from connectx_toolkit.games.labelled import (
     SUFFIX,
     Labels,
     concatenated,
     read_file,
-    score_moves,
     spread_keys,
     to_bytes,
     write_labels,
@@ -31,7 +29,7 @@ from connectx_toolkit.games.labelled import (
 from connectx_toolkit.system.console import progress, shell
 from connectx_toolkit.system.files import check_folder
 from connectx_toolkit.training.options import Options, option
-from connectx_toolkit.training.positions import FIRST, sample
+from connectx_toolkit.training.positions import ERROR_SHARES, TAKEN, labelled_games
 from connectx_toolkit.training.runs import process_solver, publish, solver_pool
 
 TRAINING, VALIDATION, TEST = range(3)  # splits
@@ -82,7 +80,7 @@ class Config(Options):
 
     METHOD = "labels"
 
-    games: int = option(30_000, "number of games to play, each of which gives about eight positions", least=1)
+    games: int = option(30_000, "number of games to play, each of which gives about 23 positions", least=1)
     seed: int = option(1, "random seed of the games", least=0)
     workers: int = option(os.cpu_count() or 1, "number of processes on this machine", least=1, is_free=True)
     scheduler: str = option("", "address of a dask cluster to use instead, such as tcp://10.0.0.1:8786", is_free=True)
@@ -92,15 +90,15 @@ class Config(Options):
     @property
     def recipe(self) -> dict[str, Any]:
         """What the content of a file depends on besides its number."""
-        return {"seed": self.seed, "games": GAMES, "first": {str(ply): share for ply, share in FIRST.items()}}
+        taken = {str(stones): share for stones, share in TAKEN.items() if share}
+        return {"seed": self.seed, "games": GAMES, "random": list(ERROR_SHARES), "taken": taken}
 
 
 def make(seed: int, number: int) -> Labels:
     """The labels of a file, in a worker."""
     solver = process_solver()
     solver.clear()
-    positions, masks = sample(GAMES, np.random.default_rng((seed, number)), STANDARD)
-    return Labels(positions, masks, score_moves(positions, masks, solver))
+    return labelled_games(GAMES, np.random.default_rng((seed, number)), solver)
 
 
 def files_of(config: Config) -> list[Path]:
