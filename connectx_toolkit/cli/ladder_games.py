@@ -183,8 +183,7 @@ examples
 def explore(options: argparse.Namespace) -> None:
     """The moves of a position, as the games that fit the filters have them."""
     from connectx.position import Position
-    from connectx_toolkit.games.adding import own_name
-    from connectx_toolkit.games.reader import parse_moves
+    from connectx_toolkit.games.reader import own_name, parse_moves
     from connectx_toolkit.games.review import name_in
     from connectx_toolkit.report.tables import played_table
     from connectx_toolkit.system.table import console_for_tables, print_parts
@@ -229,8 +228,8 @@ def opened(options: argparse.Namespace) -> GameDatabase:
         ValueError: there is no file and nothing to add, or it is another file.
         NothingLeft: of what was to be added.
     """
-    from connectx_toolkit.games.adding import add_from, own_name
     from connectx_toolkit.games.database import GameDatabase
+    from connectx_toolkit.games.reader import add_from, own_name
     from connectx_toolkit.system.table import print_parts
 
     left_out: list[str] = []
