@@ -39,7 +39,7 @@ benchmark: $(VENV)/.installed-dev  ## nodes a second and depth of minimax
 SMOKE := runs/smoke
 train-smoke: $(VENV)/.installed  ## every method of train.py for a minute, from nothing: what it prints gets better
 	rm -rf $(SMOKE)
-	$(BIN)/python train.py labels --games 3000 --run $(SMOKE)/labels
+	$(BIN)/python train.py labels --games 1000 --run $(SMOKE)/labels
 	$(BIN)/python train.py distill --labels $(SMOKE)/labels/labels.labels --layers dense:128 --samples 400000 \
 		--run $(SMOKE)/distill
 	$(BIN)/python train.py leaf --labels $(SMOKE)/labels/labels.labels --samples 1000000 --run $(SMOKE)/leaf

@@ -185,7 +185,10 @@ class Exam:
                         self.files[self.specs.index(chunk.spec)].add(chunk, answers)
                         bar.update(len(chunk.rows))
                         if count := moves.pop(chunk.spec, 0):  # the agent's first answers
-                            _say_how_long(chunk.spec, count, answers, concurrency)
+                            mean = float(np.mean([answer.seconds for answer in answers]))
+                            minutes, name = mean * count / concurrency / 60, chunk.spec.label
+                            if 60 * minutes > LONG:
+                                tell(f"{name} takes {mean:.2g} s a move: about {minutes:.0f} min for its {count} moves")
                     self.is_whole = True
                 except KeyboardInterrupt:
                     return
@@ -203,11 +206,3 @@ class Exam:
             twice = [known[1, key].column != known[2, key].column for key in keys if (2, key) in known]
             found.append(Sheet(spec.label, labels, columns, seconds, faults, len(twice), sum(twice)))
         return found
-
-
-def _say_how_long(spec: AgentSpec, moves: int, answers: Sequence[Answer], concurrency: int) -> None:
-    """Prints how long an agent takes for its moves, if that is long."""
-    mean = float(np.mean([answer.seconds for answer in answers]))
-    if mean * moves / concurrency > LONG:
-        minutes = mean * moves / concurrency / 60
-        tell(f"{spec.label} takes {mean:.2g} s a move: about {minutes:.0f} min for its {moves} moves")

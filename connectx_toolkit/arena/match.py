@@ -18,10 +18,10 @@ from platform import node
 from typing import Any, NamedTuple, TypeVar
 
 from connectx_toolkit.arena.referee import REFEREES, warm_up
-from connectx_toolkit.arena.schedule import Watch, pair_tasks
+from connectx_toolkit.arena.schedule import pair_tasks
 from connectx_toolkit.arena.start_positions import Opening
 from connectx_toolkit.games.game import Game
-from connectx_toolkit.games.match import Match
+from connectx_toolkit.games.match import COPIES, Match
 from connectx_toolkit.kaggle import archive
 from connectx_toolkit.players.child import die_with_parent, end_pools, obstacle
 from connectx_toolkit.players.fingerprint import Unchanged, fingerprint
@@ -96,19 +96,32 @@ def play_match(
     assert match.seed is not None
     known = {*match.games, *([match.fixed - 1] if match.fixed and match.fixed % 2 else [])}
     every = pair_tasks(match.first, match.second, openings, pairs, match.seed)
-    watch = Watch(match, on_pair)
+    evidence, copies, ending = Evidence(), 0, ""
+
+    def is_over() -> bool:
+        """Looks at the pairs that have become complete: whether the match ends after those in ``evidence``."""
+        nonlocal copies, ending
+        while not ending and {2 * (index := evidence.pairs), 2 * index + 1} <= match.games.keys():
+            copies = 0 if evidence.add(match.pair(index)) else copies + 1
+            if match.sprt and match.sprt.accepted(evidence.counts):
+                ending = "sprt"
+            elif copies == COPIES and match.fixed is None:
+                ending = "copies"
+            on_pair(evidence)
+        return bool(ending)
+
     try:
-        if not watch.is_over():
+        if not is_over():
             for task, game in pool.play(task for task in every if task.number not in known):
                 on_game(task, game)
                 match.games[task.number] = game
-                if watch.is_over():
+                if is_over():
                     break
     except KeyboardInterrupt:
         match.ending = "interrupted"
-    last = 2 * (watch.evidence.pairs if watch.ending else pairs)
+    last = 2 * (evidence.pairs if ending else pairs)
     match.games = {number: game for number, game in match.games.items() if number < last}
-    match.ending = watch.ending or match.ending
+    match.ending = ending or match.ending
 
 
 # Where games are played

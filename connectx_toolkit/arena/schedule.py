@@ -7,10 +7,8 @@ from os import PathLike, fspath
 from pathlib import Path
 
 from connectx_toolkit.arena.start_positions import Opening
-from connectx_toolkit.games.match import COPIES, Match
 from connectx_toolkit.players.process import Task
 from connectx_toolkit.players.spec import SUFFIXES, AgentSpec, UnknownAgent, resolve, told_apart
-from connectx_toolkit.statistics.evidence import Evidence
 
 
 def derived_seed(*parts: object) -> int:
@@ -33,30 +31,6 @@ def pair_tasks(
             seeds = [derived_seed(seed, number, agent) for agent in (1, 2)]
             players, order = ((second, first), seeds[::-1]) if swapped else ((first, second), seeds)
             yield Task(number, players, opening, (order[0], order[1]))
-
-
-class Watch:
-    """Looks at the pairs of a match in order, as far as they are complete, and tells when to stop."""
-
-    def __init__(self, match: Match, on_pair: Callable[[Evidence], None]):
-        self.match = match
-        self.on_pair = on_pair
-        self.evidence = Evidence()
-        self.copies = 0  # in a row
-        self.ending = ""
-
-    def is_over(self) -> bool:
-        """Whether the match ends after ``self.evidence.pairs`` pairs."""
-        games = self.match.games
-        while not self.ending and 2 * (index := self.evidence.pairs) in games and 2 * index + 1 in games:
-            is_new = self.evidence.add(self.match.pair(index))
-            self.copies = 0 if is_new else self.copies + 1
-            if self.match.sprt and self.match.sprt.accepted(self.evidence.counts):
-                self.ending = "sprt"
-            elif self.copies == COPIES and self.match.fixed is None:
-                self.ending = "copies"
-            self.on_pair(self.evidence)
-        return bool(self.ending)
 
 
 def participants(agents: Iterable[str | PathLike | Callable | AgentSpec], least: int = 2) -> list[AgentSpec]:

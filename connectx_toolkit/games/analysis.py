@@ -5,9 +5,8 @@ other boards, positions with few stones can take very long. A game therefore has
 which are the fastest, are solved first.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from queue import SimpleQueue
 from threading import Event
 from typing import NamedTuple
@@ -130,47 +129,32 @@ def exact_scores(
     Raises:
         ValueError: the board is too large for the solver.
     """
-    with solvers_for(geometry) as solvers:
-        return _solved_by(solvers, positions, seconds, update)
-
-
-def _solved_by(
-    solvers: Sequence[Solver], positions: Sequence[Position], seconds: float, update: Callable[[], object]
-) -> dict[Position, tuple[int | None, ...]]:
-    """As ``exact_scores``, by a thread for each solver."""
     idle: SimpleQueue[Solver] = SimpleQueue()
-    for solver in solvers:
-        idle.put(solver)
-    whole, share, found = Budget.seconds(seconds), max(LEAST_SHARE, SHARE * seconds), {}
-    with _threads(len(solvers)) as (pool, stop):
+    stop, share, found = Event(), max(LEAST_SHARE, SHARE * seconds), dict[Position, tuple[int | None, ...]]()
 
-        def solve(position: Position) -> tuple[int | None, ...] | None:
-            solver = idle.get()
-            try:
-                scores = _solved(position, solver, Budget.seconds(min(share, whole.seconds_left())), stop)
-                if scores is None:
-                    stop.set()
-                return scores
-            finally:
-                idle.put(solver)
-
-        for position, scores in zip(positions[::-1], pool.map(solve, positions[::-1]), strict=True):
-            if scores is not None:
-                found[position] = scores
-            update()
-    return found
-
-
-@contextmanager
-def _threads(count: int) -> Iterator[tuple[ThreadPoolExecutor, Event]]:
-    """A pool of threads, and an event that tells them to stop, which is set when the block ends or raises."""
-    stop = Event()
-    with ThreadPoolExecutor(count) as pool:
+    def solve(position: Position) -> tuple[int | None, ...] | None:
+        solver = idle.get()
         try:
-            yield pool, stop
+            scores = _solved(position, solver, Budget.seconds(min(share, whole.seconds_left())), stop)
+            if scores is None:
+                stop.set()
+            return scores
+        finally:
+            idle.put(solver)
+
+    with solvers_for(geometry) as solvers, ThreadPoolExecutor(len(solvers)) as pool:
+        whole = Budget.seconds(seconds)  # without what compiling took
+        for solver in solvers:
+            idle.put(solver)
+        try:
+            for position, scores in zip(positions[::-1], pool.map(solve, positions[::-1]), strict=True):
+                if scores is not None:
+                    found[position] = scores
+                update()
         finally:
             stop.set()
             pool.shutdown(cancel_futures=True)
+    return found
 
 
 def _solved(position: Position, solver: Solver, limit: Budget, stop: Event) -> tuple[int | None, ...] | None:

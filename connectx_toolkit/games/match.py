@@ -155,15 +155,6 @@ class Match(Shown):
         tally = Tally(points.count(1), points.count(0.5), points.count(0))
         return Side(tally, faults, forfeits, tuple(seconds), tuple(loads), overage)
 
-    def first_faults(self, agent: int) -> dict[str, tuple[Game, Fault]]:
-        """For each kind of fault of agent 0 or 1, the first one and its game."""
-        found: dict[str, tuple[Game, Fault]] = {}
-        for number, game in sorted(self.games.items()):
-            for fault in game.faults:
-                if fault.seat == agent ^ (number % 2):
-                    found.setdefault(fault.kind, (game, fault))
-        return found
-
     def shown(self, number: int, names: tuple[str, str] | None = None) -> Game:
         """A game with other names of the agents than their labels: by default ``names``, which differ."""
         first, second = names or self.names
@@ -367,11 +358,14 @@ def _missing(evidence: Evidence) -> str:
 
 def fault_lines(match: Match) -> list[str]:
     """ "my_agent.py, 3 timeout (first on ply 6: ...)", a line for each kind of fault of either agent."""
+    first: dict[tuple[int, str], tuple[Game, Fault]] = {}
+    for number, game in sorted(match.games.items()):
+        for fault in game.faults:
+            first.setdefault((fault.seat ^ number % 2, fault.kind), (game, fault))
     lines = []
-    for agent, name in enumerate(match.names):
-        counts = match.side(agent).faults
-        for kind, (game, fault) in match.first_faults(agent).items():
-            lines.append(f"{name}, {counts[kind]} {kind} (first on ply {fault.ply}: {game.reason(fault)})")
+    for (agent, kind), (game, fault) in sorted(first.items(), key=lambda one: one[0][0]):
+        count = match.side(agent).faults[kind]
+        lines.append(f"{match.names[agent]}, {count} {kind} (first on ply {fault.ply}: {game.reason(fault)})")
     return lines
 
 

@@ -20,13 +20,13 @@ from io import BytesIO
 from itertools import chain
 from os import PathLike, fspath
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 from connectx.position import STANDARD, Columns, Geometry, parse_columns
-from connectx_toolkit.games.database import is_database
+from connectx_toolkit.games.database import GameDatabase, is_database
 from connectx_toolkit.games.game import UNKNOWN_NAMES, Game, check_playable
 from connectx_toolkit.games.replay import LOGS, replay_of
-from connectx_toolkit.games.review import team_of
+from connectx_toolkit.games.review import name_in, name_in_all, team_of
 from connectx_toolkit.games.tournament import grouped_games
 from connectx_toolkit.system.console import as_option, plural
 from connectx_toolkit.system.files import in_words
@@ -407,3 +407,56 @@ def own_games(what: Sequence[str], me: str | None, latest: int | None = None) ->
         own = [replay for replay in group if me in replay.names]
         replays += own[-latest:] if latest else own
     return replays, me, left_out
+
+
+# Into the file of games
+
+
+class Added(NamedTuple):
+    """What came of adding games."""
+
+    new: int
+    known: int  # that were there before, or that came twice
+    whole: int  # games of the ladder that the file holds now
+    left_out: list[str]  # why, of what is no game of ConnectX
+
+
+def add_from(path: Path, what: Sequence[str], me: str = "") -> Added:
+    """Adds the games of folders and replays to a file of games, which is made if there is none.
+
+    They are read while they are added: what was added before an interruption stays.
+
+    Raises:
+        ValueError: there is nothing of that name, or the file of games is another file.
+        NothingLeft: there is no game in all of it; the file of games is not touched.
+    """
+    read, left_out = 0, list[str]()
+    replays = chain.from_iterable(replays_of(one, left_out) for one in replay_paths(what))
+    first = next(replays, None)
+    if first is None:
+        raise NothingLeft(left_out)
+
+    def counted() -> Iterator[Game]:
+        nonlocal read
+        for replay in chain([first], replays):
+            read += 1
+            yield replay
+
+    with GameDatabase(path) as database:
+        new = database.add(counted(), me)
+        known = read - new - len(database.left_out)
+        return Added(new, known, len(database), [*left_out, *database.left_out])
+
+
+def own_name(database: GameDatabase, wanted: str | None) -> str:
+    """Whose games these are: as asked for, as said when they were added, or the one name in all of them.
+
+    Raises:
+        ValueError: that is not known; in words that say how to choose.
+    """
+    names, owners = database.names(), database.owners()
+    if wanted is not None:
+        return name_in(names, wanted)
+    if owners:
+        return owners.most_common(1)[0][0]
+    return name_in_all(names, len(database))

@@ -6,10 +6,9 @@ from datetime import date
 from pathlib import Path
 
 from connectx.position import Position, write_columns
-from connectx_toolkit.games.adding import add_from, own_name
 from connectx_toolkit.games.analysis import exact_scores
 from connectx_toolkit.games.database import GameDatabase
-from connectx_toolkit.games.reader import parse_moves
+from connectx_toolkit.games.reader import add_from, own_name, parse_moves
 from connectx_toolkit.games.review import name_in
 from connectx_toolkit.kaggle.rules import Rules
 from connectx_toolkit.report.tables import played_table

@@ -90,7 +90,13 @@ def reviewed(
     own = [game for game in games if team in game.names]
     others = [f"{game.source}: {team} is not in it" for game in games if team not in game.names]
     if write_mistakes:
-        _check_one_board(write_mistakes, games)
+        boards = {game.geometry for game in games}
+        if len(boards) > 1:
+            sizes = ", ".join(sorted(f"{board.rows}x{board.columns}" for board in boards))
+            raise ValueError(
+                f"{as_option('write-mistakes')} takes games of one board, not of {sizes}: name fewer replays"
+            )
+        check_mistakes(write_mistakes, boards.pop())
     found = list[Judged]()
     with progress(len(own), "game", "judging", delay=0) as bar:
         for game in own:
@@ -103,15 +109,6 @@ def reviewed(
     if write_mistakes:
         notes.append(_write_mistakes(write_mistakes, found))
     return Reviewed(team, found, result.left_out, notes)
-
-
-def _check_one_board(path: Path, games: Sequence[Game]) -> None:
-    """Raises ValueError, before any work is done, if mistakes in these games cannot be added to a file."""
-    boards = {game.geometry for game in games}
-    if len(boards) > 1:
-        sizes = ", ".join(sorted(f"{board.rows}x{board.columns}" for board in boards))
-        raise ValueError(f"{as_option('write-mistakes')} takes games of one board, not of {sizes}: name fewer replays")
-    check_mistakes(path, boards.pop())
 
 
 def _write_mistakes(path: Path, games: Sequence[Judged]) -> str:

@@ -87,7 +87,7 @@ def test_results_are_the_tables_of_the_terminal(outputs):
 
 
 def test_hints_name_what_a_notebook_takes(outputs):
-    assert re.search(r'a game that my_agent In\[5\] lost: analyse\("\d+"\)', printed(outputs[9]))
+    assert re.search(r'a game that my_agent In\[5\] lost: analyse\("\d+", names=\(.*In\[5\]', printed(outputs[9]))
     assert printed(outputs[12]).startswith("sprt takes two Elo differences")
     shown = "".join(str(cell) for cell in outputs)
     assert not re.search(r"python \w+\.py", shown)

@@ -26,8 +26,8 @@ import numpy as np
 
 from connectx.opponent import ReplyModel, candidates, columns_of_scores
 from connectx.position import STANDARD, Columns, Position, sign
-from connectx_toolkit.games.adding import own_name
 from connectx_toolkit.games.database import GameDatabase
+from connectx_toolkit.games.reader import own_name
 from connectx_toolkit.system.console import as_option, shell
 from connectx_toolkit.system.foreign import left_out_lines
 from connectx_toolkit.training.makers.exact_scores import ScoresOf
