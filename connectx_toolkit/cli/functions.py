@@ -21,7 +21,7 @@ from connectx_toolkit.system.console import as_help
 from connectx_toolkit.system.files import ROOT
 
 FLAGS = {"n_rounds": "rounds"}  # the course's function has its own word
-ALIASES = {"workers": "concurrency", "overage": "bank", "seconds": "time", "origin": "from"}  # of 0.4 and before
+ALIASES = {"workers": "concurrency", "overage": "bank", "seconds": "time", "origin": "from"}  # their old flags
 SHORT = {"output": "o"}
 PAIRS = {"sprt": ("ELO0", "ELO1"), "names": ("FIRST", "SECOND"), "rating": ("LOW", "HIGH")}
 MAY_BE_NONE = (api.board, api.explore)  # functions that take no agent, or no move, as well
@@ -71,13 +71,18 @@ def parameters_of(declared: Callable) -> Iterator[Parameter]:
     """The arguments of a function, or of a training method's Config."""
     if is_dataclass(declared):
         for item in fields(declared):
-            inside, help_text = item.metadata["in_run"], as_help(item.metadata["help"])
-            shown = (
-                f"{inside} in the folder of --run" if inside else "none" if item.default == "" else _short(item.default)
-            )
-            default = MISSING if item.metadata["comes_first"] else item.default
+            inside, is_place = item.metadata["in_run"], item.metadata["comes_first"]
+            shown = f"{inside} in the folder of --run" if inside else _short(item.default) or "none"
             metavar = "PATH" if item.metadata["reads"] else ""
-            yield Parameter(item.name, item.type, default, help_text, "", metavar, item.metadata["short"], shown)
+            yield Parameter(
+                item.name,
+                item.type,
+                MISSING if is_place else item.default,
+                as_help(item.metadata["help"]),
+                metavar=metavar,
+                short=item.metadata["short"],
+                shown="" if is_place else shown,
+            )
         return
     words = told(declared)
     for name, text in words.items():
