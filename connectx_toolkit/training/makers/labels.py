@@ -80,7 +80,7 @@ class Config(Options):
 
     METHOD = "labels"
 
-    games: int = option(30_000, "number of games to play, each of which gives about 23 positions", least=1)
+    games: int = option(30_000, "number of games to play, each of which gives about 20 positions", least=1)
     seed: int = option(1, "random seed of the games", least=0)
     workers: int = option(os.cpu_count() or 1, "number of processes on this machine", least=1, is_free=True)
     scheduler: str = option("", "address of a dask cluster to use instead, such as tcp://10.0.0.1:8786", is_free=True)
