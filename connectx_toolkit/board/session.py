@@ -225,7 +225,8 @@ class Session:
     def _read(self, message: Message) -> None:
         """A game as text: the columns of a game, or the content of a replay file."""
         content = str(message["text"]).strip()
-        if is_columns(content):
+        is_typed = not message.get("name") and not content.startswith(("{", "[", "<", '"'))
+        if is_typed or is_columns(content):
             game = parse_game(content, geometry_in(message))
         else:
             game = read_game(content, Path(Path(str(message.get("name") or "replay.json")).name))

@@ -393,7 +393,7 @@ def test_it_asks_first_on_a_terminal(answer, submitted, account, capsys, monkeyp
 
     monkeypatch.setattr("sys.stdin.isatty", lambda: True)
     monkeypatch.setattr("builtins.input", typed)
-    monkeypatch.setattr(build_submission, "build_or_check", lambda given, options: (0, Path("agent.py")))
+    monkeypatch.setattr(build_submission, "build_or_check", lambda given: (0, Path("agent.py")))
     with serving(account):
         assert build_submission.main(BUILD) == 0
     assert asked == ["submit agent.py to Kaggle (2 left today)? [y/N] "] and len(account.submitted) == submitted
