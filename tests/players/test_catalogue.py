@@ -69,7 +69,7 @@ def test_ladders_are_written_and_read(ladder, tmp_path):
 
 def test_list_shows_strengths(ladder, tmp_path, monkeypatch, capsys):
     write_ladder(tmp_path / "ladder", ladder, "random")
-    monkeypatch.setattr("connectx_toolkit.report.ladder.read_ladder", lambda: read_ladder(tmp_path / "ladder.json"))
+    monkeypatch.setattr("connectx_toolkit.report.catalogue.read_ladder", lambda: read_ladder(tmp_path / "ladder.json"))
     main(["list"])
     out = capsys.readouterr().out
     assert all(name in out for name in our_agents()) and "book.bin" in out and "Elo above random" in out
