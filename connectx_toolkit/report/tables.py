@@ -23,7 +23,7 @@ from connectx_toolkit.games.review import RESULTS, Judged
 from connectx_toolkit.games.review import SEATS as SEAT
 from connectx_toolkit.system.console import as_option, progress
 from connectx_toolkit.system.foreign import left_out_lines
-from connectx_toolkit.system.table import Column, Part, Shown, Table, percent, print_parts
+from connectx_toolkit.system.table import Column, Part, Shown, Table, percent
 
 __all__ = ["Analysis"]
 
@@ -252,11 +252,7 @@ class Analysis(Shown):
 
     def parts(self) -> list[Part]:
         told = [part for one in self.games for part in game_parts(one, len(self.games) == 1)]
-        return [*told, *self.last_parts()]
-
-    def last_parts(self) -> list[Part]:
-        """What is told below the games."""
-        return [*self.accuracy(), *left_out_lines(self.left_out)]
+        return [*told, *self.accuracy(), *left_out_lines(self.left_out)]
 
 
 def game_parts(one: Judged, is_alone: bool) -> list[Part]:
@@ -290,15 +286,6 @@ def judged(game: Game, seconds: float = GAME_SECONDS) -> Judged:
     may_be_long = count and start < LONG_BEFORE and not has_openings(game.geometry)
     with progress(count, "move", delay=0 if may_be_long else 2) as bar:
         return Judged(game, judge(game, seconds, bar.update))
-
-
-def show_games(games: Sequence[Game], left_out: Sequence[str] = (), seconds: float = GAME_SECONDS) -> None:
-    """Prints an analysis while it is made."""
-    found = list[Judged]()
-    for game in games:
-        found.append(judged(game, seconds))
-        print_parts(game_parts(found[-1], len(games) == 1))
-    print_parts(Analysis(found, left_out).last_parts())
 
 
 def _boards(game: Game, turning: Sequence[JudgedMove]) -> list[str]:
