@@ -25,6 +25,7 @@ from connectx_toolkit.games.match import COPIES, Match
 from connectx_toolkit.kaggle import archive
 from connectx_toolkit.players.child import die_with_parent, end_pools, obstacle
 from connectx_toolkit.players.fingerprint import Unchanged, fingerprint
+from connectx_toolkit.players.prepared import Prepared
 from connectx_toolkit.players.process import AgentProcess, Inline, Player, Setup, Task
 from connectx_toolkit.players.spec import AgentSpec
 from connectx_toolkit.statistics.evidence import Evidence
@@ -258,6 +259,7 @@ class Slot:
     def __init__(self, setup: Setup):
         self.setup = setup
         self.players: dict[tuple[AgentSpec, int], Player] = {}  # in the order of their latest game
+        self._prepared = Prepared()
 
     def __enter__(self) -> Slot:
         return self
@@ -268,6 +270,7 @@ class Slot:
     def close(self) -> None:
         while self.players:
             self.players.popitem()[1].close()
+        self._prepared.close()
 
     def play(self, task: Task) -> Game:
         first, second = task.players
@@ -309,7 +312,7 @@ class Slot:
         setup = self.setup
         limit = setup.rules.config["actTimeout"] + setup.rules.overage
         is_apart = setup.isolate and (HAS_FORK or spec.kind != "callable")
-        return AgentProcess(spec, setup.grace, limit) if is_apart else Inline(spec, limit)
+        return AgentProcess(spec, setup.grace, limit, self._prepared) if is_apart else Inline(spec, limit)
 
 
 # In a worker's process, whose slot lasts from call to call

@@ -1,6 +1,8 @@
 """The agent's process: loads the agent as Kaggle does, asks it for moves, times it, and discards its output.
 
-It imports little, so that an agent's first move pays for its own imports only.
+It is forked from a process that has imported this module and numpy, and has no thread and no agent. Kaggle's server has
+imported numpy and ``numpy.random``, too, before it loads an agent (kaggle-environments 1.33.2): an agent pays for its
+other imports only. Where there is no fork, it is a new interpreter.
 
 A callable plays in a fork of the current process, where only the thread that forks exists. The rule: functions with
 numpy and with torch on the CPU play in a fork; all else that has threads or a device of its own (a GPU, JAX, numba's
@@ -13,6 +15,7 @@ for ever, too: while it runs, no callable is played in a fork. A GPU's libraries
 
 import contextlib
 import ctypes
+import gc
 import io
 import json
 import math
@@ -27,27 +30,28 @@ from typing import TYPE_CHECKING, Any
 
 from connectx_toolkit.kaggle.agent_file import Struct, load_agent
 from connectx_toolkit.kaggle.raised import raised
+from connectx_toolkit.kaggle.sandbox import AGENT, hide_credentials, show_agent
 from connectx_toolkit.kaggle.sources import Needs, beside, needs_building, redirect
-from connectx_toolkit.players.protocol import REQUEST, pack_reply, receive
+from connectx_toolkit.players.protocol import LENGTH, ORDER, REQUEST, pack_reply, receive
 from connectx_toolkit.players.spec import AgentSpec, load, load_written, written_at
 from connectx_toolkit.system.cores import seed_everything, waiting
-from connectx_toolkit.system.posix import c_function
+from connectx_toolkit.system.posix import Forked, c_function, end
 
 if TYPE_CHECKING:
     from connectx_toolkit.builder.notebook.written import Written
 
 DETAIL = 500  # characters of a traceback or a repr that are kept
 MOST_TOLD = 4096  # characters of an agent's thoughts: docs/guides/board.md asks for what is short
-PR_SET_PDEATHSIG = 1  # linux/prctl.h
+PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36  # linux/prctl.h
 
 
-def die_with_parent() -> None:
-    """Asks Linux to kill this process when the thread that started it ends, so that no agent outlives a killed run.
+def die_with_parent(sign: str = "SIGKILL") -> None:
+    """Asks Linux to signal this process when the thread that started it ends, so that no agent outlives a killed run.
 
     On other systems an agent ends when it next waits for a request and finds the connection closed.
     """
     if prctl := c_function("prctl"):
-        prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        prctl(PR_SET_PDEATHSIG, getattr(signal, sign))
 
 
 class HostedAgent:
@@ -213,35 +217,117 @@ def serve(sock: socket.socket, spec: AgentSpec, missing: str = "", is_unpacked: 
         os._exit(0)  # a fork must not run its parent's exit handlers
 
 
-def serve_descriptor(descriptor: int, spec: list[str], parent: int, is_unpacked: bool, token: str) -> None:
-    """Entry point of a new interpreter (see ``connectx_toolkit.players.process``).
+def serve_alone(sock: socket.socket, parent: int = 0) -> None:
+    """Serves the agent that the socket's first message names, in a process that is this agent's.
+
+    If it is an archive, its folder is mounted where Kaggle has it, if this system allows that.
 
     Args:
-        descriptor: of a socket; with a ``token``, a port of this machine, to which the token is told first.
-        parent: the process that started this one; 0 where it cannot be told: Python may have started another itself.
-        is_unpacked: whether the spec is the main.py of an archive (``connectx_toolkit.kaggle.archive``). Its
-            folder is then mounted where Kaggle has it, if this system allows that.
+        parent: the process that has forked this one; 0 for a new interpreter.
     """
-    found, missing = AgentSpec(*spec), ""
-    if found.is_somebodys:
-        from connectx_toolkit.kaggle.sandbox import AGENT, hide_credentials, show_agent
-
+    (length,) = LENGTH.unpack(sock.recv(LENGTH.size, socket.MSG_WAITALL))
+    told = json.loads(sock.recv(length, socket.MSG_WAITALL))
+    sys.path[:] = told["path"]
+    spec, is_unpacked, missing = AgentSpec(*told["spec"]), told["is_unpacked"], ""
+    if spec.is_somebodys:
         with contextlib.suppress(OSError):  # a precaution, which not every system allows
             hide_credentials()
-        folder = os.path.dirname(found.target)
+        folder = os.path.dirname(spec.target)
         try:
             if is_unpacked:
                 show_agent(folder, os.path.join(os.path.dirname(folder), "root"))
-                found = found._replace(target=os.path.join(AGENT, "main.py"))
+                spec = spec._replace(target=os.path.join(AGENT, "main.py"))
         except OSError as problem:
             missing = f"{AGENT} cannot be shown here: {problem.strerror}"
     die_with_parent()  # not earlier: entering a user namespace would undo it
+    if not parent or os.getppid() == parent:  # else the parent died before the lines above
+        serve(sock, spec, missing, is_unpacked)
+
+
+def begin(descriptor: int, parent: int, token: str) -> None:
+    """Entry point of a new interpreter (see ``connectx_toolkit.players.prepared``).
+
+    Args:
+        descriptor: of the socket that orders forks come from; with a ``token``, a port of this machine, where the token
+            is told and this process then serves an agent itself.
+        parent: the process that has started this one; of no use with a ``token``.
+    """
+    import numpy.random  # noqa: F401 (not for the fork of a callable)
+
     if token:
         sock = socket.create_connection(("127.0.0.1", descriptor))
         sock.sendall(token.encode())
-        serve(sock, found, missing, is_unpacked)
-    elif os.getppid() == parent:  # else the parent died before the lines above
-        serve(socket.socket(fileno=descriptor), found, missing, is_unpacked)
+        serve_alone(sock)
+    else:
+        serve_forks(socket.socket(fileno=descriptor), parent)
+
+
+def serve_forks(orders: socket.socket, parent: int) -> None:
+    """Forks agents' processes and tells how they ended, until the other end closes the socket or ``parent`` ends.
+
+    Then all of them are killed, and what they have started: on Linux this process adopts what its agents leave behind.
+    """
+    agents: set[int] = set()
+    try:
+        signal.signal(signal.SIGTERM, lambda *_: orders.shutdown(socket.SHUT_RDWR))  # the loop below ends
+        die_with_parent("SIGTERM")
+        if prctl := c_function("prctl"):
+            prctl(PR_SET_CHILD_SUBREAPER, 1)
+        gc.freeze()  # else a collection in a fork would copy the memory of all that is imported here
+        while os.getppid() == parent:
+            order, descriptors, _, _ = socket.recv_fds(orders, ORDER.size, 1)
+            if not order:
+                break
+            if descriptors:
+                pid, status = _fork(orders, descriptors[0]), 0
+                os.close(descriptors[0])
+                agents.add(pid)
+            else:
+                pid, status = _ended(*ORDER.unpack(order))
+                agents.discard(pid)
+                for stray in _children() - agents:
+                    os.waitpid(stray, os.WNOHANG)
+            orders.sendall(ORDER.pack(pid, status))
+    finally:
+        for pid in agents:
+            end(Forked(pid))
+        while left := _children():
+            for pid in left:
+                end(Forked(pid))
+                os.waitpid(pid, 0)
+        os._exit(0)
+
+
+def _fork(orders: socket.socket, descriptor: int) -> int:
+    """The id of a new process that serves the agent at the other end of a socket."""
+    prepared = os.getpid()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            os.setsid()  # killpg kills the agent's own children, too
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            orders.close()
+            serve_alone(socket.socket(fileno=descriptor), prepared)
+        finally:
+            os._exit(1)
+    return pid
+
+
+def _ended(pid: int, options: int) -> tuple[int, int]:
+    """What ``os.waitpid`` tells of an agent's process; SIGKILL of one that an earlier prepared process took along."""
+    try:
+        return os.waitpid(pid, options)
+    except ChildProcessError:
+        return pid, signal.SIGKILL
+
+
+def _children() -> set[int]:
+    """The processes whose parent is this one; none where the system does not tell."""
+    try:
+        with open(f"/proc/self/task/{os.getpid()}/children", encoding="ascii") as file:
+            return {int(pid) for pid in file.read().split()}
+    except OSError:
+        return set()
 
 
 OMP_PAUSE_HARD = 2  # omp.h: the pool ends

@@ -5,56 +5,39 @@ and a callable are loaded once and kept, and each game is charged that load time
 what it would cost on Kaggle.
 
 The agent's process starts when it is needed, and is killed when it hangs. Agents of ours, of Kaggle's, and files run in
-a new Python interpreter that has imported only ``child``, so that imports and compilation count in the first move, as
-on Kaggle. A callable runs in a fork of the current process, because a notebook's function exists nowhere else; where
-there is no fork, it runs in the current process itself.
+a fork of a new interpreter (see ``child``), so that imports and compilation count in the first move, as on Kaggle. A
+callable runs in a fork of the current process, because a notebook's function exists nowhere else; where there is no
+fork, it runs in the current process itself.
 """
 
 import contextlib
 import faulthandler
-import hmac
 import json
 import os
-import re
-import secrets
 import socket
 import subprocess
 import sys
 import time
-import weakref
-from typing import Any, ClassVar, NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from connectx_toolkit.kaggle.archive import BadArchive, unpacked
 from connectx_toolkit.kaggle.remedies import Situation, remedy
 from connectx_toolkit.kaggle.rules import Limits, Rules
 from connectx_toolkit.players import child
 from connectx_toolkit.players.child import HostedAgent, die_with_parent, serve
-from connectx_toolkit.players.protocol import REPLY, Reply, pack_request, receive, reply_of, unpack_reply
+from connectx_toolkit.players.prepared import START_LIMIT, Prepared, exit_reason, our_sockets, start_and_accept
+from connectx_toolkit.players.protocol import LENGTH, REPLY, Reply, pack_request, receive, reply_of, unpack_reply
 from connectx_toolkit.players.spec import AgentSpec, UnknownAgent, written_page
 from connectx_toolkit.system.console import ProcessFailed
 from connectx_toolkit.system.cores import waiting
 from connectx_toolkit.system.files import ROOT, version_of
-from connectx_toolkit.system.posix import HAS_FORK, end, pause, resume, signal_name, without_groups
+from connectx_toolkit.system.posix import HAS_FORK, Forked, end, pause, resume
 
 LOAD_LIMIT = Limits().first_move  # seconds for a load unless the rules say otherwise
 LOAD_SEED = 0  # for loading an agent that is kept: the load must not depend on which game comes first
 GRACE = 1.0  # seconds past actTimeout + overage time before a silent agent is killed; Kaggle itself would wait for ever
-START_LIMIT = 60.0  # seconds for a new interpreter to answer; it takes 0.03 on an idle machine
 THOUGHTS_LIMIT = 1.0  # seconds that an agent may take to tell its thoughts
-CREDENTIAL = re.compile(
-    r"^KAGGLE_|(^|_)(TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?|KEY)(_|$)|^SSH_AUTH_SOCK$", re.IGNORECASE
-)
-
-_BOOT = """
-import sys
-sys.path[:] = [folder for folder in sys.path if folder]  # a json.py in the current folder is not ours
-import json
-settings = json.loads(sys.argv.pop())
-sys.path[:] = settings["path"]
-from connectx_toolkit.players.child import serve_descriptor
-del settings["path"]
-serve_descriptor(**settings)
-"""
 
 
 class Setup(NamedTuple):
@@ -104,7 +87,7 @@ class Player:
             ProcessFailed: the process does not start.
         """
         if self.is_reloaded:
-            self.close()
+            self.drop()
         self.seed = seed
         self.is_first_move = True
         self.failed = None if self.is_reloaded or self.load_seconds is not None else self.load()
@@ -154,9 +137,13 @@ class Player:
     def _situation(self) -> Situation:
         return Situation(frozenset({"main.py"}), version_of("numpy"), os.path.basename(self.spec.target))
 
-    def close(self) -> None:
-        """Drops the agent; it can be loaded again."""
+    def drop(self) -> None:
+        """Ends the agent; it can be loaded again."""
         self.load_seconds = None
+
+    def close(self) -> None:
+        """Ends the agent, and what was kept to load it again."""
+        self.drop()
 
     def pause(self) -> None:
         """Suspends the agent until ``resume``, if it has a process of its own."""
@@ -177,40 +164,26 @@ class Player:
 # In a process of its own
 
 
-class _Fork:
-    """A forked child, with the part of subprocess.Popen's interface that AgentProcess uses."""
-
-    def __init__(self, pid: int):
-        self.pid = pid
-        self.code: int | None = None
-
-    def poll(self) -> int | None:
-        return self._ended(os.WNOHANG)
-
-    def wait(self) -> int | None:
-        return self._ended(0)
-
-    def _ended(self, options: int) -> int | None:
-        if self.code is None:
-            pid, status = os.waitpid(self.pid, options)
-            self.code = os.waitstatus_to_exitcode(status) if pid else None
-        return self.code
-
-
 class AgentProcess(Player):
     """An agent in a process of its own, which starts when it is needed and is killed by ``close``.
 
     Args:
         grace: seconds that a call may exceed its limit before the process is killed.
+        prepared: what its process is forked from, which others may share; by default its own.
     """
 
-    _open: ClassVar["weakref.WeakSet[AgentProcess]"] = weakref.WeakSet()
-
-    def __init__(self, spec: AgentSpec, grace: float = GRACE, load_limit: float = LOAD_LIMIT):
+    def __init__(
+        self,
+        spec: AgentSpec,
+        grace: float = GRACE,
+        load_limit: float = LOAD_LIMIT,
+        prepared: Prepared | None = None,
+    ):
         super().__init__(spec, load_limit)
         self.grace = grace
         self.sock: socket.socket | None = None
-        self.process: subprocess.Popen | _Fork | None = None
+        self.process: subprocess.Popen | Forked | None = None
+        self._prepared, self._is_shared = prepared or Prepared(), prepared is not None
 
     def __enter__(self) -> "AgentProcess":
         return self
@@ -218,16 +191,20 @@ class AgentProcess(Player):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def close(self) -> None:
+    def drop(self) -> None:
         """Kills the agent's process and whatever it started."""
-        super().close()
+        super().drop()
         if self.process is not None:
             end(self.process)
             self.process.wait()
         if self.sock is not None:
             self.sock.close()
         self.sock = self.process = None
-        self._open.discard(self)
+
+    def close(self) -> None:
+        super().close()
+        if not self._is_shared:
+            self._prepared.close()
 
     def thoughts(self) -> Any:
         """What the agent tells of its last move, as JSON has it; None where it tells nothing."""
@@ -280,7 +257,7 @@ class AgentProcess(Player):
                 self._await_reply(limit)
             message = receive(self.sock)
         except TimeoutError:
-            self.close()
+            self.drop()
             return Reply(None, time.perf_counter() - start, "hang", f"killed after {limit:.1f} s{self._hint()}")
         except OSError:
             message = b""
@@ -312,92 +289,51 @@ class AgentProcess(Player):
         deadline = time.perf_counter() + 0.5  # seconds; the process may also have only closed its socket
         while (code := self.process.poll()) is None and time.perf_counter() < deadline:
             time.sleep(0.002)
-        self.close()
-        if code is None:
-            return "closed its socket"
-        return f"killed by {signal_name(-code)}" if code < 0 else f"exit code {code}"
+        self.drop()
+        return "closed its socket" if code is None else exit_reason(code)
 
     def _start(self) -> None:
-        if not HAS_FORK:
-            self._start_and_accept()
+        self.drop()
+        if self.spec.kind == "callable":
+            self._connect(self._fork)
             return
-        ours, theirs = socket.socketpair()
-        with theirs:
-            try:
-                self.sock = ours
-                is_callable, descriptor = self.spec.kind == "callable", theirs.fileno()
-                self.process = self._fork(theirs) if is_callable else self._start_interpreter(descriptor, os.getpid())
-            finally:
-                if self.process is None:
-                    self.close()
-        self._open.add(self)
-
-    def _start_and_accept(self) -> None:
-        """Starts the process where none inherits a socket: it connects to this machine's own address, with a token."""
-        token = secrets.token_hex(16)
-        with socket.create_server(("127.0.0.1", 0)) as door:
-            door.settimeout(0.2)  # seconds between looks at the process
-            self.process = self._start_interpreter(door.getsockname()[1], 0, token)
-            deadline = time.perf_counter() + START_LIMIT
-            while self.sock is None and self.process.poll() is None and time.perf_counter() < deadline:
-                with contextlib.suppress(TimeoutError):
-                    self.sock = _known(door.accept()[0], token)
-        if self.sock is None:
-            raise ProcessFailed(f"the process of {self.spec.label} does not start: {self._exit_reason()}")
-
-    def _start_interpreter(self, descriptor: int, parent: int, token: str = "") -> subprocess.Popen:
-        """A new interpreter that serves at a descriptor that it inherits; with a ``token``, at a port."""
-        spec = unpacked_spec(self.spec)
         settings = {
             "path": [str(ROOT), *sys.path],
-            "descriptor": descriptor,
-            "spec": list(spec),
-            "parent": parent,
+            "spec": unpacked_spec(self.spec),
             "is_unpacked": self.spec.is_archive,
-            "token": token,
         }
-        options = {
-            "pass_fds": [descriptor],
-            "start_new_session": True,  # Ctrl-C must not reach it; and killpg kills the agent's own children too
-        }
-        return subprocess.Popen(
-            [sys.executable, "-c", _BOOT, json.dumps(settings)],
-            env={name: value for name, value in os.environ.items() if not CREDENTIAL.search(name)},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            **without_groups(options),
-        )
+        told = json.dumps(settings).encode()
+        if HAS_FORK:
+            self._connect(self._prepared.fork)
+        else:
+            self.process, self.sock = start_and_accept()
+        assert self.sock is not None
+        with contextlib.suppress(OSError):  # it has ended: the first request finds out
+            self.sock.sendall(LENGTH.pack(len(told)) + told)
 
-    def _fork(self, theirs: socket.socket) -> _Fork:
+    def _connect(self, fork: Callable[[socket.socket], Forked]) -> None:
+        """Starts the process with a socket to it."""
+        ours, theirs = socket.socketpair()
+        our_sockets.add(ours)
+        with theirs:
+            self.process = fork(theirs)
+        self.sock = ours
+
+    def _fork(self, theirs: socket.socket) -> Forked:
         child.end_pools()
         pid = os.fork()
         if pid == 0:
             try:
                 os.setsid()
                 die_with_parent()
-                for other in [*self._open, self]:  # else other agents would not notice when the referee ends
-                    if other.sock is not None:
-                        other.sock.close()
+                for sock in our_sockets:  # else other agents would not notice when the referee ends
+                    sock.close()
                 _silence()
                 child.use_one_thread()
                 serve(theirs, self.spec)
             finally:
                 os._exit(1)
-        return _Fork(pid)
-
-
-def _known(sock: socket.socket, token: str) -> socket.socket | None:
-    """The socket if who has connected begins with the token; else None, and it is closed."""
-    sock.settimeout(START_LIMIT)
-    told = b""
-    with contextlib.suppress(OSError):
-        while len(told) < len(token) and (part := sock.recv(len(token) - len(told))):
-            told += part
-    if hmac.compare_digest(told, token.encode()):
-        return sock
-    sock.close()
-    return None
+        return Forked(pid)
 
 
 def _silence() -> None:
@@ -434,8 +370,8 @@ class Inline(Player):
         spec = unpacked_spec(self.spec)
         return HostedAgent(spec, is_unpacked=self.spec.is_archive)
 
-    def close(self) -> None:
-        super().close()
+    def drop(self) -> None:
+        super().drop()
         self.player = self._hosted()
 
     def _start_game(self, config: dict[str, Any], seed: int) -> None:

@@ -10,6 +10,12 @@ Each request gets exactly one reply. Both begin with their own length in bytes:
 
 Times are measured in the agent's process, by ``time.perf_counter`` around the call only: the 13 us of transport are not
 charged to the agent.
+
+Before the first request a process that does not know its agent is told, after the number of bytes ("<I"), as JSON: the
+folders of ``sys.path``, the spec, and whether that is the main.py of an archive (``connectx_toolkit.kaggle.archive``).
+
+Orders to the process that agents' processes are forked from have a socket pair of their own: ``ORDER`` with the
+descriptor of an agent's socket forks one, without one it asks how a process ended. It is answered by an ``ORDER``.
 """
 
 import json
@@ -22,6 +28,7 @@ from connectx_toolkit.kaggle.raised import Raised
 REQUEST = struct.Struct("<IcIBd")
 REPLY = struct.Struct("<Idq")
 LENGTH = struct.Struct("<I")
+ORDER = struct.Struct("<qq")  # a process's id, and the options or the status of os.waitpid
 
 
 class Opaque(NamedTuple):

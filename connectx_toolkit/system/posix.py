@@ -20,6 +20,31 @@ class Process(Protocol):
     pid: int
 
 
+class Forked:
+    """A forked process, with the part of subprocess.Popen's interface that is used of an agent's process.
+
+    Args:
+        waitpid: asks the process's parent, where that is not this process.
+    """
+
+    def __init__(self, pid: int, waitpid: Callable[[int, int], tuple[int, int]] | None = None):
+        self.pid = pid
+        self.code: int | None = None
+        self._waitpid = waitpid or os.waitpid
+
+    def poll(self) -> int | None:
+        return self._ended(os.WNOHANG)
+
+    def wait(self) -> int | None:
+        return self._ended(0)
+
+    def _ended(self, options: int) -> int | None:
+        if self.code is None:
+            pid, status = self._waitpid(self.pid, options)
+            self.code = os.waitstatus_to_exitcode(status) if pid else None
+        return self.code
+
+
 def c_function(name: str) -> Callable[..., int] | None:
     """A function of the C library, which sets ctypes' errno; None where there is none of this name."""
     try:

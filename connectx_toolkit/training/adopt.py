@@ -30,7 +30,8 @@ from typing import Any
 from connectx.weights import unpack
 from connectx_toolkit.builder.notebook.predictors import is_algorithm
 from connectx_toolkit.builder.preflight.stage import Question, question, random_moves
-from connectx_toolkit.players.process import CREDENTIAL, AgentProcess
+from connectx_toolkit.players.prepared import CREDENTIAL
+from connectx_toolkit.players.process import AgentProcess
 from connectx_toolkit.players.spec import resolve
 from connectx_toolkit.system.console import as_option, command, progress
 from connectx_toolkit.system.files import ROOT, check_folder, write_whole
