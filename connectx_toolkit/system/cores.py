@@ -251,10 +251,13 @@ class Restriction:
 
 def _waits(process: str) -> dict[str, float]:
     """Seconds that each thread of a process was ready to run and waited for a core so far."""
-    found = {}
-    for file in Path(f"/proc/{process}/task").glob("*/schedstat"):  # none where this is not Linux
+    found, tasks, threads = {}, f"/proc/{process}/task", list[str]()
+    with contextlib.suppress(OSError):  # it has ended, or this is not Linux
+        threads = os.listdir(tasks)
+    for thread in threads:
         with contextlib.suppress(OSError, ValueError, IndexError):  # a thread that has just ended
-            found[file.parent.name] = int(file.read_text(encoding="ascii").split()[1]) * 1e-9
+            with open(f"{tasks}/{thread}/schedstat", "rb", buffering=0) as file:
+                found[thread] = int(file.read().split()[1]) * 1e-9
     return found
 
 

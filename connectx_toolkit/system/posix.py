@@ -8,6 +8,7 @@ import ctypes
 import os
 import signal
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -45,6 +46,7 @@ class Forked:
         return self.code
 
 
+@cache
 def c_function(name: str) -> Callable[..., int] | None:
     """A function of the C library, which sets ctypes' errno; None where there is none of this name."""
     try:
