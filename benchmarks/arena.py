@@ -1,18 +1,30 @@
-"""Games a second: Kaggle's ``evaluate``, our loop, and our loop with each agent in a process, on one core and on two.
+"""What games cost: processor time of files beside the course's own function, and games a second of each way to play.
 
 python -m benchmarks.arena [--games 2000]
 
-The games are those of Kaggle's random agent against itself. Each is measured several times in turn; medians count.
+Files: 40 games of two that take no time, against each other: the first column that is open, and a random one. The
+course's ``get_win_percentages`` is given their functions, loaded once; ours, and a match, load the files before every
+game. Processor time is that of this process and of all that it has started.
+
+Games a second are those of Kaggle's random agent against itself, by the clock. Each way is measured several times in
+turn; medians count.
 """
 
 import argparse
+import contextlib
+import io
+import resource
 import statistics
+import tempfile
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 from kaggle_environments import evaluate
+from kaggle_environments.agent import get_last_callable
 
 from benchmarks.machine import head, record
+from connectx_toolkit import get_win_percentages, match
 from connectx_toolkit.arena.match import play_all
 from connectx_toolkit.arena.schedule import pair_tasks
 from connectx_toolkit.kaggle.rules import Rules
@@ -20,8 +32,14 @@ from connectx_toolkit.players.process import Setup, Task
 from connectx_toolkit.players.spec import kaggle_agents, resolve
 
 REPEATS = 3
+ROUNDS = 40  # of files
 KAGGLE_SHARE = 50  # Kaggle's evaluate plays one in so many of the games
 KAGGLE, INLINE, APART, TWO = "Kaggle's evaluate", "our loop", "each agent in a process", "the same on two cores"
+OPEN = "[column for column in range(config.columns) if not obs.board[column]]"
+SOURCES = {
+    "first.py": f"def agent(obs, config):\n    return {OPEN}[0]\n",
+    "random.py": f"import random\n\ndef agent(obs, config):\n    return random.choice({OPEN})\n",
+}
 
 
 def random_games(games: int) -> Iterator[Task]:
@@ -40,11 +58,57 @@ def ours(concurrency: int, isolate: bool) -> Callable[[int], int]:
     return lambda games: sum(1 for _ in play_all(random_games(games), setup, concurrency))
 
 
+def processor_seconds(play: Callable[[], object]) -> float:
+    """Of this process and of its ended children."""
+
+    def so_far() -> float:
+        return sum(sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+
+    before = so_far()
+    with contextlib.redirect_stdout(io.StringIO()):
+        play()
+    return so_far() - before
+
+
+def files_beside_functions() -> dict[str, float]:
+    """Processor seconds of each way to play the files, as medians; the course's comes first."""
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [str(Path(folder, name)) for name in SOURCES]
+        for path, text in zip(paths, SOURCES.values(), strict=True):
+            Path(path).write_text(text, encoding="utf-8")
+        functions = [get_last_callable(text, path=path) for path, text in zip(paths, SOURCES.values(), strict=True)]
+
+        def course(rounds: int) -> None:
+            config = {"rows": 6, "columns": 7, "inarow": 4}
+            evaluate("connectx", functions, config, [], rounds // 2)
+            evaluate("connectx", functions[::-1], config, [], rounds - rounds // 2)
+
+        def play_match(rounds: int) -> None:
+            match(*paths, pairs=rounds // 2, games=str(Path(folder, f"{time.perf_counter_ns()}.sqlite")))
+
+        ways: dict[str, Callable[[int], object]] = {
+            "the course's function": course,
+            "get_win_percentages": lambda rounds: get_win_percentages(*paths, rounds),
+            "match": play_match,
+        }
+        found: dict[str, list[float]] = {name: [] for name in ways}
+        for play in ways.values():
+            processor_seconds(lambda play=play: play(2))  # type: ignore[misc]  # imports are over
+        for _ in range(REPEATS):
+            for name, play in ways.items():
+                found[name].append(processor_seconds(lambda play=play: play(ROUNDS)))  # type: ignore[misc]
+    return {name: statistics.median(seconds) for name, seconds in found.items()}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--games", type=int, default=2000, help="games of each measurement (default %(default)s)")
     games = parser.parse_args().games
     head(seed=1)
+    files = files_beside_functions()
+    course = next(iter(files.values()))
+    for name, seconds in files.items():
+        print(f"{name:<26}{seconds:>9.2f} s, {ROUNDS} games{seconds / course:>8.2f} times the course's")
     ways = {KAGGLE: play_kaggle, INLINE: ours(1, False), APART: ours(1, True), TWO: ours(2, True)}
     rates: dict[str, list[float]] = {name: [] for name in ways}
     for play in ways.values():
@@ -60,7 +124,16 @@ def main() -> None:
     scaling = round(medians[TWO] / medians[APART], 2)
     speed = round(medians[APART] / medians[KAGGLE], 1)
     times = {name: round(rate / medians[KAGGLE], 1) for name, rate in medians.items()}
-    record("arena", speed, "times the games a second of Kaggle's evaluate", 1, scaling=scaling, times_kaggles=times)
+    of_files = {name: round(seconds / course, 2) for name, seconds in files.items()}
+    record(
+        "arena",
+        speed,
+        "times the games a second of Kaggle's evaluate",
+        1,
+        scaling=scaling,
+        times_kaggles=times,
+        files_beside_the_course=of_files,
+    )
 
 
 if __name__ == "__main__":

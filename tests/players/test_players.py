@@ -1,5 +1,6 @@
 """How agents are found, loaded, seeded, timed, silenced and ended."""
 
+import ast
 import gc
 import os
 import pickle
@@ -20,6 +21,7 @@ from connectx_toolkit.builder.source.inline import inline
 from connectx_toolkit.kaggle.agent_file import last_callable, load_agent
 from connectx_toolkit.kaggle.rules import DEFAULTS
 from connectx_toolkit.players.child import Struct
+from connectx_toolkit.players.prepared import Prepared
 from connectx_toolkit.players.process import AgentProcess, Inline
 from connectx_toolkit.players.spec import AgentSpec, UnknownAgent, resolve
 from connectx_toolkit.system.files import ROOT, our_agents
@@ -456,6 +458,69 @@ def test_no_agent_outlives_a_killed_referee(agent, write, tmp_path):
     os.kill(referee, 9)
     os.waitpid(referee, 0)
     assert is_gone(int(note.read_text()))
+
+
+@LINUX
+def test_what_an_agents_file_has_started_ends_with_a_killed_referee(write, tmp_path):
+    """Also what has left the agent's group, and whose parent has ended."""
+    note = tmp_path / "pids"
+    path = write(
+        "import os, time\n"
+        "for leaves in (False, True):\n"
+        "    if os.fork() == 0:\n"
+        "        if leaves:\n"
+        "            os.setsid()\n"
+        "        if not leaves or os.fork() == 0:\n"
+        f"            os.write(os.open({str(note)!r}, os.O_CREAT | os.O_APPEND | os.O_WRONLY), b'%d ' % os.getpid())\n"
+        "            time.sleep(1000)\n"
+        "        os._exit(0)\n"
+        "def agent(obs, config):\n"
+        "    time.sleep(1000)\n"
+    )
+    if (referee := os.fork()) == 0:
+        try:
+            ask(AgentProcess(resolve(path)))
+        finally:
+            os._exit(0)
+    deadline = time.perf_counter() + 20
+    while not (note.exists() and note.read_text().count(" ") == 2) and time.perf_counter() < deadline:
+        time.sleep(0.01)
+    os.kill(referee, 9)
+    os.waitpid(referee, 0)
+    pids = [int(pid) for pid in note.read_text().split()]
+    assert len(pids) == 2 and all(map(is_gone, pids))
+
+
+@LINUX
+def test_an_agent_that_kills_what_it_was_forked_from_crashes_alone(start, write):
+    other = write("def agent(obs, config):\n    return 3\n", "other.py")
+    prepared = Prepared()
+    killer = start(
+        write("import os\ndef agent(obs, config):\n    os.kill(os.getppid(), 9)\n    return 1\n"), prepared=prepared
+    )
+    ask(killer)
+    worker = start(other, prepared=prepared)
+    assert ask(worker).action == 3
+    prepared.close()
+
+
+def test_each_game_is_a_fresh_process_with_what_kaggle_has_imported(start, write):
+    """No module, variable or random state of the game before; numpy is there, as in Kaggle's server."""
+    agent = """
+import os, sys
+before = sorted({"numpy", "numpy.random", "connectx_toolkit", "marked"} & sys.modules.keys())
+before += [name for name in os.environ if name == "MARKED"] + [str(hasattr(sys, "marked"))]
+sys.modules["marked"], os.environ["MARKED"], sys.marked = sys, "1", 1
+import numpy.random
+fresh = numpy.random.default_rng().integers(1 << 60)
+def agent(obs, config):
+    raise ValueError(before, os.getpid(), numpy.random.random(), int(fresh))
+"""
+    worker = start(write(agent))
+    told = [ast.literal_eval(ask(worker, seed=seed).raised.message) for seed in (1, 1, 2)]
+    assert [each[0] for each in told] == [["numpy", "numpy.random", "False"]] * 3
+    assert len({each[1] for each in told}) == 3 and told[0][2] == told[1][2] != told[2][2]
+    assert len({each[3] for each in told}) == 3  # what is seeded by the system is not shared
 
 
 def test_big_boards_and_big_replies(start):
