@@ -255,9 +255,9 @@ def _waits(process: str) -> dict[str, float]:
     with contextlib.suppress(OSError):  # it has ended, or this is not Linux
         threads = os.listdir(tasks)
     for thread in threads:
-        with contextlib.suppress(OSError, ValueError, IndexError):  # a thread that has just ended
-            with open(f"{tasks}/{thread}/schedstat", "rb", buffering=0) as file:
-                found[thread] = int(file.read().split()[1]) * 1e-9
+        ended = contextlib.suppress(OSError, ValueError, IndexError)
+        with ended, open(f"{tasks}/{thread}/schedstat", "rb", buffering=0) as file:
+            found[thread] = int(file.read().split()[1]) * 1e-9
     return found
 
 
