@@ -155,6 +155,14 @@ def _plain(monkeypatch):
     monkeypatch.delenv("FORCE_COLOR", raising=False)
 
 
+@pytest.fixture(autouse=True)
+def _nothing_known(monkeypatch, tmp_path_factory):
+    """Scores are solved, not read from the user's folder."""
+    monkeypatch.setattr(
+        "connectx_toolkit.games.known_scores.user_cache_path", lambda name: tmp_path_factory.mktemp("scores")
+    )
+
+
 @pytest.fixture(scope="module")
 def runner() -> Iterator[Runner]:
     """The process in which a file's tests run pre-flights."""

@@ -1,21 +1,25 @@
 """Compares games with exact scores: which moves kept the result, and which gave it away.
 
-The table of openings has the scores of the first plies of 7x6; the solver finds the rest of a game in 0.1 to 1 s. On
+The table of openings has the scores of the first plies of 7x6; the solver finds the rest of a game in some 0.1 s. On
 other boards, positions with few stones can take very long. A game therefore has a time limit, and its last positions,
-which are the fastest, are solved first.
+which are the fastest, are solved first. What a position is worth is known when the one before it is solved: it is the
+score of the move between them.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import groupby
 from queue import SimpleQueue
 from threading import Event
 from typing import NamedTuple
 
+from connectx.books import openings
 from connectx.clock import Budget
-from connectx.exact import has_openings, move_values
-from connectx.position import STANDARD, Geometry, Position, sign
-from connectx.solver import Solver
+from connectx.exact import has_openings
+from connectx.position import SPAN, STANDARD, Geometry, Position, Scores, sign
+from connectx.solver import NO_LIMIT, UNKNOWN, Limit, Solver, Value, job_of, read_queue
 from connectx_toolkit.games.game import Game
+from connectx_toolkit.games.known_scores import KnownScores
 from connectx_toolkit.system.console import ctrl_c_waits
 from connectx_toolkit.system.cores import usable_cores
 from connectx_toolkit.system.object_pool import ObjectPool
@@ -29,11 +33,11 @@ MOST_THREADS = 4
 
 
 class JudgedMove(NamedTuple):
-    """A move with the exact scores of all moves of its position, for the side that moved."""
+    """A move with the exact scores of its position's moves, for the side that moved."""
 
     ply: int
     column: int
-    scores: tuple[int | None, ...]  # by column; None for a full one
+    scores: tuple[int | None, ...]  # by column; None for a full one, or for a worse one that was not asked for
 
     @property
     def seat(self) -> int:
@@ -113,71 +117,126 @@ def first_judged(game: Game) -> int:
     return max(WITHOUT_TABLE * without_table, game.opening)
 
 
-def exact_scores(
-    positions: Sequence[Position],
-    geometry: Geometry,
-    seconds: float = GAME_SECONDS,
-    update: Callable[[], object] = lambda: None,
-) -> dict[Position, tuple[int | None, ...]]:
-    """The exact scores of all moves, for the positions that are solved in time; the last position is solved first.
-
-    Args:
-        seconds: limit for all positions together, on all cores. The first position that takes a twelfth of it ends
-            the search: those before it take longer.
-        update: called after each position.
+def exact_scores(position: Position, seconds: float) -> Scores | None:
+    """The exact scores of all moves; None if they are not found in so many seconds.
 
     Raises:
         ValueError: the board is too large for the solver.
     """
-    idle: SimpleQueue[Solver] = SimpleQueue()
-    stop, share, found = Event(), max(LEAST_SHARE, SHARE * seconds), dict[Position, tuple[int | None, ...]]()
-
-    def solve(position: Position) -> tuple[int | None, ...] | None:
-        solver = idle.get()
-        try:
-            scores = _solved(position, solver, Budget.seconds(min(share, whole.seconds_left())), stop)
-            if scores is None:
-                stop.set()
-            return scores
-        finally:
-            idle.put(solver)
-
-    with solvers_for(geometry) as solvers, ThreadPoolExecutor(len(solvers)) as pool:
-        whole = Budget.seconds(seconds)  # without what compiling took
-        for solver in solvers:
-            idle.put(solver)
-        try:
-            for position, scores in zip(positions[::-1], pool.map(solve, positions[::-1]), strict=True):
-                if scores is not None:
-                    found[position] = scores
-                update()
-        finally:
-            stop.set()
-            pool.shutdown(cancel_futures=True)
-    return found
+    with solvers_for(position.geometry) as (solver, *_):
+        return _scores(position, UNKNOWN, solver, True, Search(Budget.seconds(seconds), Event()))
 
 
-def _solved(position: Position, solver: Solver, limit: Budget, stop: Event) -> tuple[int | None, ...] | None:
-    """The scores of a position's moves; None if they are not all exact when time runs out or ``stop`` is set."""
-    while True:
-        values = move_values(position, solver, Budget.seconds(0 if stop.is_set() else min(SLICE, limit.seconds_left())))
-        if all(value is None or value.exact for value in values):
-            return tuple(None if value is None else value.low for value in values)
-        if limit.is_late() or stop.is_set():
+class Search(NamedTuple):
+    """When to give a position up."""
+
+    limit: Budget
+    stop: Event
+
+    def slice(self) -> Budget:
+        """A budget until the next look."""
+        return Budget.seconds(0 if self.stop.is_set() else min(SLICE, self.limit.seconds_left()))
+
+    def is_over(self) -> bool:
+        return self.limit.is_late() or self.stop.is_set()
+
+
+def _scores(position: Position, known: Value, solver: Solver, is_whole: bool, search: Search) -> Scores | None:
+    """The exact scores of all moves, or of the best ones; None if they are not found in time.
+
+    Args:
+        known: what is proven of the position's own score, which is exact if only the best moves are asked for.
+    """
+    ask = solver.scores if is_whole else solver.best_moves
+    while (scores := openings().scores(position)) is None:
+        values = ask(position, search.slice(), known=known)
+        if all(value is None or value.exact or (value.high < known.low and not is_whole) for value in values):
+            return [value.low if value is not None and value.exact else None for value in values]
+        if search.is_over():
             return None
+    return scores
+
+
+def _score(position: Position, least: int, solver: Solver, search: Search) -> int | None:
+    """The exact score of a position, which is at least ``least``; None if it is not found in time."""
+    if position.is_lost():
+        return -((position.geometry.cells + 2 - position.ply) // 2)
+    if position.is_over():
+        return 0
+    if (score := openings().score(position)) is not None:
+        return score
+    queue = solver.queue([job_of(position, Value(least, SPAN))])
+    while not solver.work(queue, Limit(search.slice().deadline, NO_LIMIT)):
+        if search.is_over():
+            return None
+    return read_queue(queue)[0].low
+
+
+def judge_all(
+    games: Sequence[Game],
+    seconds: float = GAME_SECONDS,
+    is_whole: bool = False,
+    update: Callable[[], object] = lambda: None,
+) -> Iterator[list[JudgedMove]]:
+    """Judges the moves of games whose scores are found in time; none on a board that the solver cannot hold.
+
+    As many games at a time as there are cores. What was solved once is read from the user's folder, and goes there.
+
+    Args:
+        seconds: limit for each game. A position that takes a twelfth of it ends the game's search: those before it
+            take longer.
+        is_whole: find the scores of all moves, not only of the best ones and of those that were played.
+        update: called after each position.
+    """
+    store, stop = KnownScores(), Event()
+
+    def judged(game: Game) -> list[JudgedMove]:
+        found, whole, share = list[JudgedMove](), Budget.seconds(seconds), max(LEAST_SHARE, SHARE * seconds)
+        after: int | None = None  # the score of the position after the move, if it is known
+        solver = idle.get()
+        for ply, position in reversed(game.positions(first_judged(game)).items()):
+            column, scores = game.moves[ply], store.get(position)
+            search = Search(Budget.seconds(min(share, whole.seconds_left())), stop)
+            if after is None:
+                after = _score(position.play(column), -SPAN, solver, search)
+            wanted = position.legal_columns() if is_whole else []
+            if after is not None and (scores is None or any(scores[each] is None for each in wanted)):
+                score = _score(position, -after, solver, search)
+                scores = None if score is None else _scores(position, Value(score, score), solver, is_whole, search)
+                if scores is not None:
+                    store.add(position, scores)
+            update()
+            if after is None or scores is None:
+                after, whole = None, Budget.seconds(0)  # from here on, only what the table has
+                continue
+            found.append(JudgedMove(ply, column, (*scores[:column], -after, *scores[column + 1 :])))
+            after = found[-1].value
+        idle.put(solver)
+        return found[::-1]
+
+    try:
+        for geometry, group in groupby(games, lambda game: game.geometry):
+            if not geometry.fits_word:
+                yield from ([] for _ in group)
+                continue
+            with solvers_for(geometry) as solvers, ThreadPoolExecutor(len(solvers)) as pool:
+                idle = SimpleQueue[Solver]()
+                for solver in solvers:
+                    idle.put(solver)
+                try:
+                    yield from pool.map(judged, group)
+                finally:
+                    stop.set()
+                    pool.shutdown(cancel_futures=True)
+                stop.clear()
+    finally:
+        store.save()
 
 
 def judge(game: Game, seconds: float = GAME_SECONDS, update: Callable[[], object] = lambda: None) -> list[JudgedMove]:
-    """Judges the moves of a game whose scores are found in time; none on a board that the solver cannot hold.
-
-    Args:
-        update: called after each position.
-    """
-    if not game.geometry.fits_word:
-        return []
-    positions = game.positions(first_judged(game))
-    found = exact_scores([*positions.values()], game.geometry, seconds, update)
-    return [JudgedMove(ply, game.moves[ply], found[one]) for ply, one in positions.items() if one in found]
+    """Judges a game's moves as ``judge_all`` does, with the scores of all moves."""
+    (found,) = judge_all([game], seconds, True, update)
+    return found
 
 
 def mistakes(judged: Iterable[JudgedMove]) -> list[JudgedMove]:

@@ -111,7 +111,7 @@ def _scores(position: Position, seconds: float) -> Sequence[int | None] | None:
     """The exact scores of a position's moves, if they are found in time."""
     if not position.geometry.fits_word:
         return None
-    return exact_scores([position], position.geometry, seconds).get(position)
+    return exact_scores(position, seconds)
 
 
 def _to_move(position: Position) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from connectx_toolkit.arena.start_positions import add_openings, check_mistakes
-from connectx_toolkit.games.analysis import GAME_SECONDS, first_judged, judge
+from connectx_toolkit.games.analysis import GAME_SECONDS, first_judged, judge_all
 from connectx_toolkit.games.database import is_database
 from connectx_toolkit.games.game import Game
 from connectx_toolkit.games.reader import without_copies
@@ -26,7 +26,7 @@ class Reviewed(Shown):
 
     Attributes:
         me: whose they are.
-        games: judged, from one's own seat.
+        games: judged, from one's own seat; of moves that are neither best nor played, without a page no score is known.
         left_out: what was no such game, and why.
         notes: what was written.
     """
@@ -99,8 +99,8 @@ def reviewed(
         check_mistakes(write_mistakes, boards.pop())
     found = list[Judged]()
     with progress(len(own), "game", "judging", delay=0) as bar:
-        for game in own:
-            found.append(Judged(game, judge(game, seconds), seat_of(game, team)))
+        for game, moves in zip(own, judge_all(own, seconds, is_whole=html is not None), strict=True):
+            found.append(Judged(game, moves, seat_of(game, team)))
             bar.update()
     result, notes = Reviewed(team, found, [*left_out, *copies, *others]), list[str]()
     if html:

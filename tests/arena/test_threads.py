@@ -29,16 +29,15 @@ def test_exact_scores_from_four_threads_with_a_board_open():
     """Against a solver that nobody else has, during and after."""
     positions = positions_of(16, 200, 5)
     private = Solver(STANDARD)
-    truth = {one: tuple(value and value.low for value in private.scores(one)) for one in positions}
+    truth = {one: [value and value.low for value in private.scores(one)] for one in positions}
     solvers_for.cache_clear()
     analyst = Analyst()
     analyst.want("board", positions_of(10, 30, 6), lambda *_: None)
     with ThreadPoolExecutor(4) as pool:
-        parts = pool.map(lambda start: exact_scores(positions[start::4], STANDARD), range(4))
-        together = {position: scores for part in parts for position, scores in part.items()}
+        together = dict(zip(positions, pool.map(lambda one: exact_scores(one, 60), positions), strict=True))
     analyst.forget("board")
     assert together == truth
-    assert exact_scores(positions, STANDARD) == truth
+    assert {one: exact_scores(one, 60) for one in positions} == truth
 
 
 def test_nobody_else_has_what_was_taken():

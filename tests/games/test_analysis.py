@@ -3,6 +3,7 @@
 import json
 import random
 import shlex
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -19,10 +20,12 @@ from connectx_toolkit.games.analysis import (
     accuracy,
     exact_scores,
     judge,
+    judge_all,
     mistakes,
     solvers_for,
 )
 from connectx_toolkit.games.game import Game
+from connectx_toolkit.games.known_scores import KnownScores
 from connectx_toolkit.games.reader import game_meant, parse_game
 from tests.arena.test_start_positions import exact_score
 
@@ -118,12 +121,81 @@ def test_the_table_answers_first(five_table, monkeypatch):
 
 def test_what_is_proven_when_the_time_is_over(five_table, monkeypatch):
     """Only the table's plies, and what the solver sees at once; a time that is enough solves all."""
-    positions = game_positions("2214121120204030", FIVE)
+    monkeypatch.setattr("connectx_toolkit.games.analysis.openings", lambda: five_table)
+    game = parse_game("2214121120204030", FIVE)
     monkeypatch.setattr("connectx.solver.COMPILED_SLICE", 1)  # nodes
     solvers_for.cache_clear()  # whose table may know the game
-    found = exact_scores(positions, FIVE, seconds=0)
-    assert set(positions[:2]) <= set(found) and len(found) < len(positions)
-    assert set(exact_scores(positions, FIVE)) == set(positions)
+    found = [move.ply for move in judge(game, seconds=0)]
+    assert found[:2] == [0, 1] and len(found) < len(game.moves)
+    assert [move.ply for move in judge(game)] == [*range(len(game.moves))]
+    assert exact_scores(game.positions()[4], 0) is None and exact_scores(game.positions()[4], 60) is not None
+
+
+def random_games(count: int, geometry: Geometry, seed: int) -> list[Game]:
+    """Games to their end by random moves; of two in three the last moves are missing."""
+    rng, found = random.Random(seed), list[Game]()
+    for number in range(count):
+        position, moves = Position.empty(geometry), list[int]()
+        while not position.is_over():
+            moves.append(rng.choice(position.legal_columns()))
+            position = position.play(moves[-1])
+        found.append(Game(geometry, tuple(moves[: len(moves) - number % 3])))
+    return found
+
+
+@pytest.mark.parametrize("geometry", [STANDARD, FIVE])
+@pytest.mark.parametrize("is_whole", [True, False])
+def test_judged_together(is_whole, geometry, tmp_path, monkeypatch):
+    """Each move has the scores that a solver of its own finds, also by what was kept, mirrored, and by a part of it."""
+    monkeypatch.setattr("connectx_toolkit.games.known_scores.user_cache_path", lambda name: tmp_path)
+    first = 8 if geometry == STANDARD else 12
+    games = [replace(game, opening=first) for game in random_games(6, geometry, 7)]
+    mirrored = [replace(game, moves=tuple(geometry.columns - 1 - c for c in game.moves)) for game in games]
+    solver, parts = Solver(geometry), [*judge_all(games, is_whole=not is_whole)]
+    parts = [*judge_all([*mirrored, *games], is_whole=is_whole)]
+    for game, moves in zip([*mirrored, *games], parts, strict=True):
+        assert [move.ply for move in moves] == [*game.positions()] and [move.column for move in moves] == [
+            *game.moves[first:]
+        ]
+        for move, position in zip(moves, game.positions().values(), strict=True):
+            truth = [score and score.low for score in solver.scores(position)]
+            known = [column for column, score in enumerate(move.scores) if score is not None]
+            best = [
+                column for column, score in enumerate(truth) if score == max(each for each in truth if each is not None)
+            ]
+            assert move.best_columns == best and {*best, move.column} <= {*known} and move.played == truth[move.column]
+            assert all(move.scores[column] == truth[column] for column in known)
+            assert not is_whole or len(known) == len(position.legal_columns())
+
+
+def test_what_was_solved_once_is_not_solved_again(tmp_path, monkeypatch):
+    """But for the file's plies only; a damaged file is made anew, and what is too much of it are the later plies."""
+    monkeypatch.setattr("connectx_toolkit.games.known_scores.user_cache_path", lambda name: tmp_path)
+    games, asked = random_games(4, STANDARD, 8), list[int]()
+    search = Solver.best_moves
+
+    def best_moves(solver, position, *args, **options):
+        asked.append(position.ply)
+        return search(solver, position, *args, **options)
+
+    monkeypatch.setattr(Solver, "best_moves", best_moves)
+    first = [*judge_all(games)]
+    assert {*range(8, 15)} <= {*asked}
+    asked.clear()
+    assert [*judge_all(games)] == first and asked and min(asked) == 15
+    path = tmp_path / "scores.bin"
+    content = path.read_bytes()
+    path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    asked.clear()
+    assert [*judge_all(games)] == first and min(asked) == 8 and path.read_bytes() == content
+    monkeypatch.setattr("connectx_toolkit.games.known_scores.MOST", 6)
+    known = KnownScores()
+    position = Position.from_moves((3,) * 6 + (2,) * 6, STANDARD)
+    known.add(position, [None] * 7)
+    known.save()
+    kept = KnownScores()
+    early = [game.positions()[8] for game in games if len(game.moves) > 8]
+    assert early and len(kept) == 6 and kept.get(position) is None and all(kept.get(each) for each in early)
 
 
 @pytest.mark.parametrize(("agents", "moves"), [(["random", "random"], None), ([lambda o, c: 0] * 2, (0,) * 6)])
