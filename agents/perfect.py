@@ -34,9 +34,18 @@ opponent = Opponent(
 known: dict[Position, Scores] = {}  # exact scores of moves, found in this game
 
 
-@lru_cache(maxsize=2)
+solvers: dict[Geometry, Solver] = {}  # kept from game to game: to make one takes three times as long as to clear it
+outdated: set[Geometry] = set()  # those of an earlier game
+
+
 def solver_for(geometry: Geometry) -> Solver:
-    return Solver(geometry)
+    """The solver of a board, which knows what was proven in this game."""
+    if geometry not in solvers:
+        solvers[geometry] = Solver(geometry)
+    elif geometry in outdated:
+        solvers[geometry].clear()
+    outdated.discard(geometry)
+    return solvers[geometry]
 
 
 @lru_cache(maxsize=2)
@@ -45,7 +54,7 @@ def searcher_for(geometry: Geometry) -> Searcher:
     return Searcher(geometry, compiled=False if geometry == STANDARD else None)
 
 
-game = GameMemory(known.clear, opponent.forget, solver_for.cache_clear, searcher_for.cache_clear)
+game = GameMemory(known.clear, opponent.forget, lambda: outdated.update(solvers), searcher_for.cache_clear)
 
 
 def best_of(values: list[Value | None]) -> Value:

@@ -117,7 +117,7 @@ def scored(kind: Kind, sample: Sample, solver: Solver) -> Sample | None:
     if not may_end_within(solver, sample.position, kind.left[1]):
         return None
     if kind.bands != (ANY_NODES,):
-        solver = Solver(solver.geometry, TABLE_BITS)  # its table is empty
+        solver.clear()
     before = solver.nodes
     value = solver.solve(sample.position, Budget(nodes=kind.bands[-1].below))
     if not value.exact or not kind.admits(sample, value.low):

@@ -32,7 +32,7 @@ from connectx.search import Searcher
 from connectx.solver import Solver
 from connectx_toolkit.builder.build import MACHINE_CODE
 from connectx_toolkit.system.files import ROOT
-from connectx_toolkit.system.machine_code import NARROW, WIDE, for_submission
+from connectx_toolkit.system.machine_code import for_submission
 
 LOAD = """
 import os, sys
@@ -47,7 +47,7 @@ os._exit(0)
 MAKE = """
 import base64, json, sys
 from benchmarks.start import made
-print(json.dumps({name: base64.b64encode(part).decode() for name, part in made(sys.argv[1]).items()}))
+print(json.dumps({name: base64.b64encode(part).decode() for name, part in made().items()}))
 """
 WAYS = ("machine code", "machine code, without numba", "numba compiles")
 KINDS = ("in a submission", "kept", "numba")
@@ -94,8 +94,8 @@ def measure_loads(files: list[Path], count: int) -> None:
     record("start", most, "s of a processor more than importing numpy, at most", before, loads=rows)
 
 
-def made(cpu: str) -> dict[str, bytes]:
-    """The machine code that a submission with all three kernels would hold; in a process of its own."""
+def made() -> dict[str, bytes]:
+    """The machine code that a submission with all three kernels would hold; numba must not be loaded yet."""
 
     def load() -> Callable:
         from agents.minimax import network  # which loads a search
@@ -103,14 +103,14 @@ def made(cpu: str) -> dict[str, bytes]:
         Solver(STANDARD), Searcher(STANDARD), Searcher(STANDARD, net=network)
         return lambda obs, config: 0
 
-    return for_submission(load, cpu)
+    return for_submission(load)
 
 
 def submitted() -> dict[str, bytes]:
-    """The same, for all processors."""
-    calls = ([sys.executable, "-c", MAKE, cpu] for cpu in (NARROW, WIDE))
-    texts = [subprocess.run(call, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True).stdout for call in calls]
-    return {name: base64.b64decode(part) for text in texts for name, part in json.loads(text).items()}
+    """The same, made in a process of its own."""
+    call = [sys.executable, "-c", MAKE]
+    text = subprocess.run(call, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True).stdout
+    return {name: base64.b64decode(part) for name, part in json.loads(text).items()}
 
 
 @contextlib.contextmanager

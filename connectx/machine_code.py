@@ -55,7 +55,7 @@ class Wanted(NamedTuple):
         Raises:
             ValueError: a text is not known, or the kernel uses what is neither a number nor a function.
         """
-        return self._key(_text)
+        return _key(self.function, _text, self._kinds)
 
     @property
     def loaded_key(self) -> str:
@@ -63,11 +63,18 @@ class Wanted(NamedTuple):
 
         Each version of Python has its own.
         """
-        return self._key(_bytecode)
+        return _key(self.function, _bytecode, self._kinds)
 
-    def _key(self, form: Callable[[CodeType], str]) -> str:
-        parts = [*_compiled_from(self.function, form, set()), repr([*map(kind_of, self.examples)])]
-        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
+    @property
+    def _kinds(self) -> tuple:
+        return tuple(map(kind_of, self.examples))
+
+
+@cache
+def _key(function: Callable, form: Callable[[CodeType], str], kinds: tuple) -> str:
+    """Found once a process: a kernel is prepared for every game, and its text is read and taken apart for the key."""
+    parts = [*_compiled_from(function, form, set()), repr([*kinds])]
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
 
 
 def _text(code: CodeType) -> str:

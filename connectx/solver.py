@@ -445,8 +445,8 @@ class Solver:
         self._state[STATE_DEEP_START] = self._shared + deep_part * (2 << DEEP_BITS)
 
     def clear(self) -> None:
-        """Forgets all that is proven."""
-        self._table[:] = int_array(len(self._table), self.compiled)
+        """Forgets all that is proven: the solver is as a new one, in the same memory, and goes on counting nodes."""
+        self._table[:] = 0 if self.compiled else [0] * len(self._table)
 
     def beside(self, deep_part: int) -> "Solver":
         """A solver for another thread that shares the table. ``deep_part``: 1 to ``threads - 1``, another for each.

@@ -8,6 +8,7 @@ is no fork, each job is a new interpreter, which imports all that again; it has 
 
 import base64
 import contextlib
+import faulthandler
 import gc
 import io
 import json
@@ -31,6 +32,7 @@ from connectx_toolkit.system.posix import HAS_FORK, c_function, link
 
 PRCTL = c_function("prctl")  # only on Linux
 NOWHERE = "/nonexistent"
+LOOK = 1.0  # seconds of a move between two looks at what it does
 
 
 def settle(job):
@@ -109,8 +111,6 @@ def load_source(job):
     if instead := job.get("instead"):
         redirect(lambda path: instead.get(os.path.realpath(path), path))
     sys.path[:0] = job["paths"]
-    import connectx_toolkit  # noqa: F401 (its ``connectx`` has the machine code that this computer keeps)
-
     function = getattr(module_of(job["file"]), job["function"])
     count = positional(function)
 
@@ -167,6 +167,7 @@ def ask(agent, question, raw_path, structify):
     seats.seed(question["seed"])
     out, err = io.StringIO(), io.StringIO()
     started, worked, waited = time.perf_counter(), time.process_time(), waiting("self")
+    faulthandler.dump_traceback_later(LOOK, repeat=True, file=2)  # for ``jobs.supervise``: at work on what?
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         fault = None
         try:
@@ -174,6 +175,7 @@ def ask(agent, question, raw_path, structify):
         except Exception as problem:
             kind, column, text = "exception", None, repr(problem)[:300]
             fault = raised(problem)
+    faulthandler.cancel_dump_traceback_later()
     return {
         "type": kind,
         "column": column,
@@ -193,7 +195,7 @@ def job_replies(job, progress, part):
 
     With ``enough``, (count, seconds), it also stops from that count on if so many usual replies take that long: what
     compiles at a first move says nothing of the others. What was waited for a processor does not count: a busy machine
-    asks no less than an idle one.
+    asks no less than an idle one. And after ``legal`` replies that are open columns.
 
     Passes each result to ``part`` as it comes: what was loaded, then the reply to each question.
     """
@@ -220,13 +222,17 @@ def job_replies(job, progress, part):
         "load_stderr": err.getvalue()[-600:],
     }
     part(loaded | {"seen": watch.findings()})
-    times = []
+    times, legal = [], 0
     least, usual_seconds = job.get("enough", (float("inf"), 0.0))
     for number, question in enumerate(job["questions"], 1):
         progress(f"question {number - 1}")
         reply = ask(agent, question, raw_path, structify)
         part(reply | {"seen": watch.findings()})
         times.append(max(0.0, reply["seconds"] - reply["waited"]))
+        board, columns = question["obs"]["board"], question["config"]["columns"]
+        legal += reply["column"] in range(columns) and board[reply["column"]] == 0
+        if legal == job.get("legal"):
+            break
         if number >= job.get("at_least", 1) and sum(times) >= job.get("stop_after", float("inf")):
             break
         if number >= least and number * sorted(times)[number // 2] > usual_seconds:
@@ -275,7 +281,7 @@ def job_kernels(job, progress, part):
 
         return play
 
-    parts = for_submission(agent, job["cpu"])
+    parts = for_submission(agent)
     return {"parts": {name: base64.b64encode(content).decode() for name, content in parts.items()}}
 
 

@@ -22,10 +22,10 @@ import numpy as np
 from platformdirs import user_cache_path
 
 from connectx import jit, machine_code
-from connectx.machine_code import DATA, SHAPE, STRIDES, Wanted, leaves, packed, unpacked
+from connectx.machine_code import DATA, SHAPE, STRIDES, Call, Wanted, in_memory, leaves, packed, unpacked
 from connectx_toolkit.system.files import replacing, version_of
 
-NARROW, WIDE = "x86-64-v2", "x86-64-v4"  # processors for which numba compiles
+NARROW, WIDE = "x86-64-v2", "x86-64-v4"  # any processor, and the widest
 WIDE_FEATURES = "-prefer-256-bit"
 WIDE_TARGETS = {WIDE: WIDE_FEATURES, "x86-64-v3": "", NARROW: ""}  # a module of vectors of 512 bits serves them all
 FIRST_MOVE = (
@@ -190,30 +190,29 @@ def made(wanted: Wanted, targets: Mapping[str, str]) -> dict[str, bytes]:
     return {cpu: b"%d\n" % entry + code for cpu, (entry, code) in codes.items()}
 
 
-def compile_for(cpu: str) -> None:
-    """Lets numba, which must not be loaded yet, compile for a processor: NARROW, or WIDE."""
-    os.environ |= {"NUMBA_CPU_NAME": cpu, "NUMBA_CPU_FEATURES": WIDE_FEATURES if cpu == WIDE else ""}
-
-
-def for_submission(load: Callable[[], Callable], cpu: str) -> dict[str, bytes]:
+def for_submission(load: Callable[[], Callable]) -> dict[str, bytes]:
     """The machine code of the kernels that an agent prepares while it loads and makes a first move.
 
-    They run in plain Python meanwhile: numba compiles for ``cpu`` if nothing has compiled before.
+    They run in plain Python meanwhile: numba must not be loaded yet. It compiles each once, for the widest processor;
+    LLVM makes code for all of what it made. What a probe finds is what the code finds here. Where none runs here, numba
+    compiles for any processor, and probes what it has compiled.
 
     Args:
         load: gives the agent, a function of (obs, config).
-        cpu: NARROW, for code that runs on any processor and what the kernels' probes find; or WIDE.
     """
     with jit.noting() as wanted:
         load()(*FIRST_MOVE)
-    compile_for(cpu)
+    here = machine_code.processor()
+    cpu, features = (WIDE, WIDE_FEATURES) if here else (NARROW, "")
+    os.environ |= {"NUMBA_CPU_NAME": cpu, "NUMBA_CPU_FEATURES": features}
     parts = dict[str, bytes]()
     for each in {one.key: one for one in wanted}.values():
-        if each.is_wide == (cpu == WIDE):
-            codes = made(each, WIDE_TARGETS if each.is_wide else {cpu: ""})
-            parts |= {f"{each.key}.{target}": code for target, code in codes.items()}
-        if cpu == NARROW:
-            parts[f"{each.key}.probe"] = json.dumps(each.probe(jit.Kernel(each.function))).encode()
+        codes = made(each, WIDE_TARGETS if each.is_wide else {NARROW: ""})
+        parts |= {f"{each.key}.{target}": code for target, code in codes.items()}
+        targets = [*machine_code.TARGETS]
+        runs = [codes[target] for target in targets[targets.index(here) :] if target in codes] if here else []
+        run = Call(in_memory(runs[0]), each.examples) if runs else jit.Kernel(each.function)
+        parts[f"{each.key}.probe"] = json.dumps(each.probe(run)).encode()
     return parts
 
 

@@ -65,7 +65,7 @@ def load():
     spec.loader.exec_module(module)
     return module.agent
 
-print(json.dumps({name: part.hex() for name, part in for_submission(load, "x86-64-v2").items()}))
+print(json.dumps({name: part.hex() for name, part in for_submission(load).items()}))
 """
 # As Kaggle does: no __file__. In a process of its own, because some rows end what a process may do.
 PLAY = """
@@ -86,7 +86,7 @@ NOT_USED = "machine code is not usable"
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory) -> str:
-    """The text of a built file with machine code for any x86-64 processor."""
+    """The text of a built file with machine code."""
     file = tmp_path_factory.mktemp("agents") / "agent.py"
     file.write_text(AGENT)
     call = [sys.executable, "-c", COMPILE, str(file)]

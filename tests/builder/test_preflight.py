@@ -21,9 +21,12 @@ from pathlib import Path
 import pytest
 
 from connectx.position import STANDARD, Position
+from connectx_toolkit.builder.build import render
+from connectx_toolkit.builder.preflight import asking
 from connectx_toolkit.builder.preflight.asking import ALL, CLOCK, OVERAGE, WORK, Asked, Game, end_of_a_move
 from connectx_toolkit.builder.preflight.check import check
 from connectx_toolkit.builder.preflight.stage import Runner, hard_questions, late_positions, sample
+from connectx_toolkit.builder.source.inline import inline
 from connectx_toolkit.cli import build as build_submission
 from connectx_toolkit.kaggle.agent_function import first_bindings, meant_agent
 from connectx_toolkit.kaggle.rules import Limits
@@ -482,3 +485,48 @@ def test_what_plays_games_with_the_agent_is_no_wrapper(call):
     source = ast.parse(f"def agent(obs): pass\ndef play(episodes, opponent): return {call}\n")
     meant = meant_agent(source, "play", fails=True)
     assert meant is not None and meant.name == "agent"
+
+
+@REAL_CLOCK
+@pytest.mark.parametrize("is_guarded", [False, True])
+def test_an_agent_that_hangs_is_rejected_and_nothing_of_it_passes(is_guarded, runner, tmp_path, monkeypatch):
+    monkeypatch.setattr(asking, "SUSPICIOUS", 1.0)
+    monkeypatch.setattr(asking, "HANGS", 2.0)
+    (tmp_path / "agent.py").write_text("def agent(obs, config):\n    while True:\n        pass\n")
+    if is_guarded:
+        text = render(inline(tmp_path / "agent.py"), None)[0]
+        (tmp_path / "agent.py").write_text(text, encoding="utf-8")
+    report = check(tmp_path / "agent.py", runner)
+    assert {finding.level for finding in report.findings} <= {"reject", "note"}
+    assert any("does not answer within 1 s" in reason for reason in report.reasons)
+
+
+TAKES_TIME_ONCE = {
+    "compiles": """CODE = "import time\\ndef compiled():\\n    time.sleep(4)"
+exec(compile(CODE, "/packages/numba/core.py", "exec"))
+ready = []
+
+
+def agent(obs, config):
+    if not ready:
+        ready.append(compiled())
+    return [c for c in range(7) if obs.board[c] == 0][0]
+""",
+    "thinks on its overage time": """import time
+
+
+def agent(obs, config):
+    time.sleep(4 if obs.remainingOverageTime > 50 else 0)
+    return [c for c in range(7) if obs.board[c] == 0][0]
+""",
+}
+
+
+@REAL_CLOCK
+@pytest.mark.parametrize("name", TAKES_TIME_ONCE)
+def test_a_first_move_that_takes_long_for_a_reason_is_no_hang(name, runner, tmp_path, monkeypatch):
+    monkeypatch.setattr(asking, "SUSPICIOUS", 2.5)
+    monkeypatch.setattr(asking, "HANGS", 2.5)
+    (tmp_path / "agent.py").write_text(TAKES_TIME_ONCE[name])
+    report = check(tmp_path / "agent.py", runner)
+    assert report.accepted and 4 <= report.figures["first_move_seconds"] < 7

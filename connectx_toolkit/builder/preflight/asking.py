@@ -15,7 +15,15 @@ from statistics import median_low
 from typing import Any, NamedTuple
 
 from connectx_toolkit.builder.preflight.findings import Report
-from connectx_toolkit.builder.preflight.stage import GAME_PLIES, LONG, Question, Stage, hard_questions
+from connectx_toolkit.builder.preflight.stage import (
+    GAME_PLIES,
+    LONG,
+    NO_OVERAGE,
+    NODE_BUDGET,
+    Question,
+    Stage,
+    hard_questions,
+)
 from connectx_toolkit.kaggle.raised import Raised
 from connectx_toolkit.kaggle.remedies import explained, remedy, wrong_type
 from connectx_toolkit.kaggle.rules import Limits
@@ -23,6 +31,9 @@ from connectx_toolkit.kaggle.rules import Limits
 OVERAGE = "overage time"
 GAME_MOVES = 21  # the longest game has this many moves for each side on 7x6
 ASK_SECONDS = 15.0  # after this no further question is asked
+# Seconds of a first move, compiling and importing apart, after which the agent is asked in a new process, without
+# overage time; and seconds of that move after which it hangs.
+SUSPICIOUS, HANGS = 5.0, 15.0
 OPTIONAL_SECONDS = 3.0  # for each question on another board
 OVERDRAWN = 0.1  # share of actTimeout: who exceeds it by more, when no overage time is left, does not look at the clock
 OTHER_SHARE = 1.3  # by how much the share of a processor should differ to tell what ends a move
@@ -110,7 +121,7 @@ class Asked:
             return {}
         first, later = self.replies[:2]
         load = max(0.0, self.loaded["load_seconds"] - reading.first * self.loaded["waited"])
-        first_move = load + first["seconds"] - reading.first * first["waited"]
+        first_move = load + max(0.0, first["seconds"] - reading.first * first["waited"])
         over = max(0.0, later["seconds"] - reading.later * later["waited"] - limits.act_timeout)
         return {
             "load_seconds": load,
@@ -148,7 +159,11 @@ def ask(
     slow = {f"question {number}": OPTIONAL_SECONDS for number, q in enumerate(questions) if q.is_optional}
     settings: dict[str, Any] = {"stop_after": ASK_SECONDS, "at_least": 3, "limits": slow}
     settings |= {"before a game": True} if restriction is None else restriction
+    if restriction is None and limits.first_move > SUSPICIOUS + HANGS:
+        settings["own"] = {"question 0": SUSPICIOUS}
     answer = here.replies(here.main, "path", questions, **settings | options)
+    if answer["ended"] == "stuck" and not _hangs(here, questions[0]):
+        answer = here.replies(here.main, "path", questions, **settings | options | {"own": {}})
     if restriction is None:
         _note_a_busy_machine(answer["parts"][1:], report)
     report.figures["peak_memory"] = answer["peak"]
@@ -166,6 +181,16 @@ def ask(
     asked.fails_at_true_clock = any(timed & {*fault.names} for fault in asked.faults)
     report.figures |= asked.figures(limits, asked.told)
     return asked
+
+
+def _hangs(here: Stage, first: Question) -> bool:
+    """Whether the agent gives no answer to a question that leaves it no overage time, in a new process.
+
+    With a node budget, so that the guard of a built file waits for it, too.
+    """
+    obs = first.obs | {"remainingOverageTime": NO_OVERAGE * here.limits.overage}
+    asked = first._replace(obs=obs, config=first.config | {"nodeBudget": NODE_BUDGET})
+    return here.replies(here.main, "path", [asked], own={"question 0": HANGS})["ended"] == "stuck"
 
 
 def find_what_ends_a_move(here: Stage, asked: Asked) -> None:
@@ -238,6 +263,12 @@ def _ending(here: Stage, asked: Asked, answer: dict[str, Any]) -> Fault | None:
             text = f"no answer within {OPTIONAL_SECONDS:g} s, so the boards after it were skipped"
         else:
             text = f"no answer within {limits.first_move:g} s ({at})"
+        return Fault(topic, "run out of time", text, names, is_first)
+    if answer["ended"] == "stuck":
+        text = (
+            f"does not answer within {SUSPICIOUS:g} s ({at}), nor within {HANGS:g} s when asked again without overage"
+        )
+        text += " time. If its first move is to prepare something for so long, do that while the file loads"
         return Fault(topic, "run out of time", text, names, is_first)
     if answer["ended"] == "memory":
         text = f"more than {limits.memory / 2**20:.0f} MiB ({at})"

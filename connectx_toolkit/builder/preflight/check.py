@@ -149,6 +149,8 @@ def _judge(here: Stage, tree: ast.Module, asked: Asked, is_quick: bool, report: 
     for fault in asked.faults:
         report.add(fault.topic, level, fault.text if fails else fault.later)
     _report_replies(here, asked, report)
+    if is_clear:  # nothing was played: what its text passes is no comfort
+        report.findings = [finding for finding in report.findings if finding.level != "pass"]
     if game is not None:
         _report_game(here, game, asked, report)
 
@@ -194,7 +196,7 @@ def _report_game(here: Stage, game: Game, asked: Asked, report: Report) -> None:
         done = f"DONE in {game.result['plies']} plies"
         done += f" (none of {game.count} games with seeds from 0 failed)" if game.count > 1 else ""
         text = f"{name}: {done}, first moves with load {firsts}, {slowest}"
-        report.add("game", "pass", f"{text}, {min(overages):.1f} s of overage time left")
+        report.add("game", "pass", f"{text}, {min(overages):.1f} s left of {game.clock[1]:g} s of overage time")
         report.figures["overage_left"] = overages
         waits = [sum(seat) / max(sum(t), 0.001) for seat, t in zip(game.result["waited"], durations, strict=True)]
         _judge_guard(list(zip(game.result["stderr"], waits, strict=True)), here.situation, report)

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from zlib import crc32
 
 from connectx.position import STANDARD, Geometry, Position, geometry_of
@@ -28,6 +28,9 @@ from connectx_toolkit.kaggle.remedies import Situation
 from connectx_toolkit.kaggle.rules import DEFAULTS, Limits, sizes_of
 from connectx_toolkit.system.console import ProcessFailed
 from connectx_toolkit.system.posix import c_function, without_groups
+
+if TYPE_CHECKING:
+    from tqdm import tqdm
 
 # A game in which nobody can win at once, and nobody must block, after LONG_THOUGHTS plies: a search takes its time.
 OPEN_GAME = [int(column) for column in "06664461210050251312045620622"]
@@ -238,18 +241,28 @@ class Runner:
             raise RunnerDied(f"the runner for kaggle-environments ended: {''.join(last)}")
         return json.loads(line)
 
-    def run(self, job: dict[str, Any], doing: str = "", names: list[str] | None = None) -> dict[str, Any]:
+    def run(
+        self, job: dict[str, Any], doing: str = "", names: list[str] | None = None, bar: "tqdm | None" = None
+    ) -> dict[str, Any]:
         """The answer to a job; ``doing`` and ``names``, of its questions, are for messages of progress.
+
+        With a ``bar``, it counts the questions instead.
 
         A job with "before a game" tells how long that game may take, as soon as a reply shows it.
         """
         assert self._process.stdin is not None and self.hello
         self._process.stdin.write(json.dumps(job).encode() + b"\n")
         self._process.stdin.flush()
+        before = bar.n if bar is not None else 0
         while "at" in (answer := self._read(doing)):
+            if bar is not None:
+                bar.update(before + int(answer["at"].removeprefix("question ")) - bar.n if " " in answer["at"] else 0)
+                continue
             seconds = GAME_PLIES * answer["slowest"] if job.get("before a game") else 0.0
             then = f"; then a game, about {seconds:.0f} s" if seconds > LONG else ""
             self.tell(f"checking: {doing}, {_stage_text(answer['at'], names or [])}, {answer['seconds']:.0f} s{then}")
+        if bar is not None:
+            bar.update(before + max(0, len(answer["parts"]) - 1) - bar.n)
         return answer
 
     def __exit__(self, *_: object) -> None:
@@ -326,7 +339,9 @@ class Stage:
             if not path.is_symlink():  # its target is sealed by itself, if it exists
                 path.chmod(0o555 if path.is_dir() else path.stat().st_mode & 0o555 | 0o444)
 
-    def run(self, job: dict[str, Any], doing: str = "", names: list[str] | None = None) -> dict[str, Any]:
+    def run(
+        self, job: dict[str, Any], doing: str = "", names: list[str] | None = None, bar: "tqdm | None" = None
+    ) -> dict[str, Any]:
         """The runner's answer to a job.
 
         Raises:
@@ -343,21 +358,24 @@ class Stage:
         if self.has_place and job.get("form") != "source":
             folders = [str(self.root / name) for name in ("root", "agent", "home")]
             common |= {"place": folders, "file": f"{place.AGENT}/main.py"}
-        answer = self.runner.run(common | job, doing, names)
+        answer = self.runner.run(common | job, doing, names, bar)
         if (answer["result"] or {}).get("raised") == "NoPlace":
             raise RunnerDied(f"the judge's place cannot be made: {answer['result']['text']}")
         return answer
 
-    def replies(self, file: Path, form: str, questions: list[Question], **options: Any) -> dict[str, Any]:
+    def replies(
+        self, file: Path, form: str, questions: list[Question], bar: "tqdm | None" = None, **options: Any
+    ) -> dict[str, Any]:
         """Loads a file and asks it the questions; the answer's "result" contains the "replies".
 
         Args:
             form: how to load it: "path" or "raw" (as text) for ``main``; "source" for the author's own agent, which is
                 loaded outside the judge's place.
+            bar: counts the questions.
         """
         asked = [question.as_json() for question in questions]
         job = {"job": "replies", "form": form, "questions": asked} | ({"file": str(file)} if form == "source" else {})
-        answer = self.run(job | options, "loading and asking", [question.name for question in questions])
+        answer = self.run(job | options, "loading and asking", [question.name for question in questions], bar)
         if answer["ended"] == "ok" and "raised" not in answer["result"]:
             answer["result"] = answer["parts"][0] | {"replies": answer["parts"][1:]}
         return answer
