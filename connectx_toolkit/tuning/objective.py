@@ -42,6 +42,10 @@ class Positions(NamedTuple):
         """What costs are."""
         return "points given away a move"
 
+    @property
+    def step_count(self) -> int:
+        return -(-len(self.labels) // POSITIONS_A_STEP)
+
     def steps(self, slot: Slot, spec: AgentSpec) -> Iterator[Step]:
         """A move for which a game of 21 moves has no time counts as a fault: else a search would grow ever deeper."""
         limit = longest(slot.setup.rules)
@@ -66,6 +70,10 @@ class Games(NamedTuple):
     def unit(self) -> str:
         """What costs are."""
         return "share of the points lost"
+
+    @property
+    def step_count(self) -> int:
+        return -(-len(self.openings) // PAIRS_A_STEP)
 
     def steps(self, slot: Slot, spec: AgentSpec) -> Iterator[Step]:
         costs, faults = list[float](), list[str]()

@@ -107,8 +107,20 @@ def test_better_by_chance_is_not_written(folder, monkeypatch, capsys):
 
 def test_an_agent_that_always_fails_is_not_tuned(folder):
     (folder / "my_agent.py").write_text(AGENT.replace("    position =", "    np.Inf\n    position =", 1))
-    with pytest.raises(ValueError, match=r"my_agent\.py makes a fault in every position \(exception\): .* shows them"):
+    with pytest.raises(
+        ValueError, match=r"my_agent\.py makes faults in 60 of 60 positions \(exception\): .* shows them"
+    ):
         train(config())
+
+
+def test_a_slow_agent_is_refused_before_the_search(folder):
+    """Ten candidates of 60 moves would take a minute; there are six seconds."""
+    (folder / "my_agent.py").write_text(
+        "import time\n" + AGENT.replace("    position =", "    time.sleep(0.1)\n    position =", 1)
+    )
+    with pytest.raises(ValueError, match=r"a candidate takes about \d+ s, so --minutes 0\.1 .* --act-timeout 0\.05"):
+        train(config(minutes=0.1))
+    assert not search_of(config()).finished
 
 
 def test_tuning_by_games(folder, capsys):
