@@ -287,9 +287,9 @@ def build(
             tell(f"comparing with the source on up to {most}; {COMPARE_SECONDS:g} s more if moves differ by the clock")
             compare_with_source(stage, file, inlined, options, bool(code), report)
 
-    with replacing(output) as partial:
-        partial.write_bytes(content)
-        report = check(partial, runner, options.limits, options.slowdown, options.full, compare)
+    with replacing(output) as draft:
+        draft.write_bytes(content)
+        report = check(draft, runner, options.limits, options.slowdown, options.full, compare)
         report.name = output.name
         report.findings[:0] = proved.findings
         for line in lines:

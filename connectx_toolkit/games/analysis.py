@@ -191,9 +191,15 @@ def judge_all(
     store, stop = KnownScores(), Event()
 
     def judged(game: Game) -> list[JudgedMove]:
+        solver = idle.get()
+        try:
+            return judged_by(solver, game)
+        finally:
+            idle.put(solver)
+
+    def judged_by(solver: Solver, game: Game) -> list[JudgedMove]:
         found, whole, share = list[JudgedMove](), Budget.seconds(seconds), max(LEAST_SHARE, SHARE * seconds)
         after: int | None = None  # the score of the position after the move, if it is known
-        solver = idle.get()
         for ply, position in reversed(game.positions(first_judged(game)).items()):
             column, scores = game.moves[ply], store.get(position)
             search = Search(Budget.seconds(min(share, whole.seconds_left())), stop)
@@ -211,7 +217,6 @@ def judge_all(
                 continue
             found.append(JudgedMove(ply, column, (*scores[:column], -after, *scores[column + 1 :])))
             after = found[-1].value
-        idle.put(solver)
         return found[::-1]
 
     try:

@@ -44,6 +44,7 @@ class Positions(NamedTuple):
 
     @property
     def step_count(self) -> int:
+        """Number of steps to the end."""
         return -(-len(self.labels) // POSITIONS_A_STEP)
 
     def steps(self, slot: Slot, spec: AgentSpec) -> Iterator[Step]:
@@ -73,6 +74,7 @@ class Games(NamedTuple):
 
     @property
     def step_count(self) -> int:
+        """Number of steps to the end."""
         return -(-len(self.openings) // PAIRS_A_STEP)
 
     def steps(self, slot: Slot, spec: AgentSpec) -> Iterator[Step]:
