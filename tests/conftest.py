@@ -129,11 +129,15 @@ def pytest_ignore_collect(collection_path, config):
 
 
 LONGEST = ("test_idioms", "test_notebook", "test_preflight", "test_build_submission")
+SHARES = {"test_idioms": 4}  # of a file whose tests mostly wait
 
 
 def pytest_collection_modifyitems(items):
-    """The longest files first, so that no worker has one of them left when the others have nothing."""
+    """Each file's tests in one worker, but for SHARES; the longest first, so that none is left when all else is done."""
     items.sort(key=lambda item: LONGEST.index(item.path.stem) if item.path.stem in LONGEST else len(LONGEST))
+    for number, item in enumerate(items):
+        share = number % SHARES.get(item.path.stem, 1)
+        item.add_marker(pytest.mark.xdist_group(f"{item.path.relative_to(ROOT)} {share}"))
 
 
 def pytest_xdist_auto_num_workers(config):

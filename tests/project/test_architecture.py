@@ -1,7 +1,6 @@
 """The rules of the tree that no other test would notice: who may import whom, and that nothing is unpickled."""
 
 import ast
-import re
 import subprocess
 import sys
 from collections.abc import Collection, Mapping
@@ -27,18 +26,6 @@ FLOORS = [
     {"kaggle", "statistics"},
     {"page", "system"},
 ]
-ROOMS: dict[str, list[set[str]]] = {  # the same within a package
-    "board": [{"server", "widget"}, {"session"}, {"thinking"}],
-    "builder": [{"submission"}, {"build"}, {"notebook"}, {"preflight", "source"}, {"embedded"}],
-    "training": [
-        {"adopt", "learners"},
-        {"user_model"},
-        {"environments", "makers"},
-        {"opponents", "supervised"},
-        {"positions", "runs", "vector_games"},
-        {"options"},
-    ],
-}
 SCRIPTS = {"benchmarks", "tests", "evaluate", "build_submission", "train", "agents"}
 SOURCES = sorted(p for package in ("connectx", "connectx_toolkit", "agents") for p in (ROOT / package).rglob("*.py"))
 
@@ -121,11 +108,6 @@ def test_parts_import_down():
     assert misplaced(imports_within("connectx_toolkit"), FLOORS) == []
 
 
-@pytest.mark.parametrize("part", ROOMS)
-def test_every_module_has_a_room_and_imports_run_down(part):
-    assert misplaced(imports_within(f"connectx_toolkit.{part}"), ROOMS[part]) == []
-
-
 def test_an_agents_process_imports_little():
     """Or an agent's first move would pay less than on Kaggle, and a process would take longer to start."""
     code = f"import sys, {child.__name__}; print(*sys.modules)"
@@ -134,51 +116,6 @@ def test_an_agents_process_imports_little():
     assert heavy & {name.split(".")[0] for name in done.stdout.split()} == set()
     ours = {name for name in done.stdout.split() if name.split(".")[0] == "connectx"}
     assert ours == {"connectx", "connectx.jit"}  # which import Python's own modules alone
-
-
-NAMED = re.compile(r"``(?:python -m )?([a-z_]+(?:\.\w+)+)``|\b(connectx_toolkit/[\w/]+\.\w+)")
-HEADS = {"connectx", "benchmarks", TOOLKIT.name, *(path.stem for path in TOOLKIT.iterdir())} - {"__init__"}
-
-
-def is_there(name: str) -> bool:
-    """Whether a dotted name is one of our modules, or something that such a module's text names."""
-    parts = name.split(".")
-    for count in range(len(parts), 0, -1):
-        path = ROOT.joinpath(*parts[:count])
-        for file in (path.with_suffix(".py"), path / "__init__.py"):
-            if file.is_file():
-                return all(re.search(rf"\b{part}\b", file.read_text(encoding="utf-8")) for part in parts[count:])
-    return False
-
-
-def named_in_vain(text: str) -> list[str]:
-    """The modules, their contents and files of the toolkit that a text names and that are not there."""
-    found = []
-    for name, path in NAMED.findall(text):
-        is_gone = name.split(".")[0] in HEADS and not is_there(name)
-        found += [name] * is_gone + [path] * bool(path and not (ROOT / path).is_file())
-    return found
-
-
-def test_texts_name_what_is_there():
-    texts = [*SOURCES, *(ROOT / "benchmarks").glob("*.py"), *(ROOT / "docs").rglob("*.md"), *TOOLKIT.rglob("*.js")]
-    gone = {str(path.relative_to(ROOT)): named_in_vain(path.read_text(encoding="utf-8")) for path in texts}
-    assert {path: names for path, names in gone.items() if names} == {}
-
-
-def test_what_names_in_vain_look_like():
-    named = ("``arena.play.openings``", "``connectx.clock.budget_off``", "``python -m benchmarks.nothing``",
-             "``connectx.clock.budget_for``", "``numpy.random``", "connectx_toolkit/page/gone.js")  # fmt: skip
-    assert named_in_vain(" ".join(named)) == [named[n].strip("`").split()[-1] for n in (0, 1, 2, 5)]
-
-
-def test_what_a_wrong_import_looks_like():
-    floors = [{"methods"}, {"learning", "data"}, {"support"}]
-    assert misplaced({"methods.book": {"data.labels", "methods.leaf"}, "data": {"support.pool"}}, floors) == []
-    assert misplaced({"data.labels": {"learning.networks"}}, floors) == ["data.labels -> learning.networks"]
-    assert misplaced({"support.pool": {"methods.book"}}, floors) == ["support.pool -> methods.book"]
-    assert misplaced({"book": set()}, floors) == ["book"]
-    assert circle_in({"a": {"b"}, "b": {"c"}, "c": {"b"}}) in ("b -> c -> b", "c -> b -> c")
 
 
 def test_no_pickle():
