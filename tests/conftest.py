@@ -133,7 +133,7 @@ SHARES = {"test_idioms": 4}  # of a file whose tests mostly wait
 
 
 def pytest_collection_modifyitems(items):
-    """Each file's tests in one worker, but for SHARES; the longest first, so that none is left when all else is done."""
+    """Each file's tests in one worker, but for SHARES; the longest first, so that none is left in the end."""
     items.sort(key=lambda item: LONGEST.index(item.path.stem) if item.path.stem in LONGEST else len(LONGEST))
     for number, item in enumerate(items):
         share = number % SHARES.get(item.path.stem, 1)
@@ -273,29 +273,3 @@ def pytest_terminal_summary(terminalreporter):
         terminalreporter.section("left out")
     for kind, number in left_out.most_common():
         terminalreporter.write_line(f"{number} that need{'s' * (number == 1)} {kind}: {LEFT_OUT[kind]}")
-
-
-@pytest.fixture(scope="session")
-def cluster(tmp_path_factory) -> Iterator[str]:
-    """The address of a scheduler with two workers, each a process that is replaced when it dies."""
-    if len(usable_cores()) < 2:
-        pytest.skip("two cores")
-    code = """
-import sys, time
-from distributed import LocalCluster
-if __name__ == "__main__":
-    with LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster:
-        print(cluster.scheduler_address, flush=True)
-        sys.stdin.read()
-"""
-    script = tmp_path_factory.mktemp("cluster") / "cluster.py"
-    script.write_text(code)
-    process = subprocess.Popen(
-        [sys.executable, str(script)],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(script.parent)},  # cores apart from other tests' runs
-    )  # fmt: skip
-    assert process.stdout is not None and process.stdin is not None
-    yield process.stdout.readline().strip()
-    process.stdin.close()
-    process.wait(30)

@@ -1,4 +1,4 @@
-"""A match on a real cluster of several processes, one of which is killed while it plays."""
+"""Matches and labels on a real cluster of several processes, of which one is killed while it works."""
 
 import os
 import re
@@ -6,19 +6,56 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import islice
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from benchmarks.positions import random_samples
+from connectx.opponent import arrays_of, columns_of_scores
 from connectx_toolkit.arena import match
+from connectx_toolkit.games.labelled import Labels
 from connectx_toolkit.system import workers
+from connectx_toolkit.system.cores import usable_cores
+from connectx_toolkit.training import runs
+from connectx_toolkit.training.makers import labels
+from connectx_toolkit.training.makers.exact_scores import solve
 from tests.conftest import LINUX
 from tests.conftest import evaluate as main
 from tests.games.test_store import ROOT, stored_rows
+from tests.training.in_place import pool_in_place
 
 pytestmark = LINUX  # cores are reserved by its means
 PAIRS = 100
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory) -> Iterator[str]:
+    """The address of a scheduler with two workers, each a process that is replaced when it dies."""
+    if len(usable_cores()) < 2:
+        pytest.skip("two cores")
+    code = """
+import sys, time
+from distributed import LocalCluster
+if __name__ == "__main__":
+    with LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster:
+        print(cluster.scheduler_address, flush=True)
+        sys.stdin.read()
+"""
+    script = tmp_path_factory.mktemp("cluster") / "cluster.py"
+    script.write_text(code)
+    process = subprocess.Popen(
+        [sys.executable, str(script)],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(script.parent)},  # cores apart from other tests' runs
+    )  # fmt: skip
+    assert process.stdout is not None and process.stdin is not None
+    yield process.stdout.readline().strip()
+    process.stdin.close()
+    process.wait(30)
 
 
 def refusal(arguments: list[str], capsys) -> str:
@@ -100,3 +137,23 @@ def test_no_scheduler(tmp_path, monkeypatch, capsys):
     for address in ("tcp://127.0.0.1:9", "nonsense://x"):
         err = refusal(["middle", "--games", str(tmp_path / "store"), "--scheduler", address], capsys)
         assert "--scheduler" in err
+
+
+def make_few(note: Path, seed: int, number: int) -> Labels:
+    """In place of ``labels.make``: few positions, and late ones. Kills its own process unless there is a note."""
+    if not note.exists():
+        note.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    late = [sample.position for sample in islice(random_samples(100 * seed + number, [20, 30]), 4)]
+    positions, masks = arrays_of(late)
+    return Labels(positions, masks, columns_of_scores([solve(position) for position in late]).astype(np.int8))
+
+
+def test_a_worker_dies_while_it_labels(cluster, tmp_path, monkeypatch):
+    """What it was doing is done again by another one, and the file is the one that a single process makes."""
+    monkeypatch.setattr(runs, "worker_pool", pool_in_place)
+    monkeypatch.setattr(labels, "make", partial(make_few, tmp_path / "note"))
+    for name, scheduler in (("remote", cluster), ("here", "")):
+        assert (tmp_path / "note").exists() == (name == "here")
+        labels.train(labels.Config(games=6 * labels.GAMES, scheduler=scheduler, workers=1, run=tmp_path / name))
+    assert (tmp_path / "remote" / "labels.labels").read_bytes() == (tmp_path / "here" / "labels.labels").read_bytes()
