@@ -12,7 +12,7 @@ $(error $(VENV) is of $(OTHER), not of $(PYTHON): remove it, or name another, as
 endif
 endif
 
-.PHONY: submission install test quick check docs benchmark train-smoke clean
+.PHONY: submission install test quick check docs train-smoke clean
 
 submission: $(VENV)/.installed-build  ## build and check submissions/submission.py (AGENT=name for another agent)
 	$(BIN)/python build_submission.py $(AGENT) -o submissions/submission.py
@@ -32,9 +32,6 @@ check: $(VENV)/.installed-dev  ## lint and types only
 
 docs: $(VENV)/.installed-docs  ## the documentation site, in site/; a broken link is an error
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
-
-benchmark: $(VENV)/.installed-dev  ## nodes a second and depth of minimax
-	$(BIN)/python -m benchmarks.search
 
 SMOKE := runs/smoke
 train-smoke: $(VENV)/.installed  ## every method of train.py for a minute, from nothing: what it prints gets better

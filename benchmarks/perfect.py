@@ -28,7 +28,6 @@ import numpy as np
 
 from benchmarks.machine import head, record
 from benchmarks.oracle import scores_of
-from benchmarks.submission import ACT_TIMEOUT, clock_of
 from connectx.position import NO_MOVE, STANDARD, Position, sign
 from connectx.solver import Solver
 from connectx_toolkit.arena.exam import Answer, answers_in, chunks_of
@@ -38,7 +37,7 @@ from connectx_toolkit.games.game import Game
 from connectx_toolkit.games.grades import FAILED, Sheet
 from connectx_toolkit.games.labelled import Labels
 from connectx_toolkit.games.recipes import erring_choice, play_out, uniform_choice
-from connectx_toolkit.kaggle.rules import Rules
+from connectx_toolkit.kaggle.rules import DEFAULTS, OVERAGE, Rules
 from connectx_toolkit.players.process import Setup, Task
 from connectx_toolkit.players.spec import resolve
 from connectx_toolkit.system.console import progress
@@ -46,6 +45,7 @@ from connectx_toolkit.system.cores import Restriction
 
 OPPONENT = str(Path(__file__).with_name("bitbully_perfect.py"))
 SWITCH = "SWINDLE = True"
+ACT_TIMEOUT = float(DEFAULTS["actTimeout"])  # seconds a move
 ERROR_SHARE = 0.25  # of the moves of near-perfect play
 HEADS = ("games", "won", "drawn", "faults", "theirs", "shortest", "distinct", "errors", "first", "later", "overage")
 
@@ -60,6 +60,12 @@ def without_choice(file: Path) -> Iterator[Path]:
         plain = Path(folder, "plain.py")
         plain.write_text(text.replace(SWITCH, "SWINDLE = False"), encoding="utf-8")
         yield plain
+
+
+def clock_of(game: Game, seat: int) -> tuple[float, float, float]:
+    """Seconds: first move, slowest later move, overage time used."""
+    mine = [*game.calls(seat).values()]
+    return mine[0], max(mine[1:], default=0.0), min(OVERAGE, sum(max(0.0, s - ACT_TIMEOUT) for s in mine))
 
 
 @contextlib.contextmanager
@@ -105,7 +111,7 @@ def play(name: str, file: Path, seat: int, options: argparse.Namespace) -> dict[
         for _, game in play_all(tasks, Setup(Rules(), "kaggle"), 1):
             games.append(game)
             bar.update()
-    first, later, _, used = (max(figures) for figures in zip(*(clock_of(game, seat) for game in games), strict=True))
+    first, later, used = (max(figures) for figures in zip(*(clock_of(game, seat) for game in games), strict=True))
     points = [game.points[seat] for game in games if game.points]
     counts = (
         len(games),

@@ -43,7 +43,6 @@ LEFT_OUT = {
     "mkdocs": "pip install -r requirements-docs.txt",
     "numba": "pip install -r requirements.txt",
     "x86-64": "run them on such a processor",
-    "cosmic-ray": "pip install -r requirements-dev.txt",
     "jax": "pip install jax",
     "gym": "pip install gym",
     "torch 2.9": "pip install 'torch>=2.9'",

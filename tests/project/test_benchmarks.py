@@ -1,33 +1,20 @@
 """What benchmarks write down, and what they compare."""
 
-import argparse
 import json
 import sys
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
 
-from benchmarks import (
-    environments,
-    learn_from_games,
-    learners,
-    machine,
-    recipes,
-    second_seat,
-    solver,
-    verdicts,
-)
+from benchmarks import learners, machine, recipes, solver, verdicts
 from benchmarks.machine import record
 from connectx.encoding import encode_many
 from connectx.position import NO_MOVE, STANDARD, Position
 from connectx.solver import Solver
 from connectx_toolkit.api import exam
 from connectx_toolkit.games.labelled import Labels, concatenated, write_labels
-from connectx_toolkit.players.spec import resolve
 from connectx_toolkit.system.files import WEIGHTS
-from connectx_toolkit.training.makers import opponent_pool
 from connectx_toolkit.training.makers.labels import TRAINING, opening_labels, splits_of
 
 POSITION = Position.from_moves([3] * 6 + [2] * 6 + [4] * 6, STANDARD)
@@ -63,38 +50,6 @@ def test_a_file_of_positions_is_refused_in_one_line(tmp_path, capsys):
     path.write_text("33 2\n8 1\n")
     assert solver.main(["--file", str(path)]) == 2
     assert f"{path}, line 2: expected 'moves score', not '8 1'" in capsys.readouterr().err
-
-
-def test_games_are_known_again_by_what_the_players_are(tmp_path):
-    """Not by their names: a file that changes is another player."""
-    path = tmp_path / "agent.py"
-    path.write_text("def agent(obs, config):\n    return 3\n")
-    before = second_seat.contents_of(resolve(str(path)))
-    assert second_seat.contents_of(resolve(str(path))) == before
-    path.write_text("def agent(obs, config):\n    return 2\n")
-    assert second_seat.contents_of(resolve(str(path))) != before
-    one, other = (
-        second_seat.contents_of(resolve(opponent_pool.agent_of(player))) for player in opponent_pool.HELD_OUT[:2]
-    )
-    assert one != other
-
-
-def test_intervals_over_players_stand_beside_those_over_games(results, monkeypatch, capsys):
-    """Of all, without the two that give most, and without kin; by hand: four gains of 0, 0, 0, 50 in 100."""
-    gains = {"policy medium 0.5": 0.0, "puct large 10": 0.5, "leaf 10": 0.0, "mcts 3000": 0.0}
-    monkeypatch.setattr(second_seat, "resolve", lambda player: player)
-    monkeypatch.setattr(opponent_pool, "agent_of", lambda player: player.name)
-    on: Any = SimpleNamespace(label="now.py")
-    off: Any = SimpleNamespace(label="before.py")
-    monkeypatch.setattr(second_seat, "played", lambda side, name, _: ([gains[name] * (side is on)] * 50, 0))
-    options = argparse.Namespace(half="held-out", opponents=list(gains), starts="empty")
-    second_seat.compare(options, (on, off))
-    record = json.loads((results / "second-seat-empty.json").read_text())
-    assert record["over_players"]["all"] == "12.5% +-39.8%"  # 3.182 * 25 / 2
-    assert record["interval"] == "12.5% +- 3.0%" and record["over_players"]["without kin"].startswith("25.0% +-")
-    assert "without kin, over players" in capsys.readouterr().out
-    kin = {"minimax 8", "minimax 13", "leaf 10", "leaf 14", "mcts 3000", "mcts 50000", "exact 0.05"}
-    assert kin == second_seat.KIN
 
 
 def learner(asked: list[int], *figures: learners.Figure) -> learners.Learner:
@@ -208,28 +163,6 @@ def test_what_the_network_learnt_is_left_out(results, tmp_path, monkeypatch, cap
     assert stop.value.code == 2 and f"no labels in {file}" in capsys.readouterr().err
 
 
-def test_ppo_learns_at_equal_settings(results, monkeypatch, capsys):
-    """Each factor is beside the course's wrapper with as many steps between updates, batches and epochs."""
-    asked: list[tuple[int, dict]] = []
-
-    def learning(env, steps, policy, settings):
-        asked.append((getattr(env, "num_envs", 1), settings))
-        return 1.0 + len(asked)
-
-    monkeypatch.setattr(environments, "learning", learning)
-    monkeypatch.setattr(environments, "alone", lambda env, steps: 1.0)
-    monkeypatch.setattr(environments, "CourseWrapper", SimpleNamespace)
-    monkeypatch.setattr(sys, "argv", ["environments"])
-    environments.main()
-    course, one, many, large_course, large_many = asked[::2]
-    assert course == one == (1, {}) and many == (500, {"n_steps": 4})  # PPO's default is 2,048 steps
-    assert large_course[1]["n_steps"] == 500 * large_many[1]["n_steps"] == 2000
-    assert large_course[1] | {"n_steps": 4} == large_many[1]
-    assert "games, batches of 2000 | 1 (1.0x) | 10 (1.2x) | 11 (1.2x) |" in capsys.readouterr().out
-    record = json.loads((results / "environments.json").read_text())
-    assert (record["figure"], record["anchor"]) == (6, 2)
-
-
 def test_plain_intervals_are_wrong_when_looked_at_often_and_ours_are_not():
     rng, shares = np.random.default_rng(1), np.array(verdicts.SHARP)
     wrong = [sum(play(shares, rng).stronger for _ in range(200)) for play in verdicts.LOOKS.values()]
@@ -241,19 +174,3 @@ def test_openings_that_decide_call_nobody_stronger():
     rng, play = np.random.default_rng(1), verdicts.variants(24)
     seen = [play(np.array(verdicts.SHARP), rng) for _ in range(20)]
     assert sum(user.stronger for user in seen) <= 1 and sum(user.missed for user in seen) <= 1
-
-
-def test_a_report_without_games_says_what_is_missing(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", ["learn_from_games", "report", "--folder", str(tmp_path)])
-    with pytest.raises(SystemExit) as stop:
-        learn_from_games.main()
-    assert stop.value.code == 2 and f"{tmp_path / 'before-learning.sqlite'} is missing" in capsys.readouterr().err
-
-
-def test_a_run_has_one_commit(monkeypatch):
-    """The records that it writes are no change of the source."""
-    machine.commit.cache_clear()
-    found = iter([SimpleNamespace(stdout="abc1234\n"), SimpleNamespace(stdout="abc1234-dirty\n")])
-    monkeypatch.setattr(machine.subprocess, "run", lambda *_, **__: next(found))
-    assert [machine.commit(), machine.commit()] == ["abc1234", "abc1234"]
-    machine.commit.cache_clear()
