@@ -349,8 +349,8 @@ def judged(
         if architecture.judges == POSITION:
             return mean_of_views(forward(both_views(seen)))
         outputs, is_move = forward(seen), landing(seen).sum(1) > 0
-        chances = softmax(outputs["score"].reshape(-1, outputs["score"].shape[2])).reshape(outputs["score"].shape)
-        least = np.arange(chances.shape[2]) == 0
+        chances = softmax(outputs["score"])
+        least = np.arange(chances.shape[-1]) == 0  # sure where there is no move
         moves = np.where(is_move[..., None], chances, least).astype(np.float32)
         policy = np.where(is_move, outputs["move"][..., 0], np.float32(NEVER))
     return {"policy": policy, "value": value_of(policy, moves), "results": expected_results(moves)}
@@ -416,9 +416,9 @@ def policy_move(network: PlainNetwork, obs: Any, config: Any, elsewhere: Callabl
 
 
 def softmax(logits: np.ndarray, temperature: float = 1.0) -> np.ndarray:
-    """(n, size) float: the probabilities of each row of logits; a higher temperature makes them more equal."""
-    powers = np.exp((logits - logits.max(axis=1, keepdims=True)) / temperature)
-    return powers / powers.sum(axis=1, keepdims=True)
+    """(..., size) float: the probabilities of each row of logits; a higher temperature makes them more equal."""
+    powers = np.exp((logits - logits.max(axis=-1, keepdims=True)) / temperature)
+    return powers / powers.sum(axis=-1, keepdims=True)
 
 
 def expected_result(value_logits: np.ndarray) -> np.ndarray:
