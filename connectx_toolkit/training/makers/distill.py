@@ -144,10 +144,10 @@ class Config(Options):
     )
     judges: str = option(MOVES, "what the network judges: moves in one pass, or what replies lead to", among=JUDGES)
     layers: str = option(
-        f"conv:64{8 * ',pooled:64'},point:128",
+        f"conv:96{6 * ',pooled:96'},point:128",
         "kind and width of each layer of the trunk; for replies dense:1024,dense:384,dense:64",
     )
-    samples: int = option(10_000_000, "positions to train on, counting repetitions", least=1)
+    samples: int = option(6_000_000, "positions to train on, counting repetitions", least=1)
     batch: int = option(1024, "positions in a step", least=1)
     learning_rate: float = option(0.004, "largest learning rate, of Muon; for dense layers 0.02", above=0)
     weight_decay: float = option(0.01, "weight decay of both optimizers, times the learning rate", least=0)
