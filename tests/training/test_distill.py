@@ -212,7 +212,7 @@ def test_what_is_published_is_what_was_measured(file, tmp_path):
     facts = distill.train(config)
     entry = json.loads((tmp_path / NAME).read_text())["net.bin"]
     assert entry["new_positions"] == facts["new_positions"] and entry["inputs"]["labels"]
-    assert entry["command"].startswith(f"python train.py distill --labels {file} --layers dense:16")
+    assert entry["command"].startswith(f"python train.py distill --labels {file} --judges replies --layers dense:16")
     content = config.output.read_bytes()
     assert {array.dtype.name for array in unpack(content)[0].values()} == {"int8", "float16", "float32"}
     labels, network = read_labels(file), PlainNetwork.from_bytes(content)
@@ -279,7 +279,7 @@ def test_what_learns_by_which_optimizer():
     assert names == {"0a_weight", "1a_weight", "1b_weight", "1pool_weight"}
 
 
-@pytest.mark.parametrize(("judges", "layers"), [("replies", "dense:64"), ("moves", "conv:16,pooled:16,point:32")])
+@pytest.mark.parametrize(("judges", "layers"), [("replies", "dense:64"), ("moves", "conv:32,pooled:32,point:64")])
 def test_the_loss_of_a_batch_falls(judges, layers):
     labels: Labels = opening_labels().take(np.arange(30_000, 30_064))
     config = Config(judges=judges, layers=layers, samples=64 * 60, batch=64, learning_rate=0.01)
