@@ -9,7 +9,7 @@ labels of the file that the manifest beside the network names. All openings of u
 counts those among the positions.
 
 "perfect": fastest win or slowest loss; "good": the move keeps the result (win, draw or loss); "critical": the same of
-positions in which some move does not. Intervals are 95%, valid at every look. The players: "network" is the network
+positions in which some move does not. Intervals are Wilson's, 95%. The players: "network" is the network
 alone, by legality and nothing else: one forward pass a position, or for one that judges replies one for the position
 after each move. "policy" adds what agents add: of a network that judges replies the replies that each move forces,
 wins and losses that it meets, and the mirror image. "search" is the tree search of the agent value_search at
@@ -30,6 +30,7 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
+from scipy.stats import binomtest
 
 from agents import value_search
 from benchmarks.machine import head, record
@@ -41,7 +42,7 @@ from connectx.position import STANDARD, Position
 from connectx.puct import Search, one_thread
 from connectx.solver import Solver
 from connectx_toolkit.games.exam_positions import positions_in
-from connectx_toolkit.games.grades import Estimate, Sheet, rate
+from connectx_toolkit.games.grades import Sheet
 from connectx_toolkit.games.labelled import Labels, canonical_keys, moves_of
 from connectx_toolkit.games.recipes import FOLDER, RECIPES, TABLE_BITS, labelled, labels_by
 from connectx_toolkit.system.console import progress
@@ -136,11 +137,16 @@ def columns_of(player: str, network: PlainNetwork, labels: Labels, evaluations: 
     return np.array(columns, np.int64)
 
 
-def shares(labels: Labels, columns: np.ndarray) -> dict[str, Estimate]:
-    """The shares of perfect, good and critical moves."""
+def shares(labels: Labels, columns: np.ndarray) -> dict[str, list[float]]:
+    """The shares of perfect, good and critical moves in percent, each with its Wilson interval (Wilson 1927)."""
     sheet = Sheet("", labels, columns[None], np.zeros((1, len(columns))), [])
-    found = {"perfect": rate(sheet.perfect), "good": rate(sheet.good)}
-    return found | {"critical": rate(sheet.good[:, labels.critical])} if labels.critical.any() else found
+    found = {"perfect": sheet.perfect[0], "good": sheet.good[0], "critical": sheet.good[0, labels.critical]}
+    percent = {}
+    for name, hits in found.items():
+        if len(hits):
+            interval = binomtest(int(hits.sum()), len(hits)).proportion_ci(method="wilson")
+            percent[name] = [round(100 * float(share), 2) for share in (hits.mean(), interval.low, interval.high)]
+    return percent
 
 
 def row_of(player: str, labels: Labels, evaluations: int) -> dict[str, Any]:
@@ -148,12 +154,11 @@ def row_of(player: str, labels: Labels, evaluations: int) -> dict[str, Any]:
     network = value_search.network
     with counting(network) as calls:
         columns = columns_of(player, network, labels, evaluations)
-    percent = {name: [round(100 * end, 2) for end in share] for name, share in shares(labels, columns).items()}
     started, few = time.process_time(), labels.take(np.arange(min(TIMED, len(labels))))
     for row in range(len(few)):
         columns_of(player, network, few.take(np.array([row])), evaluations)
     milliseconds = 1000 * (time.process_time() - started) / len(few)
-    return percent | {"passes": round(sum(calls) / len(labels), 1), "ms": round(milliseconds, 2)}
+    return shares(labels, columns) | {"passes": round(sum(calls) / len(labels), 1), "ms": round(milliseconds, 2)}
 
 
 def measure(name: str, drawn: Labels, options: argparse.Namespace) -> None:
