@@ -1,82 +1,56 @@
-"""The ladder at Kaggle's clock, from the games of a tournament: by agent and seat, and each agent against each.
+"""Which of two neighbours on the ladder is stronger: a match for each, until the games decide.
 
-python evaluate.py tournament perfect value_search minimax policy minimax@4 n_step negamax ppo --pairs 10
-python -m benchmarks.ladder runs/arena.sqlite balanced --pairs 10
+python -m benchmarks.ladder [AGENT ...] [--pairs 100] [--openings empty]
 
-With ``--openings empty`` the tournament begins every game with the empty board; of a store that holds both, the second
-argument says whose games are counted.
+The agents are named from the strongest to the weakest. Each plays the next one, from balanced openings or from the
+empty board, at 0.3 s a move and 9 s of overage time: Kaggle's clock, times 0.15. A match stops when its games accept 0
+or +50 Elo (SPRT), or after --pairs. What is printed as stronger is proven with 95%, however often it is looked at.
+Games are stored as they end: the same command goes on where it was stopped.
 """
 
 import argparse
 import sys
-from pathlib import Path
-from typing import Any
+from itertools import pairwise
 
 from benchmarks.machine import head, record
-from connectx_toolkit.games.database import GameDatabase
-from connectx_toolkit.games.match import Match
-from connectx_toolkit.games.tournament import Tournament, groups
+from connectx_toolkit.api import match
+from connectx_toolkit.games.match import interval, verdict
+from connectx_toolkit.statistics.ratings import difference
 
-STARTS = ("balanced", "empty")
-ANCHOR = "ppo"
-
-
-def chosen(tournament: Tournament, start: str, pairs: int) -> Tournament:
-    """The first ``pairs`` pairs of each match whose games begin from this start."""
-    kept = []
-    for match, names in zip(tournament.matches, tournament.names, strict=True):
-        games = {number: game for number, game in match.games.items() if number < 2 * pairs}
-        if all((game.opening == 0) == (start == "empty") for game in games.values()):
-            kept.append((Match(match.first, match.second, games), names))
-    return Tournament([match for match, _ in kept], [names for _, names in kept])
-
-
-def by_seat(tournament: Tournament) -> dict[str, dict[str, list[list[int]]]]:
-    """[won, drawn, lost] of each agent against each, moving first and moving second."""
-    table: dict[str, dict[str, list[list[int]]]] = {}
-    for match, names in zip(tournament.matches, tournament.names, strict=True):
-        for agent in (0, 1):
-            tallies = [list(match.side(agent, seat).tally) for seat in (0, 1)]
-            table.setdefault(names[agent], {})[names[1 - agent]] = tallies
-    return table
-
-
-def standings(tournament: Tournament) -> dict[str, dict[str, Any]]:
-    """Elo with its interval, and shares of the points, by agent, best first."""
-    return {
-        line.name: line.rating._asdict() | {"points": line.score, "first": line.as_first, "second": line.as_second}
-        for line in tournament.ladder(ANCHOR)
-    }
+AGENTS = ("perfect", "value_search", "minimax", "policy", "n_step", "negamax")
+CLOCK = {"actTimeout": 0.3}
+OVERAGE = 9.0
+SPRT = (0, 50)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("store", type=Path, help="the tournament's store")
-    parser.add_argument("start", choices=STARTS, help="how its games began")
-    parser.add_argument("--pairs", type=int, default=10, help="pairs counted of each match (default %(default)s)")
+    parser.add_argument("agents", nargs="*", default=AGENTS, metavar="AGENT", help="from the strongest to the weakest")
+    parser.add_argument("--pairs", type=int, default=100, help="of games a match, at most (default %(default)s)")
+    parser.add_argument("--openings", help='"empty", or a file with an opening on each line (default: balanced ones)')
+    parser.add_argument("--workers", type=int, default=1, help="games at a time (default %(default)s)")
     options = parser.parse_args()
-    head(pairs=options.pairs)
-    with GameDatabase(options.store, create=False) as store:
-        (group,) = groups(store)
-    tournament = chosen(group.tournament, options.start, options.pairs)
-    agents = standings(tournament)
-    games, forfeits = (
-        sum(map(len, (match.games for match in tournament.matches))),
-        sum(match.side(agent).forfeits for match in tournament.matches for agent in (0, 1)),
-    )
-    words = " ".join(dict.fromkeys(name for names in tournament.names for name in names))
-    opening = " --openings empty" * (options.start == "empty")
-    record(
-        f"ladder-{options.start}",
-        next(iter(agents)),
-        f"leads {len(agents)} agents at Kaggle's clock",
-        command=f"python evaluate.py tournament {words} --pairs {options.pairs}{opening}",
-        agents=agents,
-        games=games,
-        pairs=options.pairs,
-        forfeits=forfeits,
-        by_seat=by_seat(tournament),
-    )
+    head(pairs=options.pairs, seconds=CLOCK["actTimeout"], overage=OVERAGE)
+    rows, proven = [], 0
+    for names in pairwise(options.agents):
+        played = match(
+            *names,
+            options.pairs,
+            sprt=SPRT,
+            config=CLOCK,
+            overage=OVERAGE,
+            openings=options.openings,
+            workers=options.workers,
+        )
+        evidence = played.evidence
+        found, said = difference(evidence)[0], verdict(evidence, *names, played.sprt)
+        seats = [list(played.side(0, seat).tally) for seat in (0, 1)]
+        counts = {"pairs": evidence.pairs, "distinct": evidence.distinct, "forfeits": played.forfeits}
+        rows.append(counts | {"agents": names, "by seat": seats, "elo": interval(found), "verdict": said})
+        print(f"{' v '.join(names)}: {evidence.pairs} pairs, {seats}, {interval(found)}: {said}", flush=True)
+        proven += said == f"{names[0]} is stronger"
+    kind = options.openings or "balanced"
+    record(f"ladder-{kind}", proven, f"of {len(rows)} neighbours in a proven order", matches=rows, **CLOCK)
     return 0
 
 

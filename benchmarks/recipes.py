@@ -1,22 +1,20 @@
-"""How well the network plays, alone and in its agents, on positions that training did not choose.
+"""How well a network plays, alone and in its agents, on positions that training did not choose.
 
-python -m benchmarks.recipes [--only NAME ...] [--players policy network] [--count 1000] [--seed 1] [--weights FILE]
+python -m benchmarks.recipes [--only NAME ...] [--players network policy] [--count 1000] [--seed 1] [--weights FILE ...]
 python -m benchmarks.recipes --file FILE          positions of others, as evaluate.py exam --positions takes them
 
-What the network learnt is left out: positions of its training labels, and those whose moves lead to anything that it
-saw of them. The labels are all openings of up to 7 stones that are not held out, and those of the file that the
-manifest beside the network names. "number" counts the positions that remain.
+The recipes are those of connectx_toolkit/games/recipes.py, and the six sets of benchmarks/positions.py. Positions whose
+moves all have the same exact score are left out, and from 8 stones on those that the network has learnt: the training
+labels of the file that the manifest beside the network names. All openings of up to 7 stones are known; "openings"
+counts those among the positions.
 
-The recipes are those of connectx_toolkit/games/recipes.py, and the six sets of benchmarks/positions.py.
-
-"good": the move keeps the result (win, draw or loss); "critical": the same of positions in which some move does not;
-"perfect": fastest win or slowest loss. The players: "policy" is the agent: it plays the replies that each move forces,
-takes wins and losses that it meets, and lets the network judge the rest, each position and its mirror image. "network"
-is the network alone: one forward pass for the position after each move, no rules, no replies, no mirror image; training
-showed it quiet positions only. "search" is the tree search of the agent value_search at --evaluations, "clock" the same
-at Kaggle's clock. "passes" counts forward passes a position, "unasked" the positions in which rules alone chose. A
-search takes some ten passes for an evaluation, AlphaZero.jl one for a simulation: beside its 600 simulations stand 600
-passes, --evaluations 60.
+"perfect": fastest win or slowest loss; "good": the move keeps the result (win, draw or loss); "critical": the same of
+positions in which some move does not. Intervals are Wilson's, 95%. The players: "network" is the network
+alone, by legality and nothing else: one forward pass a position, or for one that judges replies one for the position
+after each move. "policy" adds what agents add: of a network that judges replies the replies that each move forces,
+wins and losses that it meets, and the mirror image. "search" is the tree search of the agent value_search at
+--evaluations, "clock" the same at Kaggle's clock. "passes" counts forward passes a position, "ms" is the time of a move
+of one core in numpy.
 
 Positions and the scores of all moves are kept in --folder, so that another network meets the same.
 """
@@ -24,38 +22,42 @@ Positions and the scores of all moves are kept in --folder, so that another netw
 import argparse
 import json
 import shlex
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import numpy as np
+from scipy.stats import binomtest
 
 from agents import value_search
 from benchmarks.machine import head, record
 from benchmarks.positions import SIX_SETS, six_set
 from connectx.clock import Budget
-from connectx.encoding import UNKNOWN, Afterstates, afterstates, chances_of_moves, encode_many, policy_of
-from connectx.network import PlainNetwork, softmax
+from connectx.encoding import UNKNOWN, Afterstates, chances_of_moves, encode_many, policy_of
+from connectx.network import REPLIES, PlainNetwork, softmax
 from connectx.position import STANDARD, Position
 from connectx.puct import Search, one_thread
 from connectx.solver import Solver
 from connectx_toolkit.games.exam_positions import positions_in
 from connectx_toolkit.games.grades import Sheet
-from connectx_toolkit.games.labelled import Labels, moves_of
+from connectx_toolkit.games.labelled import Labels, canonical_keys, moves_of
 from connectx_toolkit.games.recipes import FOLDER, RECIPES, TABLE_BITS, labelled, labels_by
 from connectx_toolkit.system.console import progress
 from connectx_toolkit.system.files import WEIGHTS
-from connectx_toolkit.training.makers.examples import is_new
+from connectx_toolkit.training.makers.distill import OPENING_PLIES
 from connectx_toolkit.training.makers.labels import TRAINING, labels_of, opening_labels, read_labels
 from connectx_toolkit.training.runs import NAME as MANIFEST
 
+TIMED = 100  # positions, one by one
 MOVE_SECONDS = 1.7  # of a move in the middle of a game with Kaggle's 2 s
 ALPHAZERO_JL = "% errors of AlphaZero.jl (1.67M parameters, 600 simulations)"
 ERRORS = {kind.name: f"{errors}{ALPHAZERO_JL}" for kind, errors in zip(SIX_SETS, (0, 0, 1.7, 0, 1.6, 6.5), strict=True)}
 PUBLISHED = ERRORS | {
     "random": "95.8% good on random positions that are not lost (10 x 128 residual, 3M parameters)",
-    "half-random": "93.5% perfect (Clausen 2020, 6M parameters)",
+    "half-random": "93.5% perfect, one pass (Clausen 2020, 6M parameters, on his own set)",
 }
 
 
@@ -85,8 +87,17 @@ def training_labels(weights: Path) -> tuple[Labels, str]:
     return labels_of(read_labels(path), TRAINING), f"openings and {path}"
 
 
+def asked(drawn: Labels, learnt: Labels) -> Labels:
+    """Those in which a move can be wrong, but for what a network has learnt with 8 stones or more."""
+    differ = (drawn.legal & ~drawn.perfect).any(1)
+    keys = canonical_keys(learnt.positions, learnt.masks)[learnt.plies >= OPENING_PLIES]
+    return drawn.take(np.flatnonzero(differ & ~np.isin(canonical_keys(drawn.positions, drawn.masks), keys)))
+
+
 def judged_alone(network: PlainNetwork, labels: Labels) -> np.ndarray:
-    """What the network says of the position after each move: logits of all columns, (n, columns) float32."""
+    """What it says of the position, or of that after each move: logits of all columns, (n, columns) float32."""
+    if network.architecture.judges != REPLIES:
+        return network.judge_many(labels.positions, labels.masks)["policy"]
     moves = moves_of(labels.masks, STANDARD)
     rows, columns = np.nonzero(moves)
     positions, masks = (labels.positions ^ labels.masks)[rows], labels.masks[rows] | moves[rows, columns]
@@ -109,12 +120,6 @@ def counting(network: PlainNetwork) -> Iterator[list[int]]:
         yield calls
 
 
-def unasked(labels: Labels) -> float:
-    """The share of positions, in percent, in which rules and forced replies alone choose the move."""
-    states = afterstates(labels.positions, labels.masks, STANDARD)
-    return round(100 * float((np.bincount(states.rows, minlength=len(labels)) == 0).mean()), 1)
-
-
 def columns_of(player: str, network: PlainNetwork, labels: Labels, evaluations: int) -> np.ndarray:
     """The column of each position: (n,) int64."""
     if player in ("policy", "network"):
@@ -132,72 +137,94 @@ def columns_of(player: str, network: PlainNetwork, labels: Labels, evaluations: 
     return np.array(columns, np.int64)
 
 
-def shares(labels: Labels, columns: np.ndarray) -> dict[str, float]:
-    """The shares of good, critical and perfect moves, in percent."""
+def shares(labels: Labels, columns: np.ndarray) -> dict[str, list[float]]:
+    """The shares of perfect, good and critical moves in percent, each with its Wilson interval (Wilson 1927)."""
     sheet = Sheet("", labels, columns[None], np.zeros((1, len(columns))), [])
-    critical = sheet.good[:, labels.critical].mean() if labels.critical.any() else 1.0
-    found = {"good": sheet.good.mean(), "critical": critical, "perfect": sheet.perfect.mean()}
-    return {name: round(100 * float(share), 2) for name, share in found.items()}
+    found = {"perfect": sheet.perfect[0], "good": sheet.good[0], "critical": sheet.good[0, labels.critical]}
+    percent = {}
+    for name, hits in found.items():
+        if len(hits):
+            interval = binomtest(int(hits.sum()), len(hits)).proportion_ci(method="wilson")
+            percent[name] = [round(100 * float(share), 2) for share in (hits.mean(), interval.low, interval.high)]
+    return percent
 
 
-def row_of(player: str, labels: Labels, evaluations: int) -> dict[str, float]:
-    """The shares of right moves, and how often the network was asked."""
-    with counting(value_search.network) as calls:
-        columns = columns_of(player, value_search.network, labels, evaluations)
-    found = shares(labels, columns) | {"passes": round(sum(calls) / len(labels), 1)}
-    return found | ({"unasked": unasked(labels)} if player == "policy" else {})
+def row_of(player: str, labels: Labels, evaluations: int) -> dict[str, Any]:
+    """The shares of right moves in percent, with their intervals, how often the network was asked, and its time."""
+    network = value_search.network
+    with counting(network) as calls:
+        columns = columns_of(player, network, labels, evaluations)
+    started, few = time.process_time(), labels.take(np.arange(min(TIMED, len(labels))))
+    for row in range(len(few)):
+        columns_of(player, network, few.take(np.array([row])), evaluations)
+    milliseconds = 1000 * (time.process_time() - started) / len(few)
+    return shares(labels, columns) | {"passes": round(sum(calls) / len(labels), 1), "ms": round(milliseconds, 2)}
 
 
 def measure(name: str, drawn: Labels, options: argparse.Namespace) -> None:
-    """Prints a row for each player, on the positions that are new to the network."""
-    labels = drawn.take(np.flatnonzero(is_new(drawn, options.learnt)))
+    """Prints a row for each network and player, on the positions that are new to all of the networks."""
+    labels = drawn
+    for learnt in options.learnt.values():
+        labels = asked(labels, learnt)
     if not len(labels):
-        print(f"{name:<18}{'':10}{0:>10}  the network learnt all {len(drawn):,}", flush=True)
+        print(f"{name:<18} the networks learnt all {len(drawn):,}", flush=True)
         return
-    rows: dict[str, dict[str, float]] = {}
-    for player in options.players:
-        rows[player] = row_of(player, labels, options.evaluations)
-        numbers = "".join(f"{share:>10.2f}" for share in rows[player].values())
-        print(f"{name:<18}{player:<10}{len(labels):>10}{numbers}", flush=True)
-    first, share = next((player, row["good"]) for player, row in rows.items())
-    stem = f"network-{name.replace(' ', '-')}"
-    record(
-        stem,
-        share,
-        f"% good moves of {first}",
-        PUBLISHED.get(name),
-        positions=len(labels),
-        drawn=len(drawn),
-        learnt=options.left_out,
-        seed=options.seed,
-        players=rows,
-    )
+    openings = int((labels.plies < OPENING_PLIES).sum())
+    for weights in options.weights:
+        value_search.network = PlainNetwork.from_bytes(weights.read_bytes())
+        size = value_search.network.architecture.size
+        rows: dict[str, dict[str, Any]] = {}
+        for player in options.players:
+            row = rows[player] = row_of(player, labels, options.evaluations)
+            rates = "".join(
+                "{:>8.2f} [{:.1f}, {:.1f}]".format(*row[kind]) if kind in row else 22 * " "
+                for kind in ("perfect", "good", "critical")
+            )
+            counts = f"{size:>11,}{len(labels):>7}{openings:>9}"
+            print(f"{name:<16}{weights.stem:<14}{player:<9}{counts}{rates}{row['passes']:>8}{row['ms']:>8}", flush=True)
+        record(
+            f"network-{weights.stem}-{name.replace(' ', '-')}",
+            next(iter(rows.values()))["perfect"][0],
+            f"% perfect moves of {next(iter(rows))}",
+            PUBLISHED.get(name),
+            parameters=size,
+            positions=len(labels),
+            openings=openings,
+            drawn=len(drawn),
+            learnt=options.left_out[weights],
+            seed=options.seed,
+            players=rows,
+        )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    names, players = [*RECIPES, *KINDS], ("policy", "network", "search", "clock")
+    names, players = [*RECIPES, *KINDS], ("network", "policy", "search", "clock")
     parser.add_argument("--only", nargs="+", choices=names, default=list(RECIPES), metavar="NAME", help="the recipes")
-    parser.add_argument("--players", nargs="+", choices=players, default=players[:2], metavar="NAME")
+    parser.add_argument("--players", nargs="+", choices=players, default=["network"], metavar="NAME")
     parser.add_argument("--file", type=Path, help="positions of others, in place of the recipes")
     parser.add_argument("--count", type=int, default=1000, help="positions of each (default %(default)s)")
     parser.add_argument(
         "--evaluations", type=int, default=60, help="a move of a search, some ten passes each (default %(default)s)"
     )
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--weights", type=Path, default=WEIGHTS / "policy.bin", help="the network")
+    parser.add_argument(
+        "--weights", type=Path, nargs="+", default=[WEIGHTS / "policy.bin"], help="networks, on the same positions"
+    )
     parser.add_argument("--folder", type=Path, default=FOLDER, help="where positions are kept")
     options = parser.parse_args()
     try:
-        options.learnt, options.left_out = training_labels(options.weights)
+        found = {weights: training_labels(weights) for weights in options.weights}
     except ValueError as fault:
         parser.error(str(fault))
-    head(seed=options.seed, weights=options.weights)
-    print(f"left out: what is known to be learnt, {len(options.learnt):,} positions ({options.left_out})")
-    value_search.network = PlainNetwork.from_bytes(options.weights.read_bytes())
-    print(
-        f"{'positions':<18}{'player':<10}{'number':>10}{'good':>10}{'critical':>10}{'perfect':>10}{'passes':>10}{'unasked':>10}"
-    )
+    options.learnt = {weights: learnt for weights, (learnt, _) in found.items()}
+    options.left_out = {weights: source for weights, (_, source) in found.items()}
+    head(seed=options.seed)
+    for weights, source in options.left_out.items():
+        print(f"{weights}: left out what it learnt, {source}")
+    rates = "".join(f"{kind:>8} %{'95%':>12}" for kind in ("perfect", "good", "critical"))
+    counts = f"{'parameters':>11}{'number':>7}{'openings':>9}"
+    print(f"{'positions':<16}{'network':<14}{'player':<9}{counts}{rates}{'passes':>8}{'ms':>8}")
     if options.file:
         try:
             positions = positions_in(options.file)[0]

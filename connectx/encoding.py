@@ -121,6 +121,21 @@ def fours(position: np.ndarray, mask: np.ndarray, geometry: Geometry) -> list[np
     return planes
 
 
+def zugzwang(position: np.ndarray, mask: np.ndarray, geometry: Geometry) -> list[np.ndarray]:
+    """The planes of ``lines``, the cells below threats of each side, and the rows that zugzwang gives each of them.
+
+    Once both sides only wait, the first player gets the odd rows, counted from 1 at the bottom, the second the even
+    ones (Allis 1988).
+    """
+    planes = lines(position, mask, geometry)
+    below = [(spots >> 1) & (geometry.board_mask ^ mask) for spots in planes[2:4]]
+    odd = sum(1 << cell for cell in range(0, geometry.columns * geometry.stride) if cell % geometry.stride % 2 == 0)
+    odd &= geometry.board_mask
+    is_first = np.bitwise_count(mask) % 2 == 0
+    mine = np.where(is_first, odd, geometry.board_mask ^ odd)
+    return [*planes, *below, mine, geometry.board_mask ^ mine]
+
+
 Bits = Callable[[np.ndarray, np.ndarray, Geometry], list[np.ndarray]]
 ENCODINGS: dict[str, tuple[int, Bits]] = {  # number of planes, and the function that computes their bits
     "stones-1": (2, stones),
@@ -128,6 +143,7 @@ ENCODINGS: dict[str, tuple[int, Bits]] = {  # number of planes, and the function
     "tactics-1": (8, tactics),
     "lines-1": (9, lines),
     "fours-1": (21, fours),
+    "zugzwang-1": (13, zugzwang),
 }
 
 

@@ -1,7 +1,8 @@
 """Networks as plain arrays: their architecture, their files, and the forward pass in numpy.
 
-A network is a trunk of layers and some linear heads, each of which reads the trunk's flattened output. It judges a
-position either by itself or by what each move and forced replies lead to (``afterstates``). Training uses the
+A network is a trunk of layers and some linear heads, each of which reads the trunk's flattened output, or, in a network
+that judges moves, its channels where each column's stone would land. It judges a position in one pass, or by what each
+move and forced replies lead to (``afterstates``). Training uses the
 torch form, ``torch_form.Network``. The numpy form here needs no torch, starts in milliseconds, and gives the
 same outputs within 1e-5.
 
@@ -19,6 +20,7 @@ from typing import Any, Self
 import numpy as np
 
 from connectx.encoding import (
+    NEVER,
     Afterstates,
     afterstates,
     chances_of_moves,
@@ -121,9 +123,12 @@ class Layers:
 
 
 # Kinds of layers; all end in a ReLU. "conv": 3x3 convolution, zero-padded. "residual": two of these; the layer's input
-# is added before the second ReLU. "point": 1x1 convolution. "dense": fully connected; only "dense" may follow it.
-KINDS = ("conv", "residual", "point", "dense")
-POSITION, REPLIES = "position", "replies"  # what a network judges
+# is added before the second ReLU. "pooled": the same, and before the first ReLU each channel gets a bias, a linear map
+# of the means and largest values of all channels of the input over the board (KataGo's global pooling, Wu 2019).
+# "point": 1x1 convolution. "dense": fully connected; only "dense" may follow it.
+KINDS = ("conv", "residual", "pooled", "point", "dense")
+BLOCKS = ("residual", "pooled")
+POSITION, MOVES, REPLIES = "position", "moves", "replies"  # what a network judges
 BATCH = 256  # positions that the numpy forward pass takes at once, to stay in the cache
 
 
@@ -135,9 +140,10 @@ class Architecture:
         layers: (kind, width) of each layer of the trunk; the width is its number of channels, or units for "dense".
         heads: (name, size) of each output.
         shape: rows, columns, inarow of the board.
-        judges: POSITION, with a head "policy" of one logit for each column; or REPLIES, the positions after each move
-            and forced replies, with a head "move" of one logit, how good the move was of the side that is not to move
-            there, and a head "score" of one for each score of the side that is (``afterstates.scores_of``).
+        judges: POSITION, with a head "policy" of one logit for each column; MOVES, with a head "move" of one logit and
+            a head "score" of one for each score of the mover (``encoding.scores_of``), both for each column; or
+            REPLIES, the positions after each move and forced replies, with a head "move" of one logit, how good the
+            move was of the side that is not to move there, and a head "score" for the side that is.
 
     Raises:
         ValueError: an unknown kind or encoding, or an impossible order or width.
@@ -150,15 +156,17 @@ class Architecture:
     judges: str = POSITION
 
     def __post_init__(self) -> None:
-        if self.judges not in (POSITION, REPLIES):
-            raise ValueError(f"a network judges {POSITION!r} or {REPLIES!r}, not {self.judges!r}")
+        if self.judges not in (POSITION, MOVES, REPLIES):
+            raise ValueError(f"a network judges {POSITION!r}, {MOVES!r} or {REPLIES!r}, not {self.judges!r}")
         planes_of(self.encoding)
         width, flat = planes_of(self.encoding), False
         for kind, size in self.layers:
             flat = flat or kind == "dense"
-            if kind not in KINDS or size < 1 or (kind == "residual" and size != width) or (flat and kind != "dense"):
+            if kind not in KINDS or size < 1 or (kind in BLOCKS and size != width) or (flat and kind != "dense"):
                 raise ValueError(f"layer {(kind, size)!r} cannot follow a width of {width} in {self.layers!r}")
             width = size
+        if flat and self.judges == MOVES:
+            raise ValueError(f"a network that judges moves reads cells, which 'dense' layers have not: {self.layers!r}")
 
     @property
     def geometry(self) -> Geometry:
@@ -183,12 +191,15 @@ class Architecture:
         shapes: dict[str, tuple[int, ...]] = {}
         width, cells = planes_of(self.encoding), self.shape[0] * self.shape[1]
         for index, (kind, size) in enumerate(self.layers):
-            for part in ("a", "b") if kind == "residual" else ("a",):
+            for part in ("a", "b") if kind in BLOCKS else ("a",):
                 inputs = width * cells if kind == "dense" else width
-                window = (3, 3) if kind in ("conv", "residual") else ()
+                window = () if kind in ("dense", "point") else (3, 3)
                 shapes[f"{index}{part}.weight"], shapes[f"{index}{part}.bias"] = (size, inputs, *window), (size,)
                 width = size
+            if kind == "pooled":
+                shapes[f"{index}pool.weight"], shapes[f"{index}pool.bias"] = (size, 2 * size), (size,)
             cells = 1 if kind == "dense" else cells
+        cells = 1 if self.judges == MOVES else cells
         for name, size in self.heads:
             shapes[f"{name}.weight"], shapes[f"{name}.bias"] = (size, width * cells), (size,)
         return shapes
@@ -276,25 +287,32 @@ class PlainNetwork:
         name = f"{index}a"
         if kind == "conv":
             return np.maximum(self._window(name, x), 0)
-        if kind == "residual":
-            return np.maximum(self._window(f"{index}b", np.maximum(self._window(name, x), 0)) + x, 0)
+        if kind in BLOCKS:
+            inner = self._window(name, x)
+            if kind == "pooled":
+                inner += self._linear(f"{index}pool", np.concatenate([x.mean(1), x.max(1)], 1))[:, None]
+            return np.maximum(self._window(f"{index}b", np.maximum(inner, 0)) + x, 0)
         return np.maximum(self._linear(name, flatten(x) if kind == "dense" else x), 0)
 
     def forward(self, planes: np.ndarray) -> dict[str, np.ndarray]:
-        """The outputs of each head, (n, size) float32, for (n, planes, rows, columns) of any number type."""
+        """The outputs of each head for (n, planes, rows, columns) of any number type.
+
+        Returns:
+            (n, size) float32 for each head, (n, columns, size) of a network that judges moves.
+        """
         parts = [self._forward(planes[start : start + BATCH]) for start in range(0, max(1, len(planes)), BATCH)]
         return {name: np.concatenate([part[name] for part in parts]) for name, _ in self.architecture.heads}
 
     def _forward(self, planes: np.ndarray) -> dict[str, np.ndarray]:
-        x = self.trunk(planes, len(self.architecture.layers))
-        return {name: self._linear(name, x) for name, _ in self.architecture.heads}
-
-    def trunk(self, planes: np.ndarray, layers: int) -> np.ndarray:
-        """What the first ``layers`` layers make of n positions, flattened: (n, inputs of what follows) float32."""
         x = planes.reshape(*planes.shape[:2], prod(planes.shape[2:])).transpose(0, 2, 1).astype(np.float32)
-        for index, (kind, _) in enumerate(self.architecture.layers[:layers]):
+        for index, (kind, _) in enumerate(self.architecture.layers):
             x = self._layer(index, kind, x)
-        return flatten(x)
+        if self.architecture.judges == MOVES:
+            rows, columns = planes.shape[2:]
+            x = np.einsum("nrco,nrc->nco", x.reshape(len(x), rows, columns, x.shape[2]), landing(planes))
+        else:
+            x = flatten(x)
+        return {name: self._linear(name, x) for name, _ in self.architecture.heads}
 
     def judge(self, position: Position) -> dict[str, np.ndarray]:
         """``judge_many`` for one position: (size,) float32."""
@@ -312,22 +330,29 @@ def judged(
     positions: np.ndarray,
     masks: np.ndarray,
 ) -> dict[str, np.ndarray]:
-    """What a network says of n positions, averaged over each and its mirror image.
+    """What a network says of n positions: one that judges moves in one pass, others of each and its mirror image.
 
     Args:
         forward: the network in any form: its outputs by head for (n, planes, rows, columns) of any number type.
         positions, masks: two (n,) int64.
 
     Returns:
-        (n, size) float32 for each head; for a network that judges replies "policy", "value", and "results", what is
-        expected of each move for the side to move, -1 to 1.
+        (n, size) float32 for each head; for a network that judges moves or replies "policy", "value", and "results",
+        what is expected of each move for the side to move, -1 to 1.
     """
-    if architecture.judges == POSITION:
+    if architecture.judges == REPLIES:
+        states, outputs = judged_replies(forward, architecture, positions, masks)
+        moves = chances_of_moves(softmax(outputs["score"]), states)
+        policy = policy_of(outputs["move"][:, 0], moves, states)
+    else:
         seen = encode_many(positions, masks, architecture.geometry, architecture.encoding)
-        return mean_of_views(forward(both_views(seen)))
-    states, outputs = judged_replies(forward, architecture, positions, masks)
-    moves = chances_of_moves(softmax(outputs["score"]), states)
-    policy = policy_of(outputs["move"][:, 0], moves, states)
+        if architecture.judges == POSITION:
+            return mean_of_views(forward(both_views(seen)))
+        outputs, is_move = forward(seen), landing(seen).sum(1) > 0
+        chances = softmax(outputs["score"])
+        least = np.arange(chances.shape[-1]) == 0  # sure where there is no move
+        moves = np.where(is_move[..., None], chances, least).astype(np.float32)
+        policy = np.where(is_move, outputs["move"][..., 0], np.float32(NEVER))
     return {"policy": policy, "value": value_of(policy, moves), "results": expected_results(moves)}
 
 
@@ -341,6 +366,17 @@ def judged_replies(
     states = afterstates(positions, masks, architecture.geometry)
     seen = encode_many(states.positions, states.masks, architecture.geometry, architecture.encoding)
     return states, mean_of_views(forward(both_views(seen)))
+
+
+def landing(planes: np.ndarray) -> np.ndarray:
+    """Where each column's stone would land: (n, rows, columns) float32 of 0 and 1, none of them in a full column.
+
+    Args:
+        planes: in any encoding, (n, planes, rows, columns); the first two are the stones of both sides.
+    """
+    taken = planes[:, 0] + planes[:, 1]
+    below = np.concatenate([np.ones_like(taken[:, :1]), taken[:, :-1]], 1)
+    return (below * (1 - taken)).astype(np.float32)
 
 
 def both_views(planes: np.ndarray) -> np.ndarray:
@@ -380,9 +416,9 @@ def policy_move(network: PlainNetwork, obs: Any, config: Any, elsewhere: Callabl
 
 
 def softmax(logits: np.ndarray, temperature: float = 1.0) -> np.ndarray:
-    """(n, size) float: the probabilities of each row of logits; a higher temperature makes them more equal."""
-    powers = np.exp((logits - logits.max(axis=1, keepdims=True)) / temperature)
-    return powers / powers.sum(axis=1, keepdims=True)
+    """(..., size) float: the probabilities of each row of logits; a higher temperature makes them more equal."""
+    powers = np.exp((logits - logits.max(axis=-1, keepdims=True)) / temperature)
+    return powers / powers.sum(axis=-1, keepdims=True)
 
 
 def expected_result(value_logits: np.ndarray) -> np.ndarray:

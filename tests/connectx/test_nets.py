@@ -5,6 +5,7 @@ import random
 import subprocess
 import sys
 from itertools import product
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from connectx.encoding import (
     ENCODINGS,
     FOUR_PLACES,
     FOURS,
+    NEVER,
     RESULT_BONUS,
     UNKNOWN,
     afterstates,
@@ -27,6 +29,7 @@ from connectx.encoding import (
     scores_of,
 )
 from connectx.network import (
+    MOVES,
     REPLIES,
     Architecture,
     Layers,
@@ -47,7 +50,7 @@ from connectx_toolkit.system.files import ROOT
 from tests.conftest import random_game
 
 LAYERS = [
-    (("conv", 8), ("residual", 8), ("point", 3), ("dense", 16)),
+    (("conv", 8), ("residual", 8), ("pooled", 8), ("point", 3), ("dense", 16)),
     (("conv", 5), ("conv", 7)),
     (("dense", 24), ("dense", 12)),
     (),
@@ -177,6 +180,39 @@ def test_what_is_judged_and_what_the_rules_know():
         seen = zip(*(part[found].tolist() for part in (states.positions, states.masks, states.is_own)), strict=True)
         assert dict(zip(states.columns[found].tolist(), seen, strict=True)) == judged
     assert longest > 2
+
+
+def test_a_network_that_judges_moves_reads_them_where_they_land():
+    """In one pass, as torch does; each move's outputs are those of the cell above its column's stones."""
+    torch.manual_seed(2)
+    heads = (("move", 1), ("score", len(scores_of(STANDARD))))
+    layers = (("conv", 6), ("pooled", 6), ("point", 5))
+    network = Network(Architecture("zugzwang-1", layers, heads, judges=MOVES))
+    with torch.no_grad():
+        for parameter in network.parameters():
+            parameter.add_(0.2 * torch.randn_like(parameter))
+    plain, positions = PlainNetwork.from_bytes(network.to_bytes()), sample()
+    network = Network.from_bytes(network.to_bytes())
+    planes = encode_many(*stones_of(positions), STANDARD, "zugzwang-1")
+    found, expected = plain.forward(planes), network.outputs(planes)
+    assert all(np.allclose(found[name], expected[name], rtol=1e-4, atol=1e-4) for name, _ in heads)
+    x = torch.from_numpy(planes).float()
+    for index, (kind, _) in enumerate(layers):
+        x = network._layer(index, kind, x)
+    for row, position in enumerate(positions):
+        for column in position.legal_columns():
+            height = (position.mask & STANDARD.column_mask(column)).bit_count()
+            logit = network.move_weight @ x[row, :, height, column] + network.move_bias
+            assert found["move"][row, column, 0] == pytest.approx(float(logit), rel=1e-3, abs=1e-3)
+    with mock.patch.object(plain, "forward", wraps=plain.forward) as forward:
+        outputs = plain.judge_many(*stones_of(positions))
+    assert [len(call.args[0]) for call in forward.call_args_list] == [len(positions)]  # one pass, no mirror image
+    for policy, results, position in zip(outputs["policy"], outputs["results"], positions, strict=True):
+        full = sorted(set(range(7)) - set(position.legal_columns()))
+        assert (policy[full] == NEVER).all() and (results[full] == -1).all() and (policy > NEVER).sum() == 7 - len(full)
+    assert outputs["value"].shape == (len(positions), 3)
+    with pytest.raises(ValueError, match="reads cells, which 'dense' layers have not"):
+        Architecture("zugzwang-1", (("dense", 4),), heads, judges=MOVES)
 
 
 @pytest.mark.parametrize("layers", [(("dense", 20),), (("conv", 4), ("residual", 4))])
@@ -334,7 +370,7 @@ def test_files_are_refused():
         (newer, None, "encoding 'stones-2' is unknown"),
         (fewer, None, "do not make a network"),
         (pack(arrays, {"layers": 3}), None, "not an architecture"),
-        (pack(arrays, meta | {"judges": "games"}), None, "judges 'position' or 'replies', not 'games'"),
+        (pack(arrays, meta | {"judges": "games"}), None, "judges 'position', 'moves' or 'replies', not 'games'"),
         (content, other, "expected Architecture"),
         (b"PK not a container", None, "not a weight container"),
     ]:

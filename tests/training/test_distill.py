@@ -9,19 +9,28 @@ import pytest
 import torch
 
 from connectx.encoding import NEVER, Afterstates, encode, follow
-from connectx.network import PlainNetwork
+from connectx.network import REPLIES, PlainNetwork
 from connectx.position import NO_MOVE, STANDARD, Position
 from connectx.torch_form import Network
 from connectx.weights import unpack
 from connectx_toolkit.games.labelled import Labels, canonical_keys, write_labels
 from connectx_toolkit.training.makers import distill
 from connectx_toolkit.training.makers.distill import Config, batches, losses, measure, total
-from connectx_toolkit.training.makers.examples import LARGEST, MULTIPLE, SCORES, Examples, Targets, choices_of, is_new
+from connectx_toolkit.training.makers.examples import (
+    LARGEST,
+    MULTIPLE,
+    SCORES,
+    MoveExamples,
+    ReplyExamples,
+    ReplyTargets,
+    choices_of,
+    is_new,
+)
 from connectx_toolkit.training.makers.labels import TEST, TRAINING, labels_of, opening_labels, read_labels
 from connectx_toolkit.training.runs import NAME
 from connectx_toolkit.training.supervised import device_named, mixed_precision
 
-SMALL: dict[str, Any] = {"layers": "dense:16", "batch": 128, "samples": 2560, "learning_rate": 0.01}
+SMALL: dict[str, Any] = {"judges": REPLIES, "layers": "dense:16", "batch": 128, "samples": 2560, "learning_rate": 0.01}
 
 
 @pytest.fixture(autouse=True)
@@ -42,14 +51,14 @@ def file(tmp_path_factory) -> Path:
     return path
 
 
-def one(scores: list[int], is_own: bool = False) -> Targets:
+def one(scores: list[int], is_own: bool = False) -> ReplyTargets:
     """The targets of a position with these scores, every move of which is judged after it."""
     moves = torch.tensor([scores])
     legal = moves != NO_MOVE
     kept = legal & (torch.sign(moves) == torch.sign(moves.max()))
     places = legal.flatten().nonzero().flatten()
     of_moves = moves.flatten()[places] * (1 if is_own else -1) + LARGEST
-    return Targets(kept, moves == moves.max(), legal, of_moves, places, torch.full((len(places),), is_own))
+    return ReplyTargets(kept, moves == moves.max(), legal, of_moves, places, torch.full((len(places),), is_own))
 
 
 def outputs(moves: list[float]) -> dict[str, torch.Tensor]:
@@ -62,7 +71,7 @@ def test_a_choice_among_equals_costs_nothing():
     for split in ((20.0, 20.0), (20.0, 12.0)):
         parts = losses(outputs([0, 0, 0, split[0], 0, split[1]]), targets)
         assert parts["good"] < 1e-4 and parts["perfect"] < 1e-4
-        assert total(parts) == pytest.approx(0.5 * np.log(SCORES), abs=1e-3)
+        assert total(parts, REPLIES) == pytest.approx(0.5 * np.log(SCORES), abs=1e-3)
     parts = losses(outputs([0.0] * 6), targets)
     assert parts["good"] == pytest.approx(np.log(2)) and parts["perfect"] == pytest.approx(np.log(3))
     parts = losses(outputs([0, 0, 0, -20.0, 0, -20.0]), one([-3, 4, NO_MOVE, 0, 6, -1, 6], is_own=True))
@@ -84,7 +93,7 @@ def test_moves_are_seen_after_forced_replies(mirrored):
     without a choice go."""
     order = slice(None, None, -1 if mirrored else 1)  # of columns
     labels = opening_labels().take(np.arange(12_000, 38_000, 200))
-    examples = Examples(labels, "lines-1")
+    examples = ReplyExamples(labels, "lines-1")
     assert 20 < len(examples) < len(labels)
     planes, targets = examples.batch(np.arange(len(examples)), mirrored)
     assert len(planes) % MULTIPLE == 0 and len(planes) - len(targets.score) < MULTIPLE
@@ -105,6 +114,27 @@ def test_moves_are_seen_after_forced_replies(mirrored):
     policy = targets.policy({"move": logits})
     signs = torch.where(targets.is_own, -1, 1)
     assert (policy.flatten()[targets.places] == signs * logits[:, 0]).all() and (policy[~targets.legal] == NEVER).all()
+
+
+@pytest.mark.parametrize("mirrored", [False, True])
+def test_moves_are_seen_in_their_position(mirrored):
+    """With the score of every move; few of the positions in which the next stone can make a line."""
+    order = slice(None, None, -1 if mirrored else 1)  # of columns
+    labels = opening_labels().take(np.arange(20_000, 38_000, 60))
+    examples = MoveExamples(labels, "zugzwang-1")
+    planes, targets = examples.batch(np.arange(len(examples)), mirrored)
+    quiet = []
+    for seen, perfect, row in zip(planes.numpy(), targets.perfect.numpy(), range(len(examples)), strict=True):
+        position = Position(int(examples.labels.positions[row]), int(examples.labels.masks[row]), STANDARD)
+        assert (encode(position, "zugzwang-1")[0][..., order] == seen).all()
+        best = max(scores := examples.labels.scores[row, order].tolist())
+        assert perfect.tolist() == [score == best for score in scores]
+        quiet.append(not (position.winning_columns() or position.pass_turn().winning_columns()))
+    scores = examples.labels.scores[:, order]
+    assert (targets.score.numpy() == np.where(scores == NO_MOVE, 0, scores.astype(int) + LARGEST)).all()
+    everywhere = [Position(int(p), int(m), STANDARD) for p, m in zip(*labels[:2], strict=True)]
+    all_quiet = sum(not (p.winning_columns() or p.pass_turn().winning_columns()) for p in everywhere)
+    assert sum(quiet) == all_quiet and 0 < len(quiet) - sum(quiet) < (len(labels) - all_quiet) / 3
 
 
 def test_every_position_once_an_epoch():
@@ -182,7 +212,7 @@ def test_what_is_published_is_what_was_measured(file, tmp_path):
     facts = distill.train(config)
     entry = json.loads((tmp_path / NAME).read_text())["net.bin"]
     assert entry["new_positions"] == facts["new_positions"] and entry["inputs"]["labels"]
-    assert entry["command"].startswith(f"python train.py distill --labels {file} --layers dense:16")
+    assert entry["command"].startswith(f"python train.py distill --labels {file} --judges replies --layers dense:16")
     content = config.output.read_bytes()
     assert {array.dtype.name for array in unpack(content)[0].values()} == {"int8", "float16", "float32"}
     labels, network = read_labels(file), PlainNetwork.from_bytes(content)
@@ -233,22 +263,31 @@ def test_devices(monkeypatch):
 
 def test_what_learns_by_which_optimizer():
     """Each parameter by one: heads and biases by AdamW, the matrices of the trunk by Muon."""
-    network = Network(Config(layers="dense:8,dense:4").architecture())
+    network = Network(Config(judges=REPLIES, layers="dense:8,dense:4").architecture())
     rates, optimizers = distill.optimizers_of(network, Config(learning_rate=0.1))
     named = {id(parameter): name for name, parameter in network.named_parameters()}
     muon, adam = ({named[id(p)] for group in one.param_groups for p in group["params"]} for one in optimizers)
     assert muon == {"0a_weight", "1a_weight"} and adam == set(named.values()) - muon
     assert rates == [0.1, 0.1 * distill.ADAM_SHARE]
+    network = Network(Config(layers="conv:4,pooled:4").architecture())
+    muon = {
+        id(parameter)
+        for group in distill.optimizers_of(network, Config())[1][0].param_groups
+        for parameter in group["params"]
+    }
+    names = {name for name, parameter in network.named_parameters() if id(parameter) in muon}
+    assert names == {"0a_weight", "1a_weight", "1b_weight", "1pool_weight"}
 
 
-def test_the_loss_of_a_batch_falls():
+@pytest.mark.parametrize(("judges", "layers"), [("replies", "dense:64"), ("moves", "conv:32,pooled:32,point:64")])
+def test_the_loss_of_a_batch_falls(judges, layers):
     labels: Labels = opening_labels().take(np.arange(30_000, 30_064))
-    config = Config(layers="dense:64", samples=64 * 60, batch=64, learning_rate=0.01)
-    examples, trainer = Examples(labels, "fours-1"), distill.Trainer(config)
+    config = Config(judges=judges, layers=layers, samples=64 * 60, batch=64, learning_rate=0.01)
+    examples, trainer = config.examples(labels), distill.Trainer(config)
     losing = [float(trainer.learn(*examples.batch(np.arange(len(examples))))) for _ in range(60)]
     assert losing[-1] < 0.5 * losing[0] and measure(trainer.network, examples)["perfect"] > 0.8
 
 
 def test_fewer_examples_than_a_batch(file, tmp_path):
     with pytest.raises(ValueError, match="fewer than a batch of 50,000: label more games"):
-        distill.train(Config(labels=file, batch=50_000, run=tmp_path / "run"))
+        distill.train(Config(labels=file, judges=REPLIES, batch=50_000, run=tmp_path / "run"))

@@ -1,15 +1,17 @@
-"""Trains the policy and value network on exact labels. Checkpoints, resumable, on any device.
+"""Trains a policy and value network on exact labels. Checkpoints, resumable, on any device.
 
-The network judges a position by what its moves and forced replies lead to (training/makers/examples.py). It learns, of
-each position with the exact score of every move:
+``--judges moves`` makes a convolutional network that looks at a position once and judges every move where its stone
+would land. ``--judges replies`` makes a dense one that judges what each move and forced replies lead to
+(training/makers/examples.py). Both learn, of each position with the exact score of every move:
 
 - move: the probability given to all moves that keep the result, and that given to all perfect ones (quickest win,
   slowest loss), each by its logarithm. No move among equals is preferred.
-- score: the exact score of what the network sees, 43 classes.
+- score: the exact score of each move, or of what the network sees, 43 classes.
 
-The matrices of the trunk learn by Muon (Jordan et al. 2024), the rest by AdamW (Loshchilov and Hutter 2019). The
-learning rates warm up and fall as a cosine (the same, 2017), half of the batches are mirrored, and what is measured and
-published is the exponential average of the weights, rounded to whole numbers of 8 bits with a scale for each unit.
+The matrices of the trunk learn by Muon (Jordan et al. 2024), a convolution as a matrix with a row for each output; the
+rest learns by AdamW (Loshchilov and Hutter 2019). The learning rates warm up and fall as a cosine (the same, 2017).
+Half of the batches are mirrored. What is measured and published is the exponential average of the weights, rounded to
+whole numbers of 8 bits with a scale for each unit.
 
 Muon is momentum for matrices, each update made nearly orthogonal by Newton-Schulz iterations. ``torch.optim.Muon``
 multiplies matrices in bfloat16 always. Where a processor has no instructions for that, one update
@@ -30,8 +32,8 @@ from matplotlib.figure import Figure
 from torch import Tensor
 from torch.nn import functional
 
-from connectx.encoding import NEVER, logit_bonus
-from connectx.network import REPLIES, Architecture, PlainNetwork
+from connectx.encoding import NEVER
+from connectx.network import MOVES, REPLIES, Architecture, PlainNetwork
 from connectx.position import STANDARD
 from connectx.torch_form import Network
 from connectx_toolkit.games.labelled import SUFFIX, Labels
@@ -39,13 +41,24 @@ from connectx_toolkit.system.console import progress
 from connectx_toolkit.system.cores import usable_cores
 from connectx_toolkit.system.files import write_whole
 from connectx_toolkit.training import runs
-from connectx_toolkit.training.makers.examples import SCORES, Examples, Targets, choices_of, is_new
+from connectx_toolkit.training.makers.examples import (
+    SCORES,
+    Examples,
+    MoveExamples,
+    ReplyExamples,
+    Targets,
+    choices_of,
+    is_new,
+)
 from connectx_toolkit.training.makers.labels import TEST, TRAINING, VALIDATION, labels_of, read_labels
 from connectx_toolkit.training.options import DEVICES, Options, option
 from connectx_toolkit.training.runs import begin, publish, save_figure
 from connectx_toolkit.training.supervised import device_named, layers_of, mixed_precision, multiplies_bfloat16
 
-SHARES = {"good": 1.0, "perfect": 0.5, "score": 0.5}  # weights of the losses
+SHARES = {  # weights of the losses, by what the network judges
+    MOVES: {"good": 0.25, "perfect": 1.0, "score": 0.5},
+    REPLIES: {"good": 1.0, "perfect": 0.5, "score": 0.5},
+}
 
 
 def losses(outputs: dict[str, Tensor], targets: Targets) -> dict[str, Tensor]:
@@ -57,13 +70,13 @@ def losses(outputs: dict[str, Tensor], targets: Targets) -> dict[str, Tensor]:
     for name, right in (("good", targets.good & targets.legal), ("perfect", targets.perfect & targets.legal)):
         chance = torch.logsumexp(policy.masked_fill(~right, NEVER), 1)
         parts[name] = torch.where(right.any(1), -chance, 0).mean()
-    parts["score"] = functional.cross_entropy(outputs["score"], targets.score)
+    parts["score"] = functional.cross_entropy(*targets.scored(outputs))
     return parts
 
 
-def total(parts: dict[str, Tensor]) -> Tensor:
+def total(parts: dict[str, Tensor], judges: str) -> Tensor:
     """The weighted sum."""
-    return torch.stack([SHARES[name] * part for name, part in parts.items()]).sum()
+    return torch.stack([SHARES[judges][name] * part for name, part in parts.items()]).sum()
 
 
 MOMENTUM = 0.95  # of the average of gradients, looked ahead by Nesterov's rule
@@ -86,7 +99,10 @@ def orthogonal(matrix: Tensor) -> Tensor:
 
 
 class Muon(torch.optim.Optimizer):
-    """For parameters that are matrices, with weight decay as AdamW's; ``torch.optim.Muon`` with "match_rms_adamw"."""
+    """For parameters that are matrices, or convolutions as (out, in * height * width), with weight decay as AdamW's.
+
+    For matrices it is ``torch.optim.Muon`` with "match_rms_adamw".
+    """
 
     def __init__(self, matrices: Iterable[Tensor], lr: float, weight_decay: float):
         super().__init__(matrices, {"lr": lr, "weight_decay": weight_decay})
@@ -101,17 +117,18 @@ class Muon(torch.optim.Optimizer):
                     state["momentum_buffer"] = torch.zeros_like(matrix)
                 momentum = state["momentum_buffer"]
                 momentum.lerp_(matrix.grad, 1 - MOMENTUM)
-                update = orthogonal(matrix.grad.lerp(momentum, MOMENTUM))
+                update = orthogonal(matrix.grad.lerp(momentum, MOMENTUM).flatten(1))
                 matrix.mul_(1 - group["lr"] * group["weight_decay"])
-                matrix.add_(update, alpha=-group["lr"] * RMS * max(matrix.shape) ** 0.5)
+                matrix.add_(update.view_as(matrix), alpha=-group["lr"] * RMS * max(update.shape) ** 0.5)
 
 
-ENCODING = "fours-1"
+ENCODINGS = {MOVES: "zugzwang-1", REPLIES: "fours-1"}
+JUDGES = tuple(ENCODINGS)
 HEADS = (("move", 1), ("score", SCORES))
 WARM_UP = 0.03  # share of the steps
 AVERAGED = 1000  # steps over which the weights are averaged
 ADAM_SHARE = 0.25  # of Muon's learning rate, for what AdamW learns
-OPENING_PLIES, OPENING_TIMES = 8, 8  # positions of these plies, of which every one is known, come so often in an epoch
+OPENING_PLIES, OPENING_TIMES = 8, 4  # positions of these plies, of which every one is known, come so often in an epoch
 REPORTS = 20  # measurements in a run
 CHECKPOINT = "checkpoint.bin"
 
@@ -125,10 +142,14 @@ class Config(Options):
     labels: Path = option(
         Path("runs/labels/labels.labels"), "file of labels that train.py labels has made", reads=(SUFFIX,)
     )
-    layers: str = option("dense:1024,dense:384,dense:64", "kind and width of each layer of the trunk")
-    samples: int = option(20_000_000, "positions to train on, counting repetitions", least=1)
+    judges: str = option(MOVES, "what the network judges: moves in one pass, or what replies lead to", among=JUDGES)
+    layers: str = option(
+        f"conv:96{6 * ',pooled:96'},point:128",
+        "kind and width of each layer of the trunk; for replies dense:1024,dense:384,dense:64",
+    )
+    samples: int = option(6_000_000, "positions to train on, counting repetitions", least=1)
     batch: int = option(1024, "positions in a step", least=1)
-    learning_rate: float = option(0.02, "largest learning rate, of Muon", above=0)
+    learning_rate: float = option(0.004, "largest learning rate, of Muon; for dense layers 0.02", above=0)
     weight_decay: float = option(0.01, "weight decay of both optimizers, times the learning rate", least=0)
     seed: int = option(1, "random seed of the first weights and of the order of the positions", least=0)
     device: str = option("auto", "device of torch, which also holds all positions", among=DEVICES, is_free=True)
@@ -140,7 +161,12 @@ class Config(Options):
         self.architecture()
 
     def architecture(self) -> Architecture:
-        return Architecture(ENCODING, layers_of(self.layers), HEADS, STANDARD[:3], REPLIES)
+        return Architecture(ENCODINGS[self.judges], layers_of(self.layers), HEADS, STANDARD[:3], self.judges)
+
+    def examples(self, labels: Labels) -> Examples:
+        """Raises ValueError if the labels leave nothing to learn."""
+        kind = MoveExamples if self.judges == MOVES else ReplyExamples
+        return kind(labels, ENCODINGS[self.judges], self.where)
 
     @property
     def steps(self) -> int:
@@ -159,16 +185,15 @@ def measure(network: Network, examples: Examples, size: int = 1000) -> dict[str,
         rows = np.arange(start, min(start + size, len(examples)))
         planes, targets = examples.batch(rows)
         outputs = outputs_of(network, planes, len(targets.score))
-        losing += float(total(losses(outputs, targets))) * len(rows)
-        worth = logit_bonus(targets.chances_of_moves(torch.softmax(outputs["score"], 1)).cpu().numpy())
-        columns.append((targets.policy(outputs).cpu().numpy() + worth).argmax(1))
+        losing += float(total(losses(outputs, targets), network.architecture.judges)) * len(rows)
+        columns.append(targets.worth(outputs).argmax(1))
     return {"loss": losing / len(examples), **shares_right(np.concatenate(columns), examples.labels)}
 
 
 def outputs_of(network: torch.nn.Module, planes: Tensor, count: int) -> dict[str, Tensor]:
     """The network's outputs by head for the first ``count`` positions, float32, computed in mixed precision."""
     with mixed_precision(planes.device):
-        outputs = network(planes)
+        outputs = network(planes.contiguous(memory_format=torch.channels_last))
     return {name: output[:count].float() for name, output in outputs.items()}
 
 
@@ -185,7 +210,10 @@ class Trainer:
     def __init__(self, config: Config):
         self.config, self.step = config, 0
         torch.manual_seed(config.seed)
-        self.network, self.average = (Network(config.architecture()).to(config.where) for _ in range(2))
+        self.network, self.average = (
+            Network(config.architecture()).to(config.where).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+            for _ in range(2)
+        )
         self.average.load_state_dict(self.network.state_dict())
         self.rates, self.optimizers = optimizers_of(self.network, config)
         self._modules = {"network": self.network, "average": self.average}  # by their names in a checkpoint
@@ -200,7 +228,8 @@ class Trainer:
     def learn(self, planes: Tensor, targets: Targets) -> Tensor:
         """One step; its loss, a number that stays on the device."""
         speed = self.speed()
-        loss = total(losses(outputs_of(self.network, planes, len(targets.score)), targets))
+        outputs = outputs_of(self.network, planes, len(targets.score))
+        loss = total(losses(outputs, targets), self.config.judges)
         self.network.zero_grad()
         loss.backward()
         for rate, optimizer in zip(self.rates, self.optimizers, strict=True):
@@ -245,12 +274,12 @@ def part(arrays: Mapping[str, np.ndarray], start: str) -> dict[str, Tensor]:
 
 
 def optimizers_of(network: Network, config: Config) -> tuple[list[float], list[torch.optim.Optimizer]]:
-    """Muon for the matrices of the trunk, AdamW for biases, heads and convolutions, and the learning rates of both."""
+    """Muon for the matrices and convolutions of the trunk, AdamW for the rest, and the learning rates of both."""
     heads = {name for name, _ in network.architecture.heads}
     matrices: list[Tensor] = []
     others: list[Tensor] = []
     for name, parameter in network.named_parameters():
-        is_matrix = parameter.ndim == 2 and name.removesuffix("_weight") not in heads
+        is_matrix = parameter.ndim > 1 and name.removesuffix("_weight") not in heads
         (matrices if is_matrix else others).append(parameter)
     rates, decay = [config.learning_rate, ADAM_SHARE * config.learning_rate], config.weight_decay
     adam = torch.optim.AdamW(others, rates[1], weight_decay=decay, fused=True)
@@ -339,7 +368,7 @@ def train(config: Config) -> dict[str, Any]:
     trainer = Trainer(config)
     trainer.load(config.run / CHECKPOINT)
     parts = (labels_of(labels, split) for split in (TRAINING, VALIDATION))
-    training, validation = (Examples(part, ENCODING, config.where) for part in parts)
+    training, validation = (config.examples(part) for part in parts)
     if len(training) < config.batch:
         few = f"{len(training):,} positions to learn from, fewer than a batch of {config.batch:,}"
         raise ValueError(f"{config.labels} has {few}: label more games")

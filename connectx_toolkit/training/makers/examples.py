@@ -1,8 +1,8 @@
 """Exact labels as examples for a network: what it sees, and its targets, kept on the device that trains it.
 
-The network sees what the moves and forced replies lead to whose results the rules do not know
-(``connectx.encoding``): some five positions for each label, whose exact scores are known, too. Where the rules
-alone choose the move there is nothing to learn, so that such labels are left out.
+A network that judges moves sees the position itself (``MoveExamples``). One that judges replies sees what the moves and
+forced replies lead to whose results the rules do not know (``connectx.encoding``): some five positions for each label,
+whose exact scores are known, too (``ReplyExamples``). Where the rules alone choose the move it has nothing to learn.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -13,9 +13,18 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from connectx.encoding import NEVER, Afterstates, afterstates, bits_of, planes_of, scores_of, unpack_planes
-from connectx.position import STANDARD
-from connectx_toolkit.games.labelled import Labels, canonical_keys
+from connectx.encoding import (
+    NEVER,
+    Afterstates,
+    afterstates,
+    bits_of,
+    logit_bonus,
+    planes_of,
+    scores_of,
+    unpack_planes,
+)
+from connectx.position import STANDARD, open_cells, winning_spots
+from connectx_toolkit.games.labelled import Labels, canonical_keys, spread_keys
 
 CPU = torch.device("cpu")
 ENCODED_AT_ONCE = 5000  # positions, in the cache: 100,000 at once take 2.5 times as long
@@ -24,8 +33,29 @@ SCORES = len(scores_of(STANDARD))
 LARGEST = SCORES // 2  # of the scores
 
 
-class Targets(NamedTuple):
-    """The targets of a network for n positions, of which it judges the m after their moves."""
+class MoveTargets(NamedTuple):
+    """The targets of a network that judges the moves of n positions."""
+
+    good: Tensor  # (n, columns) bool
+    perfect: Tensor  # (n, columns) bool
+    legal: Tensor  # (n, columns) bool
+    score: Tensor  # (n, columns) int64: the exact score, plus LARGEST; 0 where there is no move
+
+    def policy(self, outputs: dict[str, Tensor]) -> Tensor:
+        """The logits of all columns, (n, columns); of full ones a very small number."""
+        return outputs["move"][..., 0].masked_fill(~self.legal, NEVER)
+
+    def scored(self, outputs: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
+        """The logits of the scores of all legal moves, (m, SCORES), and their classes, (m,)."""
+        return outputs["score"][self.legal], self.score[self.legal]
+
+    def worth(self, outputs: dict[str, Tensor]) -> np.ndarray:
+        """(n, columns): what agents choose the largest of."""
+        return self.policy(outputs).cpu().numpy()
+
+
+class ReplyTargets(NamedTuple):
+    """The targets of a network for n positions, of which it judges the m after their moves and forced replies."""
 
     good: Tensor  # (n, columns) bool
     perfect: Tensor  # (n, columns) bool
@@ -40,16 +70,21 @@ class Targets(NamedTuple):
         nothing = torch.full((self.legal.numel(),), NEVER, device=self.legal.device)
         return nothing.scatter(0, self.places, moves).view_as(self.legal)
 
-    def chances_of_moves(self, chances: Tensor) -> Tensor:
-        """(n, columns, SCORES): as ``afterstates.chances_of_moves``; of moves not asked for the least score.
+    def scored(self, outputs: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
+        """The logits of the scores of the m positions, (m, SCORES), and their classes, (m,)."""
+        return outputs["score"], self.score
 
-        Args:
-            chances: of the scores of the side to move in the m positions, (m, SCORES).
-        """
+    def worth(self, outputs: dict[str, Tensor]) -> np.ndarray:
+        """(n, columns): what agents choose the largest of, but for mirror images."""
+        chances = torch.softmax(outputs["score"], 1)
         moves = torch.zeros(self.legal.numel(), SCORES, device=chances.device)
         moves[:, 0] = 1
         moves[self.places] = torch.where(self.is_own[:, None], chances, chances.flip(1))
-        return moves.view(*self.legal.shape, SCORES)
+        bonus = logit_bonus(moves.view(*self.legal.shape, SCORES).cpu().numpy())
+        return self.policy(outputs).cpu().numpy() + bonus
+
+
+Targets = MoveTargets | ReplyTargets
 
 
 class Encoded:
@@ -77,8 +112,40 @@ class Encoded:
         return planes.flip(3) if mirrored else planes
 
 
-class Examples:
-    """Labelled positions and their targets, ready for a network that sees them in an encoding.
+TRIVIAL = 5  # one in so many positions in which the next stone can make a line; planes show what to do there
+
+
+class MoveExamples:
+    """Labelled positions and their targets, ready for a network that judges moves.
+
+    Attributes:
+        labels: all but most of those in which the next stone of either side can make a line.
+    """
+
+    def __init__(self, labels: Labels, encoding: str, device: torch.device = CPU):
+        spots = (
+            winning_spots(side, labels.masks, STANDARD) for side in (labels.positions, labels.positions ^ labels.masks)
+        )
+        trivial = (np.bitwise_or(*spots) & open_cells(labels.masks, STANDARD)) != 0
+        spread = spread_keys(labels.positions, labels.masks) >> np.uint64(40)
+        self.labels = labels.take(np.flatnonzero(~trivial | (spread % TRIVIAL == 0)))
+        most = np.maximum(self.labels.scores.astype(np.int64), -LARGEST) + LARGEST
+        parts = {"good": self.labels.good, "perfect": self.labels.perfect, "legal": self.labels.legal, "score": most}
+        self.parts = {name: torch.from_numpy(part).to(device) for name, part in parts.items()}
+        self.seen, self.device = Encoded(self.labels.positions, self.labels.masks, encoding, device), device
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def batch(self, rows: np.ndarray, mirrored: bool = False) -> tuple[Tensor, MoveTargets]:
+        """What the network sees of these examples, (n, planes, rows, columns) float32, and the targets."""
+        taken = torch.from_numpy(rows).to(self.device)
+        parts = {name: part[taken].flip(1) if mirrored else part[taken] for name, part in self.parts.items()}
+        return self.seen.planes(taken, mirrored), MoveTargets(**parts)
+
+
+class ReplyExamples:
+    """Labelled positions and their targets, ready for a network that judges replies and sees them in an encoding.
 
     Raises:
         ValueError: none of the labels leaves a choice.
@@ -106,7 +173,7 @@ class Examples:
     def __len__(self) -> int:
         return len(self.labels)
 
-    def batch(self, rows: np.ndarray, mirrored: bool = False) -> tuple[Tensor, Targets]:
+    def batch(self, rows: np.ndarray, mirrored: bool = False) -> tuple[Tensor, ReplyTargets]:
         """What the network sees of these examples, (m, planes, rows, columns) float32, and the targets.
 
         More is seen than has targets, so that the number is a multiple of ``MULTIPLE``; ``outputs_of`` leaves it out.
@@ -117,7 +184,7 @@ class Examples:
         if mirrored:
             moves = {name: part.flip(1) for name, part in moves.items()}
         planes = self.seen.planes(functional.pad(seen, (0, -len(seen) % MULTIPLE)), mirrored)
-        return planes, Targets(
+        return planes, ReplyTargets(
             **moves, score=self.parts["score"][seen], places=places, is_own=self.parts["is_own"][seen]
         )
 
@@ -130,6 +197,9 @@ class Examples:
         seen = torch.arange(len(which), device=self.device) + (first - before)[which]
         columns, last = self.parts["columns"][seen], STANDARD.columns - 1
         return seen, which * STANDARD.columns + (last - columns if mirrored else columns)
+
+
+Examples = MoveExamples | ReplyExamples
 
 
 def choices_of(labels: Labels) -> tuple[Labels, Afterstates]:
