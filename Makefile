@@ -56,12 +56,13 @@ clean:
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11, 4) and f"Python 3.11.4 or newer is needed, $(PYTHON) is {sys.version.split()[0]}")'
 	$(PYTHON) -m venv $(VENV)
+	$(PIP) "pip>=25.1"  # reads the groups of pyproject.toml
 
 PIP := $(BIN)/pip install -q --disable-pip-version-check
 
-$(VENV)/.installed-build: requirements-build.txt requirements.txt | $(BIN)/python
+$(VENV)/.installed-build: pyproject.toml requirements.txt | $(BIN)/python
 	@echo "installing numba, kaggle-environments and others into $(VENV), half a gigabyte"
-	$(PIP) -r requirements-build.txt
+	$(PIP) --group build -c requirements.txt
 	$(BIN)/python -c 'import kaggle_environments' 2>/dev/null || $(PIP) --no-deps "$$(sed -n 's/^\(kaggle-environments[^ ]*\).*/\1/p' requirements.txt)"
 	touch $@
 
@@ -70,10 +71,10 @@ $(VENV)/.installed: requirements.txt | $(BIN)/python
 	$(PIP) -r requirements.txt
 	touch $@ $(VENV)/.installed-build
 
-$(VENV)/.installed-dev: requirements-dev.txt $(VENV)/.installed
-	$(PIP) -r requirements-dev.txt
+$(VENV)/.installed-dev: pyproject.toml $(VENV)/.installed
+	$(PIP) --group dev -c requirements.txt
 	touch $@
 
-$(VENV)/.installed-docs: requirements-docs.txt $(VENV)/.installed
-	$(PIP) -r requirements-docs.txt
+$(VENV)/.installed-docs: pyproject.toml $(VENV)/.installed
+	$(PIP) --group docs -c requirements.txt
 	touch $@

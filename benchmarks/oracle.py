@@ -13,7 +13,7 @@ try:
     from bitbully import bitbully_core
     from bitbully_databases import BitBullyDatabases
 except ImportError:
-    sys.exit("bitbully and bitbully-databases are not installed (pip install -r requirements-dev.txt)")
+    sys.exit("bitbully and bitbully-databases are not installed (make .venv/.installed-dev)")
 
 FULL_COLUMN = -100  # bitbully's scores of illegal moves are below this
 

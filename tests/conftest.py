@@ -40,7 +40,7 @@ SHAPES = [
 # What a test may need and not find, and what brings it in. A test that is skipped for any other reason fails.
 LEFT_OUT = {
     "chromium": "apt-get install chromium",
-    "mkdocs": "pip install -r requirements-docs.txt",
+    "mkdocs": "make .venv/.installed-docs",
     "numba": "pip install -r requirements.txt",
     "x86-64": "run them on such a processor",
     "jax": "pip install jax",

@@ -1,4 +1,4 @@
-"""What pip installs works: the wheel, in an environment without this checkout, from an empty folder."""
+"""What pip installs works: the wheel of the sdist, in an environment without this checkout, from an empty folder."""
 
 import json
 import os
@@ -48,8 +48,11 @@ ASKED = [*map(Requirement, (*PROJECT["dependencies"], *chain(*PROJECT["optional-
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory) -> Path:
+    """Made of the sdist, not of the checkout."""
     folder = tmp_path_factory.mktemp("wheel")
-    subprocess.run([*PIP, "wheel", "--no-deps", "--no-build-isolation", "-w", folder, ROOT], check=True)
+    subprocess.run([sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-d", folder], cwd=ROOT, check=True)
+    (sdist,) = folder.glob("*.tar.gz")
+    subprocess.run([*PIP, "wheel", "--no-deps", "--no-build-isolation", "-w", folder, sdist], check=True)
     return next(folder.glob("*.whl"))
 
 
