@@ -10,6 +10,7 @@ from unittest import mock
 import numpy as np
 import pytest
 import torch
+from torch.nn import functional
 
 from connectx.encoding import (
     BEST_BONUS,
@@ -202,8 +203,8 @@ def test_a_network_that_judges_moves_reads_them_where_they_land():
     for row, position in enumerate(positions):
         for column in position.legal_columns():
             height = (position.mask & STANDARD.column_mask(column)).bit_count()
-            logit = network.move_weight @ x[row, :, height, column] + network.move_bias
-            assert found["move"][row, column, 0] == pytest.approx(float(logit), rel=1e-3, abs=1e-3)
+            logit = functional.linear(x[row, :, height, column], *network._map("move")).item()
+            assert found["move"][row, column, 0] == pytest.approx(logit, rel=1e-3, abs=1e-3)
     with mock.patch.object(plain, "forward", wraps=plain.forward) as forward:
         outputs = plain.judge_many(*stones_of(positions))
     assert [len(call.args[0]) for call in forward.call_args_list] == [len(positions)]  # one pass, no mirror image
