@@ -95,12 +95,15 @@ def needs_building(file: str) -> Needs:
     for node, is_late in needed:
         if found_here := _fault(node, is_late, folder, text, beside):
             what, fault, files = found_here
+            if isinstance(node, ast.Name):  # how a source names its data; the check says what a finished file needs
+                found = found._replace(is_module=True)
+                continue
             cure = remedy(fault, Situation(frozenset({"main.py", *files}), "", os.path.basename(file)))
             cure += "" if named("build") in cure else f", or {build_it()}"
             is_module = not isinstance(node, ast.Constant)
             line = f"{os.path.basename(file)}, line {node.lineno}: {what}; {cure}. Here it is played as if built"
             if is_module or not found.words:
-                found = Needs(line, is_module)
+                found = Needs(line, is_module or found.is_module)
             if is_module:
                 break
     return found
