@@ -64,9 +64,9 @@ def get_win_percentages(
 ) -> "Match":
     """Plays ``n_rounds`` games, half of them with agent 1 moving first, and prints the four lines of Kaggle's course.
 
-    These are the shares of the games that ended 1 to -1 and -1 to 1, and the invalid plays. For the course, a game that
-    an agent loses by a fault is an invalid play and nobody's win. Below the four lines stands what else the games tell:
-    wins with such games counted as losses, by seat, faults by kind, and who is stronger.
+    These are the shares of the games that ended 1 to -1 and -1 to 1, and the invalid plays. The course counts a game
+    that ends with a fault as an invalid play, and as nobody's win. Below the four lines: wins, draws and losses by
+    seat (here a fault is a loss), faults by kind, and who is stronger.
 
     The games are played in Kaggle's own environment. Files are loaded again before every game, as Kaggle does. Other
     agents are loaded once, and every game is charged that time. An agent that returns 3.0 would end the course's
@@ -125,8 +125,9 @@ def match(
     """Plays pairs of games from balanced openings, each from both seats, and says who is stronger.
 
     Games are stored as they end: the same match goes on where it was stopped, and more pairs add to those that are
-    there. An agent is the same if its file and data are; a function, if its code and all values that it reaches are,
-    such as the weights of a model. Ctrl-C, or a notebook's stop button, ends it with the games played until then.
+    there. Games are reused only for an unchanged agent. For a file: the same file and data. For a function: the same
+    code and the same values behind it, model weights included. Ctrl-C, or a notebook's stop button, ends the match and
+    keeps its games.
 
     >>> match("leftmost", "middle", pairs=2)  # doctest: +ELLIPSIS
     leftmost v middle: 4 games
@@ -308,7 +309,7 @@ def analyse(
         names: of the players of a game that is given as columns, in the order of their moves (first second).
         from_one: columns are counted from 1, as on connect4.gamesolver.org.
         config: Kaggle's configuration, of a game that is given as columns.
-        latest: only the latest N games of each group of a file of games; None: 10 in a list, all of your own games.
+        latest: games to show from a file of games; None: the latest 10 of each group, or all with ``me``.
         me: your name in the games, a team or an agent: judges them from your seat. None: the name that is in all of
             them, where several files are given.
         seconds: time limit per game (60); moves left unsolved are marked.

@@ -298,7 +298,8 @@ def search_lines(search: "Search") -> list[str]:
     before, best = _cost_before(search), search.best()[0]
     words = f", the original {before:.3f}" if before is not None else ""
     unit = search.objective.unit
-    return [*lines, f"{unit}: the best {best.value:.3f}{words}; the best of many looks better there than it is"]
+    luck = "expect less than this: the best of many candidates is partly luck"
+    return [*lines, f"{unit}: the best {best.value:.3f}{words}; {luck}"]
 
 
 def _cost_before(search: "Search") -> float | None:

@@ -661,7 +661,7 @@ def test_the_courses_last_lesson_becomes_a_submission(tmp_path, capsys, monkeypa
     assert train.main(command.split()) == 0
     printed = " ".join(capsys.readouterr().out.split())
     found = re.search(r"""same moves as PPO.load\("model.zip"\).predict\(.*?\) in (\d+) of \1 positions""", printed)
-    assert found and "computed by numpy" in printed and "it sees course" in printed
+    assert found and "computed by numpy" in printed and "observation: course" in printed
     assert "python build_submission.py new/my_ppo_agent.py" in printed
     assert printed.endswith(f"in {found[1]} of {found[1]} positions; wrote new/my_ppo_agent.py")
     assert sorted(path.name for path in Path("new").iterdir()) == ["my_ppo_agent.bin", "my_ppo_agent.py"]
