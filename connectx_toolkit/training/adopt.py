@@ -1,11 +1,11 @@
-"""A trained model becomes an agent: a Python file, and beside it its network, in numpy where that has all its layers.
+"""Makes an agent of a trained model: a Python file, with the network beside it, in numpy where that has all its layers.
 
     python train.py adopt model.zip -o my_ppo_agent.py --observation course
     python train.py adopt net.pt -o my_net_agent.py --module my_net.py:Net --observation my_net.py:encode
 
 The first is a model of stable-baselines3 (PPO, A2C, DQN, or sb3-contrib's MaskablePPO, QRDQN and TRPO). The second is
-any network of torch, saved by torch.save(net.state_dict(), "net.pt"), with the function of (obs, config) that makes
-what it sees; TorchScript needs no --module. Nothing is trained again.
+any network of torch, saved by torch.save(net.state_dict(), "net.pt"), with a function of (obs, config) that makes its
+observation. TorchScript needs no --module. Nothing is trained again.
 
 Loading a model executes code pickled in it: adopt only what you would load yourself. It is loaded in a process of its
 own, on Linux in a sandbox. Of the files that you name, only the code that the class or function needs is run. Before

@@ -1,7 +1,7 @@
-"""Makes the table of openings: the exact score of every position up to ply 8, by our own solver, on all cores.
+"""Makes the opening table: the exact score of every position up to ply 8, by our own solver, on all cores.
 
-Only positions of the last ply in which the side to move cannot win at once are solved; the scores of earlier plies
-follow from them. Every score is appended to a file at once, one line per position; an interrupted run resumes from it.
+Only positions of the last ply in which the side to move cannot win at once are solved. The scores of earlier plies
+follow from them. Every score is appended to a file at once, one line per position. An interrupted run resumes from it.
 """
 
 import os
