@@ -281,7 +281,7 @@ def _by_ply(reviews: Sequence[Judged]) -> Table:
         share = 100 * sum(given) / len(here)
         rows.append((_band(start, reviews), len(here), *given, share, deciding.count(start)))
     heads = ("plies", "moves", "wins given away", "draws given away", "given away %", "deciding")
-    note = "of your moves in positions that were not lost yet; deciding: your last mistake in a game not won"
+    note = "your moves in positions not lost yet; deciding: your last mistake in a game not won"
     return Table("Mistakes by ply", heads, rows, note)
 
 

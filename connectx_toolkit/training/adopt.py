@@ -100,9 +100,9 @@ class Config(Options):
 
     model: Path = option(Path(), "model.zip of stable-baselines3, TorchScript, or a state_dict", comes_first=True)
     output: Path = option(Path("adopted.py"), "the agent; its network is written beside it", short="-o")
-    module: str = option("", "FILE:NAME of the class of a state_dict; of a features extractor if the model lacks it")
+    module: str = option("", "FILE:NAME of the class, for a state_dict or a missing features extractor")
     observation: str = option("", "course, sides, an encoding, or FILE:NAME of a function of (obs, config)")
-    arguments: str = option("{}", "JSON object: arguments of that class, or policy_kwargs that the model lacks")
+    arguments: str = option("{}", "arguments of that class, or policy_kwargs that the model lacks, as a JSON object")
     board: str = option("6x7k4", "rows x columns k inarow")
     positions: int = option(500, "positions that the agent is compared with the model in", least=1)
 

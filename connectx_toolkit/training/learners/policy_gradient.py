@@ -96,7 +96,7 @@ class Config(Options):
     entropy: float = option(0.1, "initial weight of the entropy bonus in the loss; decays to 0.3 of it", least=0)
     start: str = option(
         NOTHING,
-        "initial weights: 'nothing': random; 'opponent' copies those of the agent that it is measured against",
+        "initial weights: 'nothing': random; 'opponent': a copy of the agent that it is measured against",
         among=(NOTHING, OPPONENT),
     )
     opponent: Path = option(WEIGHTS / "strong_policy.bin", "policy network to play against", reads=(".bin",))

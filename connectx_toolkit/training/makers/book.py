@@ -84,7 +84,7 @@ class Config(Options):
     )
     scores: Path = option(
         Path("runs/book-scores.txt"),
-        "file of all scores found so far, also by earlier runs; a new one begins with those that the toolkit has",
+        "file of all scores found so far; a new one begins with the toolkit's",
     )
     entries: Path = option(
         Path("runs/second-book.txt"), "file of the second player's entries found so far, also by earlier runs"

@@ -53,8 +53,8 @@ class Config(Options):
     workers: int = option(os.cpu_count() or 1, "number of threads on this machine", least=1, is_free=True)
     scheduler: str = option(
         "",
-        "address of a dask cluster to use instead, such as tcp://10.0.0.1:8786; each of its workers has a table of "
-        "--table-bits of its own",
+        "address of a dask cluster to use instead, such as tcp://10.0.0.1:8786; each worker has its own "
+        "table of --table-bits",
         is_free=True,
     )
     scores: Path = option(Path("runs/openings-scores.txt"), "file of all scores found so far, also by earlier runs")
