@@ -399,7 +399,7 @@ class Solver:
         table_bits: log2 of the number of entries in the wide part of the table, 8 bytes each.
         compiled: False to run the kernel uncompiled. By default it is compiled if numba works.
         lasting_bits: log2 of the number of entries of a third part of the table, for nodes with ``LASTING_EMPTY`` or
-            more empty cells: other nodes cannot overwrite them there. 0: no such part.
+            more empty cells. Other nodes cannot overwrite them there. 0: no such part.
         threads: how many solvers will share the table (see ``beside``).
 
     Raises:

@@ -1,7 +1,7 @@
 """What notebooks and scripts import: ``from connectx_toolkit import match, build``. It imports little itself.
 
-An agent is a name in agents/, a built-in name of Kaggle's, the path of a Python file or an archive, or a callable, such
-as a function of a notebook's cell. Results print as tables, are shown in notebooks, and are objects with fields.
+An agent is a name in agents/, a built-in name of Kaggle's, the path of a Python file or an archive, or a function.
+Results print as tables, are shown in notebooks, and are objects with fields.
 """
 
 import secrets
@@ -62,17 +62,17 @@ def get_win_percentages(
     overage: float = OVERAGE,
     isolate: bool = True,
 ) -> "Match":
-    """Plays ``n_rounds`` games, half of them with agent 1 moving first, and prints the four lines of Kaggle's course.
+    """Plays games in Kaggle's own environment, and prints the four lines of Kaggle's course.
 
-    These are the shares of the games that ended 1 to -1 and -1 to 1, and the invalid plays. For the course, a game that
-    an agent loses by a fault is an invalid play and nobody's win. Below the four lines stands what else the games tell:
-    wins with such games counted as losses, by seat, faults by kind, and who is stronger.
+    Each agent moves first in half of the games. The lines are the share of games that each agent won, and the
+    invalid plays of each. The course counts a game that ends with a fault as an invalid play, and as nobody's win.
+    Below the four lines: wins, draws and losses by seat (here a fault is a loss), faults by kind, and who is
+    stronger.
 
-    The games are played in Kaggle's own environment. Files are loaded again before every game, as Kaggle does. Other
-    agents are loaded once, and every game is charged that time. An agent that returns 3.0 would end the course's
-    function with an error; here that is an invalid play.
+    Files are loaded again before every game, as Kaggle does. Other agents are loaded once, and every game is charged
+    that time. An agent that returns 3.0 makes an invalid play; it would end the course's function with an error.
 
-    Ctrl-C, or a notebook's stop button, ends it early with the games that have been played until then.
+    Ctrl-C, or a notebook's stop button, ends it early and counts the games played until then.
 
     >>> rounds = get_win_percentages("leftmost", "middle", n_rounds=2, seed=1)  # doctest: +ELLIPSIS
     Agent 1 Win Percentage: 0.5
@@ -81,14 +81,13 @@ def get_win_percentages(
     ((1, 1), 1)
 
     Args:
-        agent1, agent2: names, paths or callables. Each runs in a process of its own. The lines name a callable by its
-            module and name, or by its name alone if it is the notebook's; two of one name also by their cells.
-        n_rounds: games in all.
+        agent1, agent2: names, paths or functions. Each agent runs in a process of its own.
+        n_rounds: number of games.
         workers: games at a time, each on a core of its own.
-        config: Kaggle's configuration; 6 rows, 7 columns and 4 in a row unless it says otherwise.
-        seed: of the agents' random generators; None draws one.
-        overage: seconds that an agent may use beyond actTimeout in a whole game.
-        isolate: False lets agents play in this process, which is faster. Callables that use a GPU, JAX or numba's
+        config: Kaggle's configuration, such as actTimeout, rows, columns and inarow.
+        seed: random seed of the agents; drawn if not given.
+        overage: overage time: seconds that an agent may use beyond actTimeout in a game.
+        isolate: False lets agents play in this process, which is faster. Functions that use a GPU, JAX or numba's
             ``parallel=True`` need it; none may hang or crash.
 
     Raises:
@@ -125,8 +124,9 @@ def match(
     """Plays pairs of games from balanced openings, each from both seats, and says who is stronger.
 
     Games are stored as they end: the same match goes on where it was stopped, and more pairs add to those that are
-    there. An agent is the same if its file and data are; a function, if its code and all values that it reaches are,
-    such as the weights of a model. Ctrl-C, or a notebook's stop button, ends it with the games played until then.
+    there. Games are reused only for an unchanged agent. For a file: the same file and data. For a function: the same
+    code and the same values behind it, model weights included. Ctrl-C, or a notebook's stop button, ends the match and
+    keeps its games.
 
     >>> match("leftmost", "middle", pairs=2)  # doctest: +ELLIPSIS
     leftmost v middle: 4 games
@@ -137,16 +137,17 @@ def match(
     ((1, 3), 2)
 
     Args:
-        agent1, agent2: names, paths or callables.
-        pairs: number of pairs of games; None: 50. With ``sprt``, the largest number; None: 1000.
-        sprt: two Elo differences, such as (0, 50): play until the games accept one of them.
+        agent1, agent2: names, paths or functions.
+        pairs: number of pairs of games, 50 if not given; with ``sprt`` the largest number, 1000 if not given.
+        sprt: two Elo differences, such as (0, 50); plays until the games accept one of them.
         workers: games at a time, each on a core of its own.
-        config: Kaggle's configuration; 6 rows, 7 columns and 4 in a row unless it says otherwise.
-        overage: seconds that an agent may use beyond actTimeout in a whole game.
-        openings: a file with an opening on each line, as columns counted from 0; or "empty".
-        seed: of the openings and the agents; another seed plays new games.
-        games: the file that keeps them.
-        scheduler: address of a dask cluster to play on, where functions cannot play.
+        config: Kaggle's configuration, such as actTimeout, rows, columns and inarow.
+        overage: overage time: seconds that an agent may use beyond actTimeout in a game.
+        openings: file with one opening per line, as columns counted from 0, for example 3342; "empty" for the empty
+            board. 5,000 balanced openings if not given.
+        seed: random seed of openings and agents; another seed plays new games.
+        games: file that keeps the games.
+        scheduler: address of a dask cluster to play on; functions cannot play there.
         isolate: as for ``get_win_percentages``.
 
     Raises:
@@ -179,7 +180,7 @@ def tournament(
     scheduler: str | None = None,
     isolate: bool = True,
 ) -> "Tournament":
-    """Plays every two agents against each other and rates all of them. Games are stored as those of ``match``.
+    """Plays every two agents against each other and rates all of them. It stores games as ``match`` does.
 
     >>> found = tournament("leftmost", "middle", "one_step", pairs=2, seed=2)
     leftmost v middle: won 2 drawn 0 lost 2
@@ -189,11 +190,11 @@ def tournament(
     'one_step'
 
     Args:
-        agents: names, paths, callables, or folders, which mean every Python file and archive in them.
+        agents: names, paths or functions; a folder stands for every Python file and archive in it.
         pairs: number of pairs of games for every two agents.
         gauntlet: let only the first agent play, against each of the others.
-        anchor: the agent whose rating is fixed at 0; None: the last one.
-        ladder: also write the ladder to this path with the endings .md, .svg and .json.
+        anchor: agent whose rating is fixed at 0; the last one if not given.
+        ladder: write the ladder to this path, with the endings .md, .svg and .json.
         workers, config, overage, openings, seed, games, scheduler, isolate: as for ``match``.
 
     Raises:
@@ -228,28 +229,28 @@ def exam(
     html: str | PathLike | None = None,
     write_mistakes: str | PathLike | None = None,
 ) -> "Examined":
-    """Asks agents for their moves in positions of 7x6 of which every move's exact score is known.
+    """Asks agents for their moves in positions of 7x6, and compares them with the exact scores.
 
-    Positions that were solved and answers are kept in runs/exams: the same exam goes on where it was stopped. Ctrl-C,
-    or a notebook's stop button, ends it with the positions that all agents have answered until then.
+    Answers are kept in runs/exams: the same exam goes on where it was stopped. Ctrl-C, or a notebook's stop button,
+    ends it with the positions that all agents have answered until then.
 
     >>> exam("leftmost", "one_step", count=20)  # doctest: +ELLIPSIS
     moves by exact score
     ...
 
     Args:
-        agents: names, paths, callables, or folders, which mean every Python file and archive in them.
-        count: number of positions; None: 300, or all of those of ``positions``.
-        seed: draws fresh positions, by the same recipes; None takes those of the standard exam.
-        positions: takes them from a file: lines of columns, lines of columns and score as in Pons' files, lines of JSON
-            with a board, a file of labels, a file of games, or a folder of replays.
+        agents: names, paths or functions; a folder stands for every Python file and archive in it.
+        count: number of positions; if not given, 300, or all of ``positions``.
+        seed: random seed of fresh positions; if not given, those of the standard exam are asked.
+        positions: file to take positions from: lines of columns, Pons' files, lines of JSON with a board, a file of
+            labels, a file of games, or a folder of replays.
         from_one: columns in the file are counted from 1.
-        me: whose moves in the games are asked; None: the one name that is in all of them.
+        me: the player whose moves are asked; if not given, the one name that is in all games.
         workers: positions at a time, each on a core of its own.
         config: Kaggle's configuration, such as actTimeout; the board stays 7x6.
-        overage: seconds that an agent may use beyond actTimeout, in each position anew.
+        overage: overage time in each position: seconds that an agent may use beyond actTimeout.
         html: write a page to this file, with the mistakes to practise.
-        write_mistakes: add the positions of the mistakes to this file, for ``positions``, ``openings`` and the board.
+        write_mistakes: add the positions of the mistakes to this file, for another exam, a match or the board.
 
     Raises:
         ValueError: no agent, an unknown one, one that cannot be loaded or that is given twice, a bad file, number or
@@ -293,27 +294,26 @@ def analyse(
     html: str | PathLike | None = None,
     write_mistakes: str | PathLike | None = None,
 ) -> "Analysis | Reviewed":
-    """Shows which moves gave a result away. Of one game, it lists every move with its exact score.
+    """Shows which moves gave a result away.
 
-    Of your own games, those of a folder or several files, it has a row for each game and a summary of where points were
-    lost, and writes a page if you ask for one.
+    For one game, it lists every move with its exact score. For a folder or several files of your games, it shows a row
+    for each game and a summary of where points were lost.
 
     >>> found = analyse("3621332145")
     >>> [(move.column, move.best_columns) for move in found.games[0].mistakes]
     [(3, [2])]
 
     Args:
-        games: columns of a game, as text or as a list (as ``Board.moves`` is); or any number of replays, folders,
-            archives, patterns and files of games; or games, as from ``get_win_percentages(...).lost(agent)``.
-        names: of the players of a game that is given as columns, in the order of their moves (first second).
+        games: columns of a game, as text or as a list; or replays, folders, archives, patterns and files of games; or
+            games, as from ``get_win_percentages(...).lost(agent)``.
+        names: names of the two players of a game given as columns; the first moves first.
         from_one: columns are counted from 1, as on connect4.gamesolver.org.
-        config: Kaggle's configuration, of a game that is given as columns.
-        latest: only the latest N games of each group of a file of games; None: 10 in a list, all of your own games.
-        me: your name in the games, a team or an agent: judges them from your seat. None: the name that is in all of
-            them, where several files are given.
-        seconds: time limit per game (60); moves left unsolved are marked.
-        html: write a page to this file: the summary, and your games to filter and to replay with exact scores.
-        write_mistakes: add the positions of your mistakes to this file, for ``exam``, the board and ``match``.
+        config: Kaggle's configuration of a game given as columns.
+        latest: games to show from a file of games; if not given, the latest 10 of each group, or all with ``me``.
+        me: your name in the games, a team or an agent; if not given, the one name that is in all files.
+        seconds: time limit per game in seconds; moves left unsolved are marked.
+        html: write a page to this file: the summary, and your games to replay with exact scores.
+        write_mistakes: add the positions of your mistakes to this file, for an exam, a match or the board.
 
     Raises:
         ValueError: there are no such games, or an option does not apply to them.
@@ -360,14 +360,13 @@ def episodes(
 ) -> "Reviewed | Told":
     """Fetches the games of one of your submissions from Kaggle, with your agent's logs, and analyses them.
 
-    Each file is fetched once, into runs/episodes. The games and today's leaderboard are added to the file that
-    ``explore`` reads. It uses the credentials of Kaggle's own command line, such as ~/.kaggle/access_token or
-    KAGGLE_API_TOKEN.
+    Each file is fetched once, into runs/episodes. The games and today's leaderboard are added to the file of games. You
+    need Kaggle's credentials, in ~/.kaggle/access_token or KAGGLE_API_TOKEN.
 
     Args:
-        submission: its number; without one, your submissions are listed.
-        latest: only the latest N games.
-        games: SQLite file that keeps all games.
+        submission: number of the submission; without one, your submissions are listed.
+        latest: number of games, the latest ones; all if not given.
+        games: file that keeps the games.
         me, seconds, html, write_mistakes: as for ``analyse``.
 
     Raises:
@@ -398,25 +397,24 @@ def explore(
     config: dict | None = None,
     seconds: float = 10.0,
 ) -> "Told":
-    """Shows what was played in a position: how often, by whom and how it ended, beside the exact score of each move.
+    """Shows what was played in a position: how often, by whom, how it ended, and the exact score of each move.
 
     Mirror images of the position count as the same.
 
     Args:
-        moves: the columns played so far, counted from 0, for example 3342; none: the empty board.
-        add: add these games first: replays, folders or archives of replays.
-        remove: take these games of the ladder out of the file first: Kaggle's numbers, or the files or folders that
-            they came from.
-        games: SQLite file that keeps all games.
-        origin: which games count: those of the ladder, those that match and tournament played (arena), or all.
-        me: your name in the games; None: the owner of the added games, or the name that is in all games.
+        moves: the columns played so far, counted from 0, for example 3342; without them, the empty board.
+        add: replays, folders or archives of replays to add first.
+        remove: games of the ladder to remove first: Kaggle's numbers, or the files or folders that they came from.
+        games: file that keeps the games.
+        origin: the games that count: those of the ladder, those of your own matches (arena), or all.
+        me: your name in the games; if not given, the owner of the added games, or the name that is in all games.
         seat: count only games in which you moved first, or second.
         opponent: count only games against this player.
         rating: count only opponents whose latest known leaderboard score is between these two.
         since: count only games known to be from this day (UTC) or later, for example 2026-11-30 or 2026-11.
         from_one: columns are counted from 1.
-        config: Kaggle's configuration, of another board.
-        seconds: time limit for the exact scores (10).
+        config: Kaggle's configuration of another board.
+        seconds: time limit for the exact scores in seconds.
 
     Raises:
         ValueError: there are no such games, or the columns cannot be played.
@@ -440,10 +438,10 @@ def report(
     """Shows a ladder and a table of all results, from stored games. Nothing is played.
 
     Args:
-        games: SQLite file that keeps all games.
-        ladder: also write the ladder to this path with the endings .md, .svg and .json.
+        games: file that keeps the games.
+        ladder: write the ladder to this path, with the endings .md, .svg and .json.
         html: write a page to this file, with charts and games to replay.
-        latest: number of games of each group on the page, the latest ones (20).
+        latest: number of games of each group on the page, the latest ones.
         judge: add exact scores to the games on the page.
 
     Raises:
@@ -477,15 +475,15 @@ def board(
     Only you can open the page, on this machine (127.0.0.1). You can change agents, board and game on it.
 
     Args:
-        agents: one agent plays you, two play each other.
-        second: let the agent move first.
-        game: the game to look at: its columns, counted from 0, or a replay (.json).
-        practise: lets you find the best column in the positions of this file, one a line, as ``exam`` takes them.
+        agents: one agent to play against you, or two to play each other.
+        second: you move second: the agent begins.
+        game: game to look at: its columns, counted from 0, or a replay (.json).
+        practise: file with positions, one a line, in which you look for the best column.
         from_one: columns are counted from 1.
-        config: Kaggle's configuration.
+        config: Kaggle's configuration, such as actTimeout, rows, columns and inarow.
         overage: overage time of each agent in a game, in seconds.
-        games: file of your games, as ``episodes`` and ``explore`` fill it: shows what was played in each position.
-        browser: False prints the address, but opens no browser.
+        games: file of games; shows what was played in each position.
+        browser: False prints the address and opens no browser.
 
     Raises:
         ValueError: an unknown agent, a bad configuration or file, or a game that cannot be played.
@@ -511,38 +509,38 @@ def build(
     size_limit: float = 100.0,
     memory_limit: float = 6144.0,
 ) -> "Report":
-    """Builds the one file that Kaggle accepts, and checks it; a file that would be rejected is not written.
+    """Builds the one file that Kaggle accepts, and checks it. A file that would be rejected is not written.
 
     It follows the agent's imports and data, plays the file in Kaggle's own environment, and compares its moves with
-    those of its source. That takes about a minute, more for torch.
+    those of its source. That takes about a minute, more with torch.
 
     >>> build("leftmost", "submission.py", positions=20).verdict
     'ACCEPT'
 
     Args:
         agent: a name from agents/, a Python file, a notebook ("lesson.ipynb" or "lesson.ipynb:my_agent"), or a function
-            of this notebook, with the values that it has now.
-        output: the file to write, a .py or a .tar.gz; it replaces only what was built before. None, as the command
-            has it without -o: submissions/AGENT.py, or .tar.gz if the agent names files beside it.
-        data: a file or folder to add to the archive; may be several. Files beside the agent that a string in its source
-            names are added anyway, but for credentials and databases.
-        book: a second seat's book to build into "perfect", as ``train.py book --second`` makes it; None: ours.
-        allow_package: accept the import of a package that Kaggle is not known to have; may be several.
-        dtype: precision of the float arrays in embedded data, "float16" or "int8"; the built file is then compared with
-            the source on the same rounded arrays. None: as they are.
+            of this notebook, with its current values.
+        output: file to write, a .py or a .tar.gz; it replaces only what was built before. None:
+            submissions/AGENT.py, or .tar.gz if the agent names files beside it.
+        data: file or folder to add to the archive; may be several. Files that the source names are added anyway, except
+            credentials and databases.
+        book: book of the second seat to build into "perfect", made by ``train.py book --second``; ours if not given.
+        allow_package: package to accept although Kaggle is not known to have it; may be several.
+        dtype: precision of embedded float arrays; unchanged if not given. The source is compared with the same rounded
+            arrays.
         machine_code: False leaves out the machine code of the toolkit's search and solver: numba then compiles them at
             every load.
-        positions: largest number of positions on which the built file is compared with its source (500); about 100 are
-            asked if a move takes 0.1 s.
-        slowdown: also measure times on 1/slowdown of a core, as on a slower machine.
-        full: also ask on boards of other sizes, and play the validation game at Kaggle's clock, which takes a minute or
-            more; a check always plays it.
-        size_limit: largest submission, in MiB (100).
-        memory_limit: memory that the agent may use, in MiB (6144).
+        positions: largest number of positions in which the built file is compared with its source; about 100 are asked
+            if a move takes 0.1 s.
+        slowdown: measure also on 1/slowdown of a core, as on a slower machine.
+        full: ask also on boards of other sizes, and play the validation game at Kaggle's clock, which takes a minute or
+            more. A check always plays it.
+        size_limit: largest submission, in MiB.
+        memory_limit: largest memory of the agent, in MiB.
 
     Raises:
-        NotAccepted: Kaggle would reject the file, or it plays otherwise than its source; ``report`` says all.
-        Refused: the agent cannot be built; with the place and the cure.
+        NotAccepted: Kaggle would reject the file, or it plays otherwise than its source; ``report`` says why.
+        Refused: the agent cannot be built; the message has the place and the cure.
         ValueError: there is no such agent, or the output must not be written.
     """
     from connectx_toolkit.builder.submission import built, options_of, packages_of
@@ -571,7 +569,7 @@ def check(
     ('ACCEPT', [])
 
     Args:
-        file: a finished .py or .tar.gz, or a notebook, of which the file that it writes is checked.
+        file: a finished .py or .tar.gz, or a notebook that writes one.
         allow_package, slowdown, full, size_limit, memory_limit: as for ``build``.
 
     Raises:
@@ -601,14 +599,14 @@ def adopt(
         adopt("model.zip", "my_ppo_agent.py")   one that was saved
 
     Args:
-        model: a model of stable-baselines3, a torch module, or the path of one that was saved.
+        model: a model of stable-baselines3, a torch module, or the path of a saved one.
         output: the agent's file.
-        module: the class of the network, or FILE:NAME of it, where the model is the path of a state_dict; or that of a
-            features extractor, where an archive lacks it. A live model needs none.
+        module: class of the network, or FILE:NAME, for a state_dict; or class of a features extractor that the archive
+            lacks. A live model needs none.
         observation: what the model sees: "course", "sides", an encoding, or a function of (obs, config).
-        arguments: those of the network's class.
-        board: the board that it plays on, as rows, columns and inarow.
-        positions: on which the agent's moves are compared with the model's.
+        arguments: arguments of the network's class.
+        board: board that it plays on: rows x columns k inarow.
+        positions: number of positions in which the agent's moves are compared with the model's.
 
     Raises:
         ValueError: it is no such model, or the agent would play otherwise.

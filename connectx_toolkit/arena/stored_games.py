@@ -87,7 +87,7 @@ def play_matches(pairs: Sequence[tuple[AgentSpec, AgentSpec]], plan: Plan) -> It
 def _other_conditions(played: Counter[str], here: str) -> list[str]:
     """How many of the reused games were played under other conditions, in which a search may have got further."""
     other = [(line, count) for line, count in played.most_common() if line != here]
-    words = f"{sum(count for _, count in other)} of them under other conditions, and count"
+    words = f"{sum(count for _, count in other)} of them were played under other conditions; they still count"
     return [f"{words}: {'; '.join(line for line, _ in other)} (now {here})"] if other else []
 
 

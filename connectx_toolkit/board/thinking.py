@@ -1,7 +1,8 @@
 """Who thinks at the board: an agent in its seat, and the analyst that finds exact scores.
 
-A process dies with the thread that started it (see ``die_with_parent``), so that a seat has a thread as long as it has
-an agent. The clock is Kaggle's: what a move takes beyond actTimeout comes off the overage time, and the load counts.
+An agent's process is killed when the thread that started it ends (see ``die_with_parent``). So each seat keeps one
+thread as long as it has an agent. The clock is Kaggle's: what a move takes beyond actTimeout comes off the overage
+time, and the load counts.
 
 One thread solves for all the boards that are open, and tells what is proven so far. The table of the openings answers
 at once, the solver in slices: a board that asks for something else is heard after half a second at most, and a position

@@ -499,7 +499,7 @@ def _judge_difference(
         if not fickle:
             report.add("same moves", "reject", f"{text}, first on {first.name} ({_place(first)})")
             return
-        text += f", and the source from itself on {len(fickle)} of {len(replies)}, with the same seeds"
+        text += f". Asked again with the same seeds, the source changes its own move on {len(fickle)} of {len(replies)}"
         differ.sort(key=lambda each: each[0].name in fickle)  # what may be the build's comes first
     repeated, swapped, rounds = _asked_again(stage, file, theirs, differ)
     text += f". Both were asked there again, side by side, {rounds} times: {len(repeated)} pairs of moves came again"

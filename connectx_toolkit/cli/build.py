@@ -1,4 +1,4 @@
-"""Builds one file that Kaggle accepts from an agent, or says why it cannot; or checks any finished submission.
+"""Builds the one file that Kaggle accepts from an agent, or checks any finished submission.
 
   python build_submission.py minimax                       agents/minimax.py -> submissions/minimax.py
   python build_submission.py my_agent.py -o submission.py  any agent file, with the helper modules beside it
@@ -6,16 +6,16 @@
   python build_submission.py --check submission.py         will Kaggle accept this .py or .tar.gz?
   python build_submission.py minimax --submit "depth 12"   build it and submit it (needs a Kaggle API token)
 
-An agent is a Python file that defines `def agent(obs, config)`, which returns the number of a column as an int.
-It may import the standard library, numpy, numba, torch, this repo's `connectx`, and modules or packages beside it.
-Data (weights, tables, an opening book) is in files beside it, either opened by path or embedded:
+An agent is a Python file that ends in `def agent(obs, config)`, which returns a column as an int. It may import the
+standard library, numpy, numba, torch, `connectx` of this toolkit, and modules beside it. Weights and tables are files
+beside it, either opened by path or embedded:
 
   weights = np.load(Path(__file__).parent / "weights.npz")     the submission becomes a .tar.gz
   weights = np.load(io.BytesIO(read_data("weights.npz")))      from connectx.weights import read_data; it stays one .py
 
-The built file contains all modules in readable form, embedded data as text, and a guard: whatever the agent does, a
-legal column is played in time. The file is written only if Kaggle's own environment accepts it and it plays the same
-moves as its source.
+The built file contains all modules in readable form, and embedded data as text. Its guard plays a legal column in time,
+whatever the agent does. The file is written only if Kaggle's own environment accepts it, and if it plays the same moves
+as its source.
 """
 
 import argparse
@@ -46,9 +46,11 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
     """The options are those of ``build``; of them, ``check`` takes some."""
     parser = Parser(prog=prog("build"), description=as_help(__doc__ or ""))
     add_options(parser, api.build)
-    (agent,) = [action for action in parser._actions if action.dest == "agent"]
+    agent, output = (action for action in parser._actions if action.dest in ("agent", "output"))
     agent.nargs, agent.required = "?", False
-    parser.set_defaults(output=None)
+    usual = "submissions/AGENT.py, or .tar.gz if the agent names files beside it"
+    output.help = f"file to write, a .py or a .tar.gz; it replaces only what was built before (default: {usual})"
+    output.default = None
     finished = "check a finished .py or .tar.gz, or the file that a notebook writes, and build nothing"
     parser.add_argument("--check", type=Path, metavar="FILE", help=finished)
     submit = "submit the accepted file to Kaggle with this message; asks first on a terminal"

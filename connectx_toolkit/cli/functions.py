@@ -64,7 +64,7 @@ def told(function: Callable) -> dict[str, str]:
     text = (inspect.getdoc(function) or "").partition("Args:\n")[2].partition("\n\nRaises:")[0]
     found = re.findall(r"^    (\w[\w, ]*): (.*(?:\n {8}.*)*)", text, re.M)
     texts = {names: " ".join(as_help(words).split()).replace("``", "") for names, words in found}
-    return {name: words for names, words in texts.items() for name in names.split(", ")}
+    return {name: words.removesuffix(".") for names, words in texts.items() for name in names.split(", ")}
 
 
 def parameters_of(declared: Callable) -> Iterator[Parameter]:
@@ -101,7 +101,8 @@ def parameters_of(declared: Callable) -> Iterator[Parameter]:
         kind = next((Path for kind in kinds if kind is PathLike and api.AgentSpec not in kinds), kinds[0])
         kind = get_args(kind)[0] if get_origin(kind) is Sequence else kind
         default = MISSING if is_list or is_place or parameter.default is parameter.empty else parameter.default
-        yield Parameter(name, kind, default, words[name], many, short=SHORT.get(name, ""))
+        shown = "" if default in (MISSING, None, ()) else _short(default)
+        yield Parameter(name, kind, default, words[name], many, short=SHORT.get(name, ""), shown=shown)
 
 
 def _short(default: Any) -> str:

@@ -36,7 +36,7 @@ from connectx_toolkit.system.foreign import NothingLeft
 DONE, FAILED, REFUSED, NOT_JUDGED, OUR_FAULT, STOPPED = 0, 1, 2, 3, 70, 130
 EXIT_CODES = {  # of all commands; docs/reference/exit-codes.md has the same table
     DONE: "done; a submission is accepted",
-    FAILED: "a submission is rejected; or a process has died; or nothing of what was to be read could be read",
+    FAILED: "a submission is rejected; or a process has died; or none of the files could be read",
     REFUSED: "the input is wrong, and a line says what to change; or an agent cannot be built",
     NOT_JUDGED: "a submission could not be judged: this machine lacks a package, Kaggle's folder or an idle processor",
     OUR_FAULT: "a fault of the toolkit; the second line names the file with the details",

@@ -23,7 +23,7 @@ VERSION = re.compile(" [0-9a-f]{6}$")  # of a file that exists in several: ``tou
 AHEAD = ((4, "1 to 4"), (10, "5 to 10"), (20, "11 to 20"), (10**9, "more than 20"))  # plies
 BAND = 8  # plies
 MOST_REPEATED = 8  # rows
-GIVEN_AWAY = "given away: the value of the position before your last mistake, with perfect play"
+GIVEN_AWAY = "given away: the result that perfect play would have given before your last mistake"
 SHORT_OF_TIME = 10.0  # seconds of overage time left
 Row = Sequence[str | int | float]
 
@@ -194,8 +194,9 @@ def headline(team: str, reviews: Sequence[Judged]) -> list[str]:
         ahead = [_plies(review, one, one.played if one.played < 0 else one.value) for review, one in deciding]
         near, far = sum(plies <= AHEAD[0][0] for plies in ahead), sum(plies > AHEAD[-2][0] for plies in ahead)
         lines.append(
-            f"Deciding mistakes, your last ones in games not won: {len(deciding)}. On plies {_band(start, counted)}: "
-            f"{count}. Seen by looking {AHEAD[0][0]} plies ahead: {near}. Seen only beyond {AHEAD[-2][0]} plies: {far}."
+            f"Deciding mistakes (your last one in each game not won): {len(deciding)}. "
+            f"On plies {_band(start, counted)}: {count}. "
+            f"Seen by looking {AHEAD[0][0]} plies ahead: {near}. Seen only beyond {AHEAD[-2][0]} plies: {far}."
         )
     if again := _again(counted):
         review, move = again[0][0]
@@ -280,7 +281,7 @@ def _by_ply(reviews: Sequence[Judged]) -> Table:
         share = 100 * sum(given) / len(here)
         rows.append((_band(start, reviews), len(here), *given, share, deciding.count(start)))
     heads = ("plies", "moves", "wins given away", "draws given away", "given away %", "deciding")
-    note = "of your moves in positions that were not lost yet; deciding: your last mistake in a game not won"
+    note = "your moves in positions not lost yet; deciding: your last mistake in a game not won"
     return Table("Mistakes by ply", heads, rows, note)
 
 

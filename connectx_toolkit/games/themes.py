@@ -5,8 +5,7 @@ A mistake is a move that does not keep the result. Each move that would be one h
 - a win in 1 missed; a loss in 1 not stopped: the other side wins with its next stone;
 - a double threat missed: a win with the second stone, whatever the other side does; one allowed to the other side;
 - an opening: fewer than 8 stones on the board;
-- odd and even threats: the win that was given away or let in comes with one of the last eight stones of a full board,
-  where zugzwang decides it;
+- odd and even threats: the win at stake comes with one of the last eight stones of the board, where zugzwang decides;
 - a longer forced win missed, or one allowed to the other side.
 """
 

@@ -116,9 +116,9 @@ LADDER = (  # of rows (place, standing)
     Column("agent", lambda row: row[1].name, classes="name"),
     Column("Elo", lambda row: row[1].rating.elo, whole),
     Column("95% interval", lambda row: row[1].rating, lambda rating: f"{rating.low:.0f} to {rating.high:.0f}",
-           help="of the difference to the mean of all agents", align="right"),
+           help="for the difference from the mean of all agents", align="right"),
     Column("stronger than next", lambda row: row[1].rating.above_next, PROVEN.__getitem__,
-           help="proven with at most 5% of ladders wrong anywhere", align="right"),
+           help="at most 5% of ladders contain a wrong \"proven\"", align="right"),
     Column("games", lambda row: row[1].rating.games),
     Column("points", lambda row: row[1].score, percent),
     Column("as first", lambda row: row[1].as_first, percent, shade=float),
@@ -131,7 +131,7 @@ LADDER = (  # of rows (place, standing)
 def ladder_table(standings: Sequence[Standing], anchor: str) -> Table:
     """The ladder: agents by Elo, whether each is proven stronger than the next, its points, also by seat."""
     elo = next(line.rating.elo for line in standings if line.name == anchor)
-    note = "both hold however often you look"
+    note = "intervals and proofs hold however often you look"
     return Table(f"Elo, {anchor} = {elo:g}", LADDER, enumerate(standings, 1), note)
 
 

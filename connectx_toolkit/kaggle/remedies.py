@@ -81,7 +81,7 @@ def _no_file(path: str, situation: Situation) -> str:
     elif path.startswith("/kaggle/"):
         where = "the judge has no notebook's folders"
     else:
-        where = f"{path} is a path of this machine, and the judge has only what is submitted"
+        where = f"{path} is a path of this machine; Kaggle has only what you submit"
     if inside:
         return f"{where}: the archive has it, open {AGENT}/{inside}"
     return (
@@ -93,13 +93,13 @@ def _no_module(name: str, situation: Situation) -> str:
     top = name.split(".")[0]
     if situation.holds(top):
         return (
-            f"{top} lies beside main.py, but Kaggle's loader takes that folder off sys.path after the load: import it "
+            f"{top} lies beside main.py, but Kaggle takes that folder off sys.path after loading: import it "
             f'at the top of main.py, or do sys.path.append("{AGENT}") first'
         )
     if top in KNOWN:
         return f"it is not installed here, and {standing(top)}: pip install it"
     return (
-        f"{top} is not among the packages that Kaggle is known to have, nor in what is submitted: pack it"
+        f"Kaggle is not known to have {top}, and your submission does not contain it: pack it"
         f"{situation.packing} ({named('build')} puts helper modules into one file), or catch ImportError and play "
         "without it"
     )
@@ -174,7 +174,7 @@ def _nothing(fault: Raised, situation: Situation) -> str:
     if not fault.comes_from("get_last_callable"):
         return ""
     return (
-        "it defines no function: Kaggle calls the last callable that the file binds, and what stands under "
+        "it defines no function: Kaggle calls the last callable of the file, and code under "
         'if __name__ == "__main__" never runs'
     )
 
@@ -195,8 +195,8 @@ def _cache(fault: Raised, situation: Situation) -> str:
 
 _STREAM = "Kaggle replaces sys.stdout and sys.stderr by text buffers without it"
 _PICKLE = (
-    "what main.py defines belongs to no module that pickle could find (Kaggle runs it by exec): pickle plain lists, "
-    "dicts and arrays, or define the classes in a module beside main.py"
+    "pickle does not find the classes of main.py, because Kaggle runs it by exec: pickle plain lists, dicts and "
+    "arrays, or define the classes in a module beside main.py"
 )
 _TENSORS = (
     "torch.load reads only tensors, not whole modules: save net.state_dict(), build the network in the agent, then "

@@ -154,7 +154,7 @@ def described(value):
 
 
 def threads():
-    """The threads of this process: Python's, or all, if those are more than numpy's, one a processor, and a guard's."""
+    """Python's threads; or all threads, if there are more than numpy's (one a core) plus the guard's two."""
     tasks = len(os.listdir("/proc/self/task")) if os.path.isdir("/proc/self/task") else 1
     return max(threading.active_count(), tasks if tasks > len(usable_cores()) + 2 else 1)
 

@@ -3,9 +3,9 @@
 The referee shares the core because it waits while an agent thinks, and waking a process on another core takes longer
 than a short move.
 
-Processes can be restricted to a share of a core, by a control group (cgroup), or by stopping and continuing them. How
-long a process has waited for a core is time that its work did not take. Random generators that agents use are seeded
-here, too.
+Processes can be restricted to a share of a core, by a control group (cgroup), or by stopping and continuing them. Time
+spent waiting for a core is measured, so that it can be subtracted. Random generators that agents use are seeded here,
+too.
 """
 
 import contextlib
@@ -146,7 +146,7 @@ def cores_apart(count: int) -> Iterator[list[int | None]]:
         return
     reserved = [core for core in (reserve_core() for _ in range(count)) if core is not None]
     if missing := count - len(reserved):
-        text = f"{missing} of {count} games at a time share cores with other runs, and their clocks measure those too"
+        text = f"{missing} of the {count} parallel games share a core with other runs, which their clocks measure too"
         print(text, file=sys.stderr)
     try:
         yield [core.core for core in reserved] + [None] * missing

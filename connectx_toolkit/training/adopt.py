@@ -1,15 +1,15 @@
-"""A trained model becomes an agent: a Python file, and beside it its network, in numpy where that has all its layers.
+"""Makes an agent of a trained model: a Python file, with the network beside it, in numpy where that has all its layers.
 
     python train.py adopt model.zip -o my_ppo_agent.py --observation course
     python train.py adopt net.pt -o my_net_agent.py --module my_net.py:Net --observation my_net.py:encode
 
 The first is a model of stable-baselines3 (PPO, A2C, DQN, or sb3-contrib's MaskablePPO, QRDQN and TRPO). The second is
-any network of torch, saved by torch.save(net.state_dict(), "net.pt"), with the function of (obs, config) that makes
-what it sees; TorchScript needs no --module. Nothing is trained again.
+any network of torch, saved by torch.save(net.state_dict(), "net.pt"), with a function of (obs, config) that makes its
+observation. TorchScript needs no --module. Nothing is trained again.
 
-The model is loaded as you load it, which runs what it has pickled: adopt only what you would load yourself. That
-happens in a process of its own, on Linux in a sandbox. Of the files that you name only what the class or function needs
-is run. Before anything is written, the agent's moves are compared with the model's own. Full columns are never played.
+Loading a model executes code pickled in it: adopt only what you would load yourself. It is loaded in a process of its
+own, on Linux in a sandbox. Of the files that you name, only the code that the class or function needs is run. Before
+anything is written, the agent's moves are compared with the model's own. Full columns are never played.
 """
 
 import contextlib
@@ -100,9 +100,9 @@ class Config(Options):
 
     model: Path = option(Path(), "model.zip of stable-baselines3, TorchScript, or a state_dict", comes_first=True)
     output: Path = option(Path("adopted.py"), "the agent; its network is written beside it", short="-o")
-    module: str = option("", "FILE:NAME of the class of a state_dict; of a features extractor if the model lacks it")
+    module: str = option("", "FILE:NAME of the class, for a state_dict or a missing features extractor")
     observation: str = option("", "course, sides, an encoding, or FILE:NAME of a function of (obs, config)")
-    arguments: str = option("{}", "JSON object: arguments of that class, or policy_kwargs that the model lacks")
+    arguments: str = option("{}", "arguments of that class, or policy_kwargs that the model lacks, as a JSON object")
     board: str = option("6x7k4", "rows x columns k inarow")
     positions: int = option(500, "positions that the agent is compared with the model in", least=1)
 
@@ -178,7 +178,7 @@ def agent_text(title: str, reference: str, found: Answers, part: FilePart | None
     """The source of an agent.
 
     Args:
-        part: what it needs of the user's file to make what the model sees, None if that is an observation of the kit.
+        part: the code of the user's file that makes the observation; None if the toolkit's own observation is used.
         data: the name of the file beside it, with the network.
     """
     is_script = data.endswith(FORMS[1])
@@ -242,7 +242,7 @@ class Adopted(Shown):
             f"the same moves as {self.reference} in {self.positions} of {self.positions} positions; computed by {how}",
             *([f"in {self.full} more it chose a full column: there its best legal one is played"] if self.full else []),
             *([f"loaded without a sandbox ({self.unconfined}): it could do what you can"] if self.unconfined else []),
-            f"it sees {self.observation}",
+            f"observation: {self.observation}",
             "next: " + command(f"evaluate {self.agent} random", f'get_win_percentages("{self.agent}", "random")'),
             "      " + command(f"build {self.agent}", f'build("{self.agent}")'),
         ]

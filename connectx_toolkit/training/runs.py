@@ -4,8 +4,8 @@ The state of a run that takes hours is one file: arrays, facts, and the settings
 resumed run continues as if it had never stopped: with the same seed it gives the same result.
 
 The manifest beside weight files says of each how it was made, its checksum, and what was measured. ``begin`` comes
-before hours of work, ``publish`` after it: a run that has published is finished, and is neither done again nor taken
-for another one.
+before hours of work, ``publish`` after it. A published run is final: repeating it, or reusing its folder for other
+settings, is an error.
 
 Pools of processes are killed at once if the run is interrupted. Plots are drawn by matplotlib without a display.
 """

@@ -247,9 +247,9 @@ def named(observation: str, space: Any, model: str, positions: list[tuple[Any, A
                 readings.append(f"{each} ({MEANINGS[each]})" if each in MEANINGS else each)
         sees = f" sees arrays of shape {space.shape}, {space.dtype}, {space.low.min():g} to {space.high.max():g}"
         board = "{rows}x{columns}".format(**positions[0][1])
-        sees += "" if readings else f", as no observation of the kit is on a board of {board}"
-    readings.append("FILE.py:NAME of a function of (obs, config) that makes it")
-    raise ValueError(f"{model}{sees}: {as_option('observation')} has to say what it sees: {' or '.join(readings)}")
+        sees += "" if readings else f", unlike any observation of the toolkit on a board of {board}"
+    readings.append("FILE.py:NAME, a function of (obs, config)")
+    raise ValueError(f"{model}{sees}: say what it sees by {as_option('observation')}: {' or '.join(readings)}")
 
 
 def arrangement_of(observations: np.ndarray, space: Any, observation: str) -> str:

@@ -70,7 +70,7 @@ def answered(specs: Sequence[AgentSpec], labels: Labels, setup: Setup, folder: P
 def race(finalists: Sequence[AgentSpec], original: AgentSpec, plan: Plan, openings: Sequence[Opening]) -> int:
     """Which finalist wins most against the original: all play it, then the better half on, from twice the openings.
 
-    Who gives little away in single positions need not win games. (Successive halving, Jamieson and Talwalkar, 2016.)
+    Good moves in isolated positions do not guarantee wins. (Successive halving, Jamieson and Talwalkar, 2016.)
 
     Args:
         openings: the two of the last round have played a pair from each.

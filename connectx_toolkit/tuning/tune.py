@@ -7,11 +7,11 @@ Say which numbers, by comments in the agent's file:
     CENTRE = 0.5             # tune: 0.0 to 3.0
     STYLE = "careful"        # tune: careful, bold
 
-Whole numbers stay whole. "log" tries factors instead of steps. An evaluation has no scale: twice all its numbers plays
-the same, so leave one of them without a comment. Every candidate is asked for its moves in the same positions, of which
-every move's exact score is known; what it gives away is its cost. Bad ones are given up early. The best play games
-against the original. The one that wins most is compared with the original once more, in positions that the search did
-not see, and in a match from other openings. Only if it is proven to be better is it written, to another file.
+Whole numbers stay whole. "log" searches on a logarithmic scale. Leave one number without a comment: twice all numbers
+plays the same moves. Every candidate is asked for its moves in the same positions, and costs the points that it gives
+away there. Bad ones are given up early. The best play games against the original. The one that wins most is compared
+with the original in fresh positions and in a match from other openings. It is written, to another file, only if it is
+proven better.
 
 examples
   python train.py tune my_agent.py --minutes 10 --workers 2
@@ -80,7 +80,7 @@ class Config(Options):
     trials: int = option(200, "number of candidates, those of earlier calls included", least=2, is_free=True)
     minutes: float = option(
         0.0,
-        "end the search after so many minutes, earlier calls included; 0 is no limit",
+        "minutes after which the search ends, earlier calls included; 0 is no limit",
         least=0,
         is_free=True,
     )
@@ -88,9 +88,7 @@ class Config(Options):
         0, f"positions for each candidate, with --games pairs of games; 0 is {POSITIONS}, or {PAIRS}", least=0
     )
     judged: int = option(400, "fresh positions of the final comparison", least=10, is_free=True)
-    finalists: int = option(
-        8, "so many of the best play games against the original, and one of them is judged", least=1, is_free=True
-    )
+    finalists: int = option(8, "number of candidates that play games against the original", least=1, is_free=True)
     pairs: int = option(100, "pairs of games of the final match", least=1, is_free=True)
     workers: int = option(1, "candidates at a time, each on a core of its own", least=1, is_free=True)
     act_timeout: float = option(float(DEFAULTS["actTimeout"]), "seconds for a move", above=0)
@@ -298,7 +296,8 @@ def search_lines(search: "Search") -> list[str]:
     before, best = _cost_before(search), search.best()[0]
     words = f", the original {before:.3f}" if before is not None else ""
     unit = search.objective.unit
-    return [*lines, f"{unit}: the best {best.value:.3f}{words}; the best of many looks better there than it is"]
+    luck = "expect less than this: the best of many candidates is partly luck"
+    return [*lines, f"{unit}: the best {best.value:.3f}{words}; {luck}"]
 
 
 def _cost_before(search: "Search") -> float | None:

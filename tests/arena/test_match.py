@@ -218,7 +218,7 @@ def test_slots_have_a_core_each(tmp_path, monkeypatch, capsys):
     assert bound() == {f"[{core}]" for core in cores[:2]} and capsys.readouterr().err == ""
     other = [reserve_core() for _ in cores[1:]]  # another run, which leaves the last one
     assert bound() == {f"[{cores[-1]}]", repr(cores)}
-    assert capsys.readouterr().err.startswith("1 of 2 games at a time share cores with other runs")
+    assert capsys.readouterr().err.startswith("1 of the 2 parallel games share a core with other runs")
     for reserved in other:
         assert reserved is not None
         reserved.lock.release()

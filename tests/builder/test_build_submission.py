@@ -322,7 +322,7 @@ def test_an_agent_that_never_plays_the_same_is_said_to_be_so(runner, tmp_path):
     source += "    return legal[os.urandom(1)[0] % len(legal)]\n"
     (tmp_path / "agent.py").write_text(source)
     report = build(tmp_path / "agent.py", tmp_path / "out.py", Options(positions=30), runner)
-    assert any("and the source from itself on" in finding.text for finding in report.findings)
+    assert any("the source changes its own move on" in finding.text for finding in report.findings)
 
 
 def test_positions_where_the_source_fails_are_left_out(runner, tmp_path):

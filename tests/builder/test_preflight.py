@@ -253,7 +253,7 @@ def test_a_long_game_is_announced_as_soon_as_the_first_move_is_seen(runner, tmp_
         check(path, runner)
     finally:
         runner.tell = lambda line: None
-    assert re.search(r"loading and asking, at '.*', 4 s; then a game, about 4\d s", told[0])
+    assert re.search(r"loading and asking, at '.*', 4 s; the game after it takes about 4\d s", told[0])
     assert re.search(r"a game against itself at 2 s a move, about 4\d s", told[-1])
 
 

@@ -407,7 +407,7 @@ def test_games_of_another_version_count_and_are_told(tmp_path, capsys):
     capsys.readouterr()
     main(f"{match} --pairs 5".split())
     out = capsys.readouterr().out
-    words = "\n4 of them under other conditions, and count: python 3.1, numba 0.50.0 (now python 3."
+    words = "\n4 of them were played under other conditions; they still count: python 3.1, numba 0.50.0 (now python 3."
     assert "reused 4 of 10 games" in out and words in out and "random v leftmost: 10 games" in out
     main(f"report --games {tmp_path / 'store'}".split())
     assert capsys.readouterr().out.count("Elo, random = 0") == 1

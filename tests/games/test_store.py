@@ -187,7 +187,7 @@ def test_games_under_other_conditions_are_of_the_same_match(tmp_path, monkeypatc
     api.match("leftmost", "middle", 2, games=tmp_path / "games")
     reused, other_line = capsys.readouterr().out.splitlines()
     assert reused.startswith("reused 4 of 4 games") and f"(now {HERE})" in other_line
-    assert other_line.startswith(f"4 of them under other conditions, and count: {conditions_here()}")
+    assert other_line.startswith(f"4 of them were played under other conditions; they still count: {conditions_here()}")
 
 
 # Files of other versions, and files that are something else

@@ -157,7 +157,7 @@ def test_without_the_place_the_report_says_what_was_not_tried(bare, tmp_path):
 def test_without_the_place_this_machines_files_are_hidden_too(bare, tmp_path):
     secret = written(tmp_path, "secret.txt", "of this machine")
     needs = f"TEXT = open({str(secret)!r}).read()\n\n\ndef agent(obs):\n    return obs.board.index(0)\n"
-    assert "the judge has only what is submitted" in check(written(tmp_path, "a.py", needs), bare).reasons[0]
+    assert "Kaggle has only what you submit" in check(written(tmp_path, "a.py", needs), bare).reasons[0]
     own = "with open('/tmp/preflight_own_file', 'w') as file:\n    file.write('x')\nopen(file.name).close()\n"
     own += "import os\n\nos.remove(file.name)\n\n\ndef agent(obs):\n    return obs.board.index(0)\n"
     assert check(written(tmp_path, "b.py", own), bare).verdict == "ACCEPT"
@@ -167,7 +167,7 @@ def test_what_was_hidden_is_said(runner, tmp_path):
     secret = written(tmp_path, "secret.txt", "of this machine")
     source = f"try:\n    open({str(secret)!r}).close()\nexcept OSError:\n    pass\n\n\n"
     report = check(written(tmp_path, "a.py", source + "def agent(obs):\n    return obs.board.index(0)\n"), runner)
-    assert any(f"opens {secret}, which is on this machine" in f.text and f.level == "note" for f in report.findings)
+    assert any(f"opens {secret}. The judge lacks that file" in f.text and f.level == "note" for f in report.findings)
 
 
 def test_progress_is_told_while_it_lasts(runner, tmp_path):

@@ -292,12 +292,12 @@ def make():
             space="spaces.Box(0, 1, (2, 6, 7), np.uint8)", look="np.stack([board == obs.mark, board == 3 - obs.mark])"
         ),
         {},
-        r"0 to 1: --observation has to say what it sees: stones-1 or FILE.py:NAME",
+        r"0 to 1: say what it sees by --observation: stones-1 or FILE.py:NAME",
     ),
     "signs": (
         _sb3(),
         {},
-        "as no observation of the kit is on a board of 6x7: --observation has to say .*: FILE.py:NAME",
+        "unlike any observation of the toolkit on a board of 6x7: say .* by --observation: FILE.py:NAME",
     ),
     "the course's shape": (
         _sb3(space="spaces.Box(0, 2, (1, 6, 7), int)", look="board[None]"),

@@ -456,7 +456,7 @@ def test_archives_that_are_refused(tmp_path, nets):
         (lambda: saved(path, PPO, Continuous()), "acts in Box, where Box and Discrete", {}),
         (
             lambda: saved(path, PPO, Shaped(spaces.Box(0, 2, (43,)))),
-            r"arrays of shape \(43,\), .*as no observation",
+            r"arrays of shape \(43,\), .*unlike any observation",
             {},
         ),
         (lambda: None, r"shape \(43,\), sides gives \(1, 6, 7\)", {"observation": "sides"}),
@@ -519,7 +519,7 @@ def test_torch_files_that_are_refused(nets, monkeypatch):
             r"takes no observations of shape \(1, 2, 6, 7\): .*batch of one: .*, of shape \(2, 6, 7\), by \[0\]$",
             shown | {"observation": f"{nets}:batched"},
         ),
-        (state, "--observation has to say what it sees: course or sides", shown | {"observation": ""}),
+        (state, "say what it sees by --observation: course or sides", shown | {"observation": ""}),
         (state, "needs its class, --module FILE", shown | {"module": ""}),
         (state | {"policy.bias": state["policy.bias"] / 0}, "are not finite", shown),
         ({key: value * 0 for key, value in state.items()}, "has learnt nothing", shown),
@@ -556,7 +556,9 @@ def test_a_file_is_known_by_what_it_holds(nets):
     torch.jit.trace(network, torch.rand(1, 2, 6, 7)).save(path)
     result = adopted(path, observation=f"{nets}:encode")
     assert result.data.name == "my_agent.pt" and result.title.startswith("The network of net.ckpt:")
-    assert result.reference == 'torch.jit.load("net.ckpt")' and "it sees what encode of nets.py gives" in str(result)
+    assert result.reference == 'torch.jit.load("net.ckpt")' and "observation: what encode of nets.py gives" in str(
+        result
+    )
 
 
 @pytest.mark.parametrize("head", ["last", "policy"])
@@ -661,7 +663,7 @@ def test_the_courses_last_lesson_becomes_a_submission(tmp_path, capsys, monkeypa
     assert train.main(command.split()) == 0
     printed = " ".join(capsys.readouterr().out.split())
     found = re.search(r"""same moves as PPO.load\("model.zip"\).predict\(.*?\) in (\d+) of \1 positions""", printed)
-    assert found and "computed by numpy" in printed and "it sees course" in printed
+    assert found and "computed by numpy" in printed and "observation: course" in printed
     assert "python build_submission.py new/my_ppo_agent.py" in printed
     assert printed.endswith(f"in {found[1]} of {found[1]} positions; wrote new/my_ppo_agent.py")
     assert sorted(path.name for path in Path("new").iterdir()) == ["my_ppo_agent.bin", "my_ppo_agent.py"]

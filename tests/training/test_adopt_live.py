@@ -66,7 +66,7 @@ def test_live_models_become_agents(tmp_path):
     shown = [next((o.data["text/plain"] for o in cell if o.output_type == "execute_result"), "") for cell in cells]
     printed = ["".join(o.text for o in cell if o.output_type == "stream" and o.name == "stdout") for cell in cells]
     assert "same moves as the live PPO.predict(..., deterministic=True) in " in shown[3]
-    assert "same moves as the live Net in " in shown[5] and "it sees what encode of cells.ipynb gives" in shown[5]
+    assert "same moves as the live Net in " in shown[5] and "observation: what encode of cells.ipynb gives" in shown[5]
     assert 'next: get_win_percentages("my_net.py", "random")' in shown[5]
     assert "<lambda> is not defined at the top of a file or a cell" in printed[6]
     assert "expected a path, a model of stable-baselines3 or a torch.nn.Module, not 3" in printed[7]

@@ -314,8 +314,8 @@ class Values:
         is_same = again.shape == value.shape and again.equals(value)
         if has_names or not is_same or not np.array_equal(np.array(again.dtypes), np.array(value.dtypes)):
             raise Uncarried(
-                f"{path} is a {type(value).__name__} of columns or an index that are not carried: carry what the agent "
-                f"reads of it as a dict or an array, as {path}.to_dict() gives it"
+                f"{path} is a {type(value).__name__} whose columns or index would change: give the agent a dict or "
+                f"an array instead, such as {path}.to_dict()"
             )
         return self._call(type(value), *(self._ref(each, path) for each in arguments))
 

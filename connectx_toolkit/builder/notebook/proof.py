@@ -38,8 +38,8 @@ SECONDS = 40.0  # that the function may take for all questions; after it no furt
 CELLS_SECONDS = 120.0  # that a page's cells may run
 DRAWN, DRAWS, LEAST_DRAWS = 8, 100, 10  # positions in which moves are drawn again, and how often in each
 VARIABLES = ". It reads os.environ, and Kaggle has none of this notebook's variables: write the value into a cell"
-ELSEWHERE = "The file has no caches, and nothing that cells changed in modules, such as np.argmax or a setting: let {} "
-ELSEWHERE += "do that itself. Or restart the kernel, run all cells, and build again"
+ELSEWHERE = "The file has no caches, and no changes that cells made to modules, such as np.argmax: let {} make them. "
+ELSEWHERE += "Or restart the kernel, run all cells, and build again"
 SIGMAS = 4.0  # at most one in 10,000 faithful files of an agent that draws is refused
 
 

@@ -28,9 +28,10 @@ class Reads(NamedTuple):
     """The names of a module that a statement has to do with.
 
     binds: "*" for a star import.
-    now, later: that it reads when it runs, and when what it defines is called.
-    perhaps: that a class may bind itself.
-    called: that a function binds by ``global``.
+    now: names read while the statement runs.
+    later: names read when a function that it defines is called.
+    perhaps: names that a class may bind itself.
+    called: names that a function binds by ``global``.
     """
 
     binds: frozenset[str]

@@ -275,7 +275,7 @@ class Writer:
             self.carried.add(key, value, key)
         except Uncarried as fault:
             cure = "" if ": " in str(fault) else ": make it inside a function, or hold plain values"
-            raise self.refuse(place, f"{self.who} holds {fault}{cure}") from None
+            raise self.refuse(place, f"{self.who} needs a value that no file can hold: {fault}{cure}") from None
         return f"{CARRIED}[{key!r}]"
 
     def _write_value(self, name: str, value: Any, place: str) -> None:

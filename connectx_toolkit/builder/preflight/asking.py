@@ -1,8 +1,8 @@
 """Loads a file in a first process and asks it hard positions: which faults occur, and is the clock at risk?
 
-Where other programs compute, a file waits for a processor. An idle machine would not show this time if a move ends when
-its work is done, but would if it ends by the clock. ``find_what_ends_a_move`` finds out which of the two it is; as long
-as that is not known, a verdict must be the same either way.
+Where other programs compute, a file waits for a processor. On an idle machine this waiting disappears if a move stops
+when its work is done, and stays if the move stops by the clock. ``find_what_ends_a_move`` finds out which. Until that
+is known, a verdict must be the same either way.
 
 At last comes Kaggle's validation game: the file against itself, at the judge's clock or, for a build, first at a quick
 one.

@@ -53,9 +53,12 @@ OTHERS_COMPUTED = "not judged: other programs kept it from the processor. Check 
 ENOUGH_SHARE = 0.7  # of the share of a processor that --slowdown wants: with less, other programs had the rest
 # kind of a finding of ``connectx_toolkit.kaggle.sandbox`` -> topic and text of the note on a file that plays anyway
 ASSUMPTIONS = {
-    "file": ("isolation", "opens {}, which is on this machine and not on the judge: hidden here, it played without"),
-    "network": ("isolation", "asks the network for {}, which the judge has not: blocked here, it played without"),
-    "late": ("package", "imports {} when Kaggle's loader has taken their folder off sys.path, and went on without"),
+    "file": ("isolation", "opens {}. The judge lacks that file; with it hidden, the agent still played"),
+    "network": ("isolation", "tries to reach {}. The judge has no network; with it blocked, the agent still played"),
+    "late": (
+        "package",
+        "imports {} when Kaggle has taken the folder off sys.path; without it, the agent still played",
+    ),
 }
 
 
@@ -281,8 +284,8 @@ def _report_replies(here: Stage, asked: Asked, report: Report) -> None:
         text = f"{threads} threads: they take turns on a judge with one processor, and nobody says how many it has"
         report.add("threads", "note", text)
     if not asked.faults:
-        wanted = sum(not question.is_optional for question in asked.questions)
-        cut = "" if len(asked.standard) == wanted else f" of {wanted}: {ASK_SECONDS:g} s were over"
+        left_out = sum(not question.is_optional for question in asked.questions) - len(asked.standard)
+        cut = f" ({left_out} more left out after {ASK_SECONDS:g} s)" if left_out else ""
         report.add("replies", "pass", f"a legal int to each of {len(asked.standard)} hard positions{cut}")
         missed = [q.name for q, reply in asked.standard if q.sound is not None and reply["column"] not in q.sound]
         if missed:
@@ -371,7 +374,7 @@ def _check_slow(here: Stage, report: Report, slowdown: float) -> None:
         share = spin["result"]["share"]
         report.figures["slow"] = {"wanted_share": 1 / slowdown, "achieved_share": share, "by": restriction.kind}
         report.figures["slow"] |= slow.figures
-        text = f"one core, {share:.0%} of it measured, {1 / slowdown:.0%} wanted, by {restriction.kind}"
+        text = f"restricted to {share:.0%} of one core by {restriction.kind} ({1 / slowdown:.0%} asked for)"
         report.add("slow", "note", text)
         is_late = any(fault.kind == "run out of time" for fault in asked.faults)
         game = Game((0, 0), {"ended": "ok", "result": {}})

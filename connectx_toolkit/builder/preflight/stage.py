@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 # A game in which nobody can win at once, and nobody must block, after LONG_THOUGHTS plies: a search takes its time.
 OPEN_GAME = [int(column) for column in "06664461210050251312045620622"]
 LONG_THOUGHTS = (11, 20, 29)
-NO_OVERAGE = 1e-3  # share of the overage time that is left when it is as good as gone: 0 itself may be divided by
+NO_OVERAGE = 1e-3  # share that stands for "no overage time left"; not 0, because agents may divide by it
 JUDGES = (Limits().act_timeout, Limits().overage)  # actTimeout and overage time of Kaggle's games
 QUICK = (0.2, 38.0)  # actTimeout and overage time of questions that test the answer, not the clock
 NODE_BUDGET = 300  # nodes per move when two agents are compared
@@ -259,7 +259,7 @@ class Runner:
                 bar.update(before + int(answer["at"].removeprefix("question ")) - bar.n if " " in answer["at"] else 0)
                 continue
             seconds = GAME_PLIES * answer["slowest"] if job.get("before a game") else 0.0
-            then = f"; then a game, about {seconds:.0f} s" if seconds > LONG else ""
+            then = f"; the game after it takes about {seconds:.0f} s" if seconds > LONG else ""
             self.tell(f"checking: {doing}, {_stage_text(answer['at'], names or [])}, {answer['seconds']:.0f} s{then}")
         if bar is not None:
             bar.update(before + max(0, len(answer["parts"]) - 1) - bar.n)

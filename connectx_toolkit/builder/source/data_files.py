@@ -77,9 +77,9 @@ def missing(call: ast.Call, path: ast.expr, qualified: Qualified, folder: Path, 
     cure = f'put it beside {folder.name}/, or embed it by connectx.weights.read_data("{inside.name}")'
     if inside.is_absolute() or PureWindowsPath(name).drive:
         cure = f'copy it into {folder} and open it as Path(__file__).parent / "{PureWindowsPath(name).name}"'
-        return f"{name} is a path of this machine, and the judge has only what is submitted: {cure}"
+        return f"{name} is a path of this machine; Kaggle has only what you submit: {cure}"
     if not (folder / inside).exists():
-        return f"{name}: there is no such file in {folder}, and the judge has only what lies beside the agent: {cure}"
+        return f"{name}: no such file in {folder}; Kaggle has only the files beside the agent: {cure}"
     return ""
 
 

@@ -179,7 +179,7 @@ def _saved_whole(modules: Collection[Module], inlined: Inlined) -> list[Refusal]
         layers = [name for name in names if name.startswith("torch.nn.modules.") and loads and all(loads)]
         if mine or layers:
             why = (
-                "a class of your own: unpickling looks for its module, which the judge has not"
+                "a class of your own: unpickling looks for its module, which Kaggle lacks"
                 if mine
                 else ("a whole module: torch.load reads only numbers")
             )

@@ -159,7 +159,7 @@ def unknown_package(package: str, agent: Path, nodes: Iterable[ast.AST]) -> str:
     close = difflib.get_close_matches(package, known, 1, CLOSE)
     cure = f"did you mean {close[0]}? " if close else ""
     if package in STABLE_BASELINES:
-        cure = f"`{adopt_command(loaded_model(nodes), agent)}` makes an agent of the model that needs none of it. "
+        cure = f"`{adopt_command(loaded_model(nodes), agent)}` makes an agent that does not need {package}. "
     allowed = as_option("allow-package", package)
     cure += f"Catch ImportError and play without it, or pass {allowed} if you know that Kaggle has it"
     return f"unknown package {package}: no module beside the agent, and {standing(package)}. {cure}"

@@ -1,17 +1,17 @@
 """Trains one network with a policy and a value head by actor-critic, on tic-tac-toe or ConnectX.
 
 The board, seen by the side to move, goes through a convolution and, unchanged, also into the dense layers. The policy
-head gives a logit for each action, the value head the expected return. The loss is the sum of the policy-gradient loss,
-with the advantage (return minus value) as weight, and the mean absolute error of the value. The learner draws its moves
-and plays both seats.
+head gives a logit for each action, the value head the expected return. The loss is the policy-gradient loss, weighted
+by the advantage (return minus value), plus the mean absolute error of the value. The learner draws its moves and plays
+both seats.
 
 The return of a choice is 1 in a game that was won, 0 in a draw and -1 in a loss, discounted for each later move of the
 learner. The learner chooses among all actions. An illegal one has the return -1, without discount and without effect on
 earlier moves, and a legal one is drawn instead.
 
 Method: Barto, Sutton and Anderson (1983), in the form of Mnih et al. (2016) with whole games. The protocol is that of
-the tic-tac-toe chapter of the book that the agent comes from: training against minimax, then 100 games a seat against a
-look-ahead of three steps. It reports 72 wins and 28 draws moving first, 9 wins and 91 draws moving second.
+the book's tic-tac-toe chapter: training against minimax, then 100 games a seat against a look-ahead of three steps. It
+reports 72 wins and 28 draws moving first, 9 wins and 91 draws moving second.
 
 Where the source is not followed:
 
@@ -20,8 +20,8 @@ Where the source is not followed:
     training ends at a running reward of -0.004 over 10,000 games; the source's at -0.005 over 100,000
     the games of an update are played in parallel, and the learning rate decays
     an entropy bonus, which decays to 0
-    practice games, in which some of the opponent's early moves are random: so the learner sees positions that a perfect
-    opponent never allows. The running reward counts only the other games; one with an illegal choice counts as lost
+    practice games, in which some of the opponent's early moves are random, so that the learner sees more positions.
+    The running reward counts only the other games; one with an illegal choice counts as lost
 """
 
 import time

@@ -1,7 +1,7 @@
-"""Trains the strong policy agent: a policy network that imitates a look-ahead of fixed depth, on games of the latter.
+"""Trains the strong policy agent: a policy network that imitates a look-ahead of fixed depth.
 
-In these games alpha-beta with ``connectx.lookahead`` plays itself, with random moves in between to make the games
-different. Every position is labelled with the move that the look-ahead prefers. The network is the opponent in
+The look-ahead, alpha-beta with ``connectx.lookahead``, plays games against itself. Random moves in between make the
+games different. Every position is labelled with the move that the look-ahead prefers. The network is the opponent in
 ``train.py policy-gradient``.
 """
 

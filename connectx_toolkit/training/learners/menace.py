@@ -17,11 +17,11 @@ The six players are those of the source, whose game is Nim with 9 tokens:
     ideal       perfect play
 
 In a training game two players of a group are drawn, and the first of them moves first. In the table each player moves
-first against every player; against its own group, each game is between two different members. The source reports that
-the first player wins 0.23% of 10,000 games between two that keep, after 10,000 of training.
+first against every player. Against its own group, each game is between two different members. After 10,000 games of
+training, the source's first player wins 0.23% of 10,000 games between two that keep.
 
-Where the source is not followed, or does not say: how its pair changes seats, here at random; what one game of a stable
-is, here as above; boxes of symmetric positions are not merged.
+The source does not say how its pair changes seats (here at random), nor what one game of a stable is (here as above).
+Unlike the source, boxes of symmetric positions are not merged.
 """
 
 import random

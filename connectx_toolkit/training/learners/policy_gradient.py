@@ -1,7 +1,7 @@
 """Trains a policy network by policy gradients (REINFORCE) from random weights.
 
-The opponent is the strong policy agent, a network that imitates a look-ahead (``train.py imitate``) and stays as it is.
-Both sides draw their moves from the softmax of their network; seats swap every 10 games.
+The opponent is the strong policy agent, a fixed network that imitates a look-ahead (``train.py imitate``). Both sides
+draw their moves from the softmax of their network; seats swap every 10 games.
 
 Reward. A game that the learner wins gives 1, a draw 0 and a loss -1, at the learner's last move. The return of an
 earlier move is this result, times ``--discount`` for each later move of the learner.
@@ -10,25 +10,24 @@ Illegal moves. The learner draws from all columns, full ones too. Drawing a full
 and without effect on any other move. One of the open columns is then drawn and played. So such a turn is two rows of
 the batch: the illegal choice and the legal one.
 
-Baseline. It is a table, 0 at first: for each number of stones on the board, the mean return of legal moves there, as a
-running mean that moves 5% towards each batch when that has been learned from. The advantage of a choice is its return
-minus the baseline, and the advantages of a batch are divided by the root of their mean square. The baseline is
-subtracted for illegal choices, too. Otherwise, where the learner usually wins and the baseline b is positive, an
-illegal choice would have the advantage -1, a legal move that loses -1 - b: it would learn to choose full columns.
+Baseline. It is a table: for each number of stones on the board, a running mean of the return of legal moves there. It
+starts at 0, and moves 5% towards each batch after the batch was learned from. The advantage of a choice is its return
+minus the baseline. The advantages of a batch are divided by the root of their mean square. The baseline is subtracted
+for illegal choices, too. Otherwise, where it is positive, an illegal choice (-1) would look better than a legal move
+that loses (-1 - b).
 
-Update. A batch of games is played with a fixed policy, and each of its choices is then learned from once, in
-minibatches. The loss is the clipped objective of proximal policy optimisation (Schulman et al. 2017), whose gradient is
-that of REINFORCE until the policy has moved: a choice whose probability the batch has already changed by a fifth, the
-way its advantage wants, counts no more. A bonus for the entropy of the policy is added.
+Update. A batch of games is played with a fixed policy. Each of its choices is then learned from once, in minibatches.
+The loss is the clipped objective of proximal policy optimisation (Schulman et al. 2017). Its gradient is that of
+REINFORCE until the policy has moved. Once the batch has changed a choice's probability by a fifth in the direction of
+its advantage, the choice counts no more. A bonus for the entropy of the policy is added.
 
 Schedule. Let left be the share of ``--games`` that was not yet played before a batch. The learning rate of Adam is
-multiplied by left, the weight of the entropy bonus by 0.3 + 0.7 left. Training ends after ``--games`` games, or after
-the first batch at whose end the mean result of the last 1,000 games, the running reward, is ``--stop`` or more.
+multiplied by left, the weight of the entropy bonus by 0.3 + 0.7 left. The running reward is the
+mean result of the last 1,000 games. Training ends when it reaches ``--stop``, or after ``--games`` games.
 
 Source: Williams (1992), in the form of chapter 15 of M. Liu, AlphaGo Simplified (2024). From there are the reward and
 its discount, the cost of illegal choices, the opponent, the seats and the stop at 0.9. From random weights the
-chapter's update alone did not hold here: within a few updates the logits ran away, and the policy played one column
-only. Ours are
+chapter's update alone failed here: within a few updates the policy played one column only. Ours are
 
 - the baseline, the scaling, the bound on a step, gradients clipped at a norm of 0.5, and the entropy bonus;
 - the schedule: the chapter has a learning rate of 2.5e-4 throughout;
@@ -97,7 +96,7 @@ class Config(Options):
     entropy: float = option(0.1, "initial weight of the entropy bonus in the loss; decays to 0.3 of it", least=0)
     start: str = option(
         NOTHING,
-        "initial weights: 'nothing': random; 'opponent' copies those of the agent that it is measured against",
+        "initial weights: 'nothing': random; 'opponent': a copy of the agent that it is measured against",
         among=(NOTHING, OPPONENT),
     )
     opponent: Path = option(WEIGHTS / "strong_policy.bin", "policy network to play against", reads=(".bin",))

@@ -1,27 +1,25 @@
 """Proximal policy optimisation on ConnectX by stable-baselines3, against past versions of itself and named opponents.
 
-The method is that of Schulman et al. (arXiv:1707.06347) as stable-baselines3 implements it; with ``--algorithm
-maskable`` illegal columns get no probability (Huang and Ontanon, arXiv:2006.14171, sb3-contrib), with ``ppo`` that they
-are illegal is learnt from the reward. In self-play, half of the games are against the newest version of the policy and
-the rest against versions drawn from a pool of past ones. Both seats are learnt, on planes that mark lines and stones.
+The method is that of Schulman et al. (arXiv:1707.06347) as stable-baselines3 implements it. With ``--algorithm
+maskable``, illegal columns get no probability (Huang and Ontanon, arXiv:2006.14171, sb3-contrib). With ``ppo``, the
+reward teaches that they are illegal. In self-play, half of the games are against the newest policy, and the rest
+against past versions. Both seats are learnt, on planes that mark lines and stones. Every twenty updates the opponents
+are drawn again, and games in progress given up.
 
-``--protocol course`` is the last lesson of Kaggle's course "Intro to Game AI" instead, with nothing of ours: 60,000
-steps of stable-baselines3's PPO with its defaults and the lesson's CNN, always moving first against random; rewards 1
-for a win, -1 for a loss or a draw, -10 for an illegal column, 1/42 for any other move. Then 100 games against random in
-Kaggle's environment, 50 from each seat, with columns drawn from the policy, and a random one for a full one. The course
-reports 68 wins. It writes stable-baselines3's model.zip.
+``--protocol course`` is the last lesson of Kaggle's *Intro to Game AI* course instead: 60,000 steps of
+stable-baselines3's PPO with its defaults and the lesson's CNN, always moving first against random. The rewards are 1
+for a win, -1 for a loss or a draw, -10 for an illegal column, and 1/42 for any other move. Then it plays 100 games
+against random in Kaggle's environment, 50 from each seat. Columns are drawn from the policy; a random one replaces a
+full one. The course reports 68 wins. The result is stable-baselines3's model.zip.
 
-Every twenty updates the opponents are drawn again, and games in progress given up.
-
-The environments that it learns in are there for your own code. After ``import connectx_toolkit.training.environments``:
+You can use its environments in your own code. After ``import connectx_toolkit.training.environments``:
 
     gymnasium.make("ConnectX-v0", opponent="negamax")                   one game
     gymnasium.make_vec("ConnectX-vec", num_envs=500, opponent="self")   many, in numpy
     connectx_toolkit.training.environments.sb3.batch_env(500, opponent="minimax@2~10")   the same for stable-baselines3
     connectx_toolkit.training.environments.aec.env()                                     both sides, for PettingZoo
 
-docs/reference/environments.md has their options, docs/guides/from-the-course.md a lesson; ``train.py adopt`` makes an
-agent of what stable-baselines3 has trained in them.
+docs/reference/environments.md has their options. ``train.py adopt`` makes an agent of the model.
 """
 
 import io

@@ -1,13 +1,13 @@
 """Trains a value network (win, draw or loss of the side to move) on games of the policy of train.py policy-gradient.
 
-There are two kinds of games: those that the policy learned from, and further ones with one random move, at a ply that
-is drawn for each game. The examples are the positions after the policy's moves, including the final one; in a further
-game only those from the random move on. The label of a position is the game's result. The agent that uses the network
-plays the move with the lowest value for the other side. Source: chapter 15 of M. Liu, AlphaGo Simplified (2024).
+There are two kinds of games: those that the policy learned from, and further ones with one random move. The examples
+are the positions after the policy's moves; in a further game, only those from the random move on. The label of a
+position is the game's result. The agent plays the move whose position is worth least to the other side. Source: chapter
+15 of M. Liu, AlphaGo Simplified (2024).
 
 Two things are ours. The agent evaluates only positions after its own moves, so the network learns only from positions
-after the policy's moves, not from those after the moves of its weaker opponent. And the agent also evaluates moves that
-the policy no longer tries: hence the random moves, as for AlphaGo's value network (Silver et al. 2016).
+after the policy's moves. The agent also evaluates moves that the policy no longer tries: hence the random moves, as for
+AlphaGo's value network (Silver et al. 2016).
 """
 
 import time

@@ -1,16 +1,16 @@
-"""Builds the opening books on all cores, by our own solver: the first seat's, or with --second that of the second seat.
+"""Builds the opening books of perfect on all cores: the first seat's, or with --second the second seat's.
 
-The first seat wins with perfect play, and its book holds a quickest win in every position that can arise. Every score
-is appended to a file at once, one line per position; an interrupted run resumes from it.
+The first seat wins with perfect play. Its book holds a quickest win in every position that can arise.
 
-The second seat's positions are lost or drawn, and its book holds the move after which the model of replies (``train.py
-replies``) expects the opponent to give most away, by expectimax as in ``connectx.opponent`` but with more time than a
-game has. It grows from the empty board, the most probable positions first, and holds only what is probable enough: the
-model says which replies to expect, and what each tells of the opponent. Every entry is appended to a file, from which
-an interrupted run resumes.
+The second seat's positions are lost or drawn. Its book holds the move after which the opponent is expected to give most
+away. The opponent model (``train.py replies``) says which replies to expect; the search is that of
+``connectx.opponent``, with more time than a game has. The book grows from the empty board, the most probable positions
+first.
 
-With --games as well, the second seat's book is that of one's own: the shipped one, changed wherever the games show that
-another move wins more from the opponents that one meets (``connectx_toolkit.training.makers.own_games``).
+With --second --games, the book learns from your games: the shipped book is changed wherever another move wins more
+from your opponents (``connectx_toolkit.training.makers.own_games``).
+
+Every result is appended to a file at once, one line per position. An interrupted run resumes from it.
 """
 
 import hashlib
@@ -84,7 +84,7 @@ class Config(Options):
     )
     scores: Path = option(
         Path("runs/book-scores.txt"),
-        "file of all scores found so far, also by earlier runs; a new one begins with those that the toolkit has",
+        "file of all scores found so far; a new one begins with the toolkit's",
     )
     entries: Path = option(
         Path("runs/second-book.txt"), "file of the second player's entries found so far, also by earlier runs"

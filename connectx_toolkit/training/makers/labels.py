@@ -1,11 +1,11 @@
-"""Labels positions with the exact score of every move, which is what the networks learn from; stores and splits them.
+"""Plays games and labels their positions with the exact score of every move: what the networks learn from.
 
-The positions are those of half-random and near-perfect games in which the moves differ in their exact scores (see
-training/positions.py). Our own solver scores them. All positions of the first eight plies come besides, from the
+The games are half-random and near-perfect ones; positions whose moves all have the same score are left out (see
+training/positions.py). Our own solver scores the rest. All positions of the first eight plies are added from the
 opening table, whenever labels are read.
 
-The run's folder keeps a file for every 150 games. An interrupted run goes on from there, more games add to those that
-are there, and the same seed gives the same labels for any number of processes and machines.
+The run's folder keeps a file for every 150 games. An interrupted run goes on from there, and more games add to them.
+The same seed gives the same labels for any number of processes and machines.
 """
 
 import os

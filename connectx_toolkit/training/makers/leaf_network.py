@@ -1,14 +1,12 @@
-"""Trains the NNUE-style evaluator of the agent minimax on exact labels, in about a minute.
+"""Trains the small evaluator of the agent minimax on exact labels, in about a minute. An interrupted run starts again.
 
-A run that was interrupted starts again.
+Examples are the labelled positions and those after each of their moves. Only quiet ones are used: the side to move
+cannot win at once, and has a move after which the opponent cannot either. The target is the result for the first
+player, with a draw as half a win; the loss is the cross-entropy. Half of the batches are mirrored. The optimizer is
+Adam (Kingma and Ba 2015) with cosine decay of the learning rate.
 
-Examples are the labelled positions and those after each of their moves, whose scores are known, too. Only quiet ones
-are used, which a search would evaluate: the side to move cannot win at once, and has a move after which the opponent
-cannot either. The target is the result for the first player, with a draw as half a win; the loss is the cross-entropy.
-Half of the batches are mirrored. The optimizer is Adam (Kingma and Ba 2015) with cosine decay of the learning rate.
-
-A position has about ten active inputs of a thousand. So the forward and backward passes are loops over these, compiled
-by numba, which is many times faster than matrix products.
+A position has about ten active inputs of a thousand, as in an NNUE. So the forward and backward passes are loops over
+these, compiled by numba, which is many times faster than matrix products.
 """
 
 import math

@@ -1,7 +1,7 @@
-"""Makes the table of openings: the exact score of every position up to ply 8, by our own solver, on all cores.
+"""Makes the opening table: the exact score of every position up to ply 8, by our own solver, on all cores.
 
-Only positions of the last ply in which the side to move cannot win at once are solved; the scores of earlier plies
-follow from them. Every score is appended to a file at once, one line per position; an interrupted run resumes from it.
+Only positions of the last ply in which the side to move cannot win at once are solved. The scores of earlier plies
+follow from them. Every score is appended to a file at once, one line per position. An interrupted run resumes from it.
 """
 
 import os
@@ -53,8 +53,8 @@ class Config(Options):
     workers: int = option(os.cpu_count() or 1, "number of threads on this machine", least=1, is_free=True)
     scheduler: str = option(
         "",
-        "address of a dask cluster to use instead, such as tcp://10.0.0.1:8786; each of its workers has a table of "
-        "--table-bits of its own",
+        "address of a dask cluster to use instead, such as tcp://10.0.0.1:8786; each worker has its own "
+        "table of --table-bits",
         is_free=True,
     )
     scores: Path = option(Path("runs/openings-scores.txt"), "file of all scores found so far, also by earlier runs")

@@ -1,20 +1,17 @@
-"""The model of an opponent's replies, from games of fallible first players: what a second seat can expect of them.
+"""Fits the opponent model: what fallible opponents are expected to reply, and what they will give away.
 
-The players are ``DEVELOPMENT`` of training.makers.opponent_pool. Against each, two second players give no result away:
-one plays any such move, the other is the agent perfect with the model that it has. The exact scores of the positions in
-which the player was to move, and what it played, are kept in the run's folder, player by player; an interrupted run
-resumes there.
+First, players of a pool play games (``DEVELOPMENT`` of training.makers.opponent_pool). Against each, two second players
+give no result away: one plays any such move, the other is the agent perfect with the shipped model. The moves of each
+player, with the exact scores, are kept in the run's folder. An interrupted run resumes there.
 
-Mixtures of kinds of players are fitted to the moves, with a small policy network, which ``train.py distill`` makes.
-Then a network learns, on the positions of ``train.py labels``, what each of these types will give away.
+Then types of players are fitted to these moves by expectation maximisation (Dempster, Laird and Rubin 1977). Each game
+belongs to one type. Each of its moves belongs to one kind of player, drawn by the type's shares. The kinds use a small
+policy network, which ``train.py distill`` makes.
 
-What a type will give away from a position on is learnt by fitted value iteration (Ernst et al. 2005). Labelled
-positions have the exact score of every move. Where the opponent is to move, the model of replies gives each move a
-probability, the scores say what it gives away, and the network, averaged over its last steps, estimates what follows;
-where we are to move, the best of our moves counts that give nothing away. These sums are the next targets.
-
-The types are fitted to games by expectation maximisation. Each game belongs to one type, and each of its moves to one
-kind, drawn by the type's shares (a mixture of mixtures; Dempster, Laird and Rubin 1977).
+At last a network learns what each type will still give away, by fitted value iteration (Ernst et al. 2005) on the
+positions of ``train.py labels``. Where the opponent moves, the model gives each reply a probability, the scores say
+what it gives away, and the network estimates what follows. Where we move, the best move counts that gives nothing away.
+These sums are the next targets.
 """
 
 import os

@@ -1863,7 +1863,7 @@ book = open(os.devnull)
 def my_agent(obs, config):
     return len(book.read())
 """,
-        expected="my_agent holds book is a .*TextIOWrapper",
+        expected="my_agent needs a value that no file can hold: book is a .*TextIOWrapper",
     ),
     "a socket": Situation(
         r"""
@@ -1892,7 +1892,7 @@ frame = pd.DataFrame([[1, 2]], columns=['a', 'a'])
 def my_agent(obs, config):
     return len(frame)
 """,
-        expected="my_agent holds frame is a DataFrame .*as a dict or an array",
+        expected="frame is a DataFrame .*: give the agent a dict or an array",
     ),
     "a class, not an instance": Situation(
         r"""

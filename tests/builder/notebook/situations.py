@@ -718,7 +718,7 @@ REFUSED: dict[str, tuple[list, str]] = {
             "Trainer(net).go()",
             ASKING,
         ],
-        "net.pt: there is no such file",
+        "net.pt: no such file",
     ),
     "first weights": ([NET, "model = Net()", ASKING], AGAIN),
     "sklearn": (

@@ -173,7 +173,7 @@ statistics.mean = lambda values: values[-1]
 def my_agent(obs, config):
     return statistics.mean(free(obs, config))
 """
-ITSELF = "nothing that cells changed in modules, such as np.argmax or a setting: let my_agent do that itself"
+ITSELF = "no changes that cells made to modules, such as np.argmax: let my_agent make them"
 PROOFS = {  # notebook, what is changed after the files are written, level and words of what the proof finds
     "draws of a model": (SITUATIONS[DRAWN].text, "", "pass", "draws its moves: here and in its file each column comes"),
     "a variable": (SHIFTED, "", "reject", "It reads os.environ, and Kaggle has none of this notebook's variables"),

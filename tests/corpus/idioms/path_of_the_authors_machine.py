@@ -1,5 +1,5 @@
 # expect: REJECT load
-# because: the judge has only what is submitted
+# because: Kaggle has only what you submit
 with open("/home/author/connectx/book.txt") as file:
     BOOK = file.read()
 

@@ -1,5 +1,5 @@
 # expect: ACCEPT
-# says: off sys.path, and went on without
+# says: off sys.path; without it, the agent still played
 def agent(obs, config):
     try:
         from helper import pick

@@ -1,5 +1,5 @@
 # expect: REJECT load
-# because: belongs to no module that pickle could find
+# because: pickle does not find the classes of main.py
 import pickle
 
 
