@@ -95,15 +95,14 @@ def needs_building(file: str) -> Needs:
     for node, is_late in needed:
         if found_here := _fault(node, is_late, folder, text, beside):
             what, fault, files = found_here
-            if isinstance(node, ast.Name):  # how a source names its data; the check says what a finished file needs
-                found = found._replace(is_module=True)
-                continue
+            if isinstance(node, ast.Name):  # how a source names its data; a check says what a finished file needs
+                return Needs(is_module=True)
             cure = remedy(fault, Situation(frozenset({"main.py", *files}), "", os.path.basename(file)))
             cure += "" if named("build") in cure else f", or {build_it()}"
             is_module = not isinstance(node, ast.Constant)
             line = f"{os.path.basename(file)}, line {node.lineno}: {what}; {cure}. Here it is played as if built"
             if is_module or not found.words:
-                found = Needs(line, is_module or found.is_module)
+                found = Needs(line, is_module)
             if is_module:
                 break
     return found
@@ -145,7 +144,8 @@ def _needed(tree: ast.AST, is_late: bool = False) -> Iterator[tuple[ast.stmt | a
     """The statements and expressions that a source cannot do without, and whether they run after the load."""
     for node in ast.iter_child_nodes(tree):
         is_test = isinstance(node, ast.If | ast.IfExp) and "__file__" in ast.unparse(node.test)
-        if isinstance(node, ast.Try) or is_test or is_main_test(node):
+        is_ours = isinstance(node, ast.Call) and ast.unparse(node.func).endswith("read_data")  # finds it in each place
+        if isinstance(node, ast.Try) or is_test or is_main_test(node) or is_ours:
             continue
         if isinstance(node, ast.stmt | ast.expr):
             yield node, is_late

@@ -126,7 +126,11 @@ def test_files_load_as_on_kaggle(name, write, start):
 
 LEGAL = "def agent(obs, config):\n    return COLUMN\ndef helper(board):\n    return 0\n"
 SOURCES = {  # what the builder takes: the source, and what is said of it as it is, with the cure
-    "file": (f"from pathlib import Path\nCOLUMN = int((Path(__file__).parent / 'column.txt').read_text())\n{LEGAL}", 2),
+    "file": (f"from pathlib import Path\nCOLUMN = int((Path(__file__).parent / 'column.txt').read_text())\n{LEGAL}", 0),
+    "ours": (
+        "from connectx.weights import read_data\ndef agent(obs, config):\n    return int(read_data('column.txt'))\n",
+        0,
+    ),
     "package": (f"from .own_engine.net import COLUMN\n{LEGAL}", 1),
     "late": ("def agent(obs, config):\n    from own_engine.net import COLUMN\n    return COLUMN\n", 2),
     "path": ("def agent(obs, config):\n    return int(open('column.txt').read())\n", 2),
