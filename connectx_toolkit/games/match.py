@@ -23,7 +23,7 @@ from connectx_toolkit.statistics.intervals import (
     mean_and_variance,
     pairs_needed,
 )
-from connectx_toolkit.statistics.ratings import difference
+from connectx_toolkit.statistics.ratings import TOO_WIDE, difference
 from connectx_toolkit.system.console import command, plural
 from connectx_toolkit.system.files import version_of
 from connectx_toolkit.system.table import Column, Part, Shown, Table, three_digits
@@ -227,7 +227,6 @@ def _points(game: Game, seat: int) -> float:
 
 
 WITHIN = 20.0  # Elo: a difference below it is called none
-TOO_WIDE = 400.0  # Elo; an interval that reaches further to both sides says nothing
 MANY_FORFEITS = 0.1  # share of the games above which the result says little about strength
 DIFFERENCES = (25, 50, 100, 200)  # Elo, of which a verdict that is missing says how many pairs would show one
 ANY_TIME = "95%, valid at every look"

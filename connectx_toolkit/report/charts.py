@@ -74,21 +74,28 @@ def chart(title: str, told: str, height: float, parts: Iterable[str]) -> str:
 
 
 def line_chart(
-    title: str, x_label: str, curves: Mapping[str, Sequence[tuple[float, float]]], top: float | None, unit: str
+    title: str,
+    x_label: str,
+    curves: Mapping[str, Sequence[tuple[float, float]]],
+    top: float | None,
+    unit: str,
+    lowest: float = 0.0,
 ) -> str:
     """Curves by name, from (x, y) to (x, y), with a legend at the right.
 
     Args:
-        top: the largest y of an axis from 0; None: y are seconds from 1e-6 to 1e3, on a logarithmic axis.
+        top: the largest y of the axis; None: y are seconds from 1e-6 to 1e3, on a logarithmic axis.
         unit: of y.
+        lowest: the least y of an axis that is not logarithmic.
     """
     curves = {name: points for name, points in curves.items() if points}
     drawn = curves if top else {name: [(x, math.log10(y)) for x, y in line] for name, line in curves.items()}
     xs, ys = zip(*(point for points in drawn.values() for point in points), strict=True) if drawn else ((0, 1), (0, 1))
     bottom = max(260.0, 30 + LINE * len(curves))
     right = WIDTH - 64 - room_for(curves)
-    lowest, highest = (0.0, top) if top else (math.floor(min(ys)), max(math.ceil(max(ys)), math.floor(min(ys)) + 1))
-    across, up = Axis(0, max(*xs, 1), 70, right), Axis(lowest, highest, bottom, 20)
+    powers = math.floor(min(ys)), max(math.ceil(max(ys)), math.floor(min(ys)) + 1)
+    least, highest = (lowest, top) if top else powers
+    across, up = Axis(min(xs), max(*xs, min(xs) + 1), 70, right), Axis(least, highest, bottom, 20)
     parts = []
     for tick in up.ticks(0 if top else 1):
         words = f"{tick:g}{unit}" if top else POWERS[round(tick) + 6]

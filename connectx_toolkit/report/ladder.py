@@ -7,6 +7,7 @@ from pathlib import Path
 
 from connectx_toolkit.games.tournament import Standing, ladder_table
 from connectx_toolkit.report.charts import COLOURS, WIDTH, Axis, chart, dot, line, room_for, text
+from connectx_toolkit.statistics.ratings import TOO_WIDE
 from connectx_toolkit.system.files import AGENTS, write_whole
 
 PUBLISHED = AGENTS / "ladder.json"  # evaluate.py tournament ... --ladder agents/ladder
@@ -15,8 +16,9 @@ PUBLISHED = AGENTS / "ladder.json"  # evaluate.py tournament ... --ladder agents
 def ladder_chart(ladder: Sequence[Standing]) -> str:
     """Elo of every agent with its 95% interval, as SVG."""
     left, bottom = 24 + room_for(standing.name for standing in ladder), 12 + 28.0 * len(ladder)
-    ends = [end for standing in ladder for end in standing.rating[1:3]]
-    axis = Axis(min(ends), max(ends) + 1, left + 10, WIDTH - 20)
+    drawn = [max(one.rating.low, one.rating.elo - TOO_WIDE) for one in ladder]
+    drawn += [min(one.rating.high, one.rating.elo + TOO_WIDE) for one in ladder]
+    axis = Axis(min(drawn), max(drawn) + 1, left + 10, WIDTH - 20)
     parts = [text(left, bottom + 18, "Elo", "end")]
     for tick in axis.ticks():
         parts += [
@@ -24,13 +26,15 @@ def ladder_chart(ladder: Sequence[Standing]) -> str:
             text(axis.at(tick), bottom + 18, f"{tick:g}", "middle"),
         ]
     for place, standing in enumerate(ladder):
-        y, (mean, low, high) = 24 + 28.0 * place, map(axis.at, standing.rating[:3])
-        for x1, y1, x2, y2 in ((low, y, high, y), (low, y - 5, low, y + 5), (high, y - 5, high, y + 5)):
-            parts.append(line(x1, y1, x2, y2, stroke=COLOURS[0], stroke_width=2))
+        rating = standing.rating
+        ends = (max(axis.low, rating.low), min(axis.high, rating.high))  # of one that is too wide: as far as the chart
+        y, mean, (low, high) = 24 + 28.0 * place, axis.at(rating.elo), map(axis.at, ends)
+        parts.append(line(low, y, high, y, stroke=COLOURS[0], stroke_width=2))
+        for end, x in zip(rating[1:3], (low, high), strict=True):
+            if end in ends:
+                parts.append(line(x, y - 5, x, y + 5, stroke=COLOURS[0], stroke_width=2))
         parts += [text(left, y + 4, standing.name, "end"), dot(mean, y, COLOURS[0])]
-    told = "; ".join(
-        f"{one.name} {one.rating.elo:.0f}, {one.rating.low:.0f} to {one.rating.high:.0f}" for one in ladder
-    )
+    told = "; ".join(f"{one.name} {one.rating.elo:.0f}, {one.rating.interval}" for one in ladder)
     return chart("Elo with 95% intervals", told, bottom + 30, parts)
 
 

@@ -21,6 +21,7 @@ from connectx_toolkit.statistics.intervals import (
 )
 
 FEWEST_OPENINGS = 20  # that stand for others: one's own few are not drawn from all
+TOO_WIDE = 400.0  # Elo; an interval that reaches further to both sides says nothing
 FEWEST_SUMMED = 20  # distinct pairs, or openings, below which their sum is not taken for normal, as the margins here do
 
 Pairings = Mapping[tuple[str, str], Evidence]
@@ -34,6 +35,12 @@ class Rating(NamedTuple):
     high: float
     games: int
     above_next: bool | None = None  # whether it is proven stronger than the next lower agent; None for the last
+
+    @property
+    def interval(self) -> str:
+        """ "361 to 925", or that there are too few games for one."""
+        is_wide = min(self.high - self.elo, self.elo - self.low) > TOO_WIDE
+        return "too few games" if is_wide else f"{self.low:.0f} to {self.high:.0f}"
 
 
 def ratings(pairings: Pairings, anchor: str, anchor_elo: float = 0.0) -> dict[str, Rating]:

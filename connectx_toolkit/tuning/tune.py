@@ -328,5 +328,6 @@ def course_chart(costs: Sequence[tuple[int, float]], before: float | None, unit:
     curves = {"best so far": [(costs[0][0], best[0]), *steps, (last, best[-1])]}
     if before is not None:
         curves["original"] = [(0, before), (last, before)]
-    top = max(y for curve in curves.values() for _, y in curve) * 1.1 or 1.0
-    return line_chart(f"Cost: {unit}", "candidate", curves, top, "")
+    ends = [y for curve in curves.values() for _, y in curve]
+    room = 0.2 * (max(ends) - min(ends)) or 0.5
+    return line_chart(f"Cost: {unit}", "candidate", curves, max(ends) + room, "", max(0.0, min(ends) - room))
