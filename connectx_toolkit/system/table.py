@@ -68,8 +68,9 @@ class Table:
         self.columns = [
             c._replace(align=c.align or ("left", "right")[side]) for c, side in zip(whole, numeric, strict=True)
         ]
-        told = [f"{column.head}: {column.help}" for column in whole if column.help]
-        self.note = "; ".join([*told, *filter(None, [note])])
+        told = [(f"{column.head}: {column.help}", column.classes) for column in whole if column.help]
+        self.told = [*told, *([(note, "")] if note else [])]  # with the classes of the column
+        self.note = "; ".join(words for words, _ in self.told)
 
     def cells(self) -> Iterator[list[tuple[Column, str, float | None]]]:
         """By row, of each cell: its column, its text, and its colour from 0 to 1, if it has one."""
@@ -102,7 +103,11 @@ class Table:
         for kind, row in zip(self.kinds, self.cells(), strict=True):
             cells = (element("td", html.escape(text), class_=side[c], style=_shade(shade)) for c, text, shade in row)
             lines.append(element("tr", "".join(cells), class_=kind))
-        note = element("p", html.escape(self.note), class_="note") if self.note else ""
+        parts = (  # a page that is too narrow for a column hides what is said of it, too
+            element("span", html.escape(words) + "; " * (place + 1 < len(self.told)), class_=classes)
+            for place, (words, classes) in enumerate(self.told)
+        )
+        note = element("p", "".join(parts), class_="note") if self.note else ""
         whole = element("table", "\n".join(lines), id=name, aria_label=self.title)
         return element("div", whole, class_="wide") + note
 
