@@ -23,7 +23,11 @@ STYLES = {  # of rows on a terminal, by what they are about
     "note": "yellow", "warning": "bold yellow", "unknown": "bold magenta", "reject": "bold red",
 }  # fmt: skip
 
-NOTEBOOK = "--cx-win: #0f7a47; --cx-loss: #b3243a"  # the shades of cells, which a page's style sheet defines
+NOTEBOOK = """<style>
+.connectx { --cx-win: #0f7a47; --cx-loss: #b3243a; }
+div.connectx :is(td, th) { text-align: left; } div.connectx .number { text-align: right; }
+div.connectx pre { white-space: pre-wrap; word-break: normal; font-family: monospace; }
+</style>"""  # what a page's style sheet says; Jupyter's own sets all cells to the right, and breaks words
 
 
 def plain(value: Any) -> str:
@@ -208,8 +212,8 @@ class Shown:
                 element("strong", html.escape(part.title)) + part.html() for part in run if isinstance(part, Table)
             ]
             if lines := [part for part in run if isinstance(part, str)]:
-                shown.append(element("pre", html.escape("\n".join(lines)), style="white-space: pre-wrap"))
-        return element("div", "\n".join(shown), style=NOTEBOOK)
+                shown.append(element("pre", html.escape("\n".join(lines))))
+        return element("div", "\n".join([NOTEBOOK, *shown]), class_="connectx")
 
 
 class Told(Shown):

@@ -20,7 +20,7 @@ from connectx_toolkit.games.review import Judged
 from connectx_toolkit.games.tournament import Tournament
 from connectx_toolkit.players.spec import resolve
 from connectx_toolkit.report.pages import exam_page, game_entry, group_html, replays_page, results_page
-from connectx_toolkit.system.table import Table
+from connectx_toolkit.system.table import Table, Told
 from tests.arena.test_match import scripted
 from tests.conftest import BROWSER, CHROMIUM
 
@@ -135,6 +135,22 @@ def test_the_board_needs_no_scrolling(report, tmp_path):
             if path.stem == "replays":
                 legend = page.locator("#list .note").inner_text()
                 assert "slowest: " in legend and "first mistake: " not in legend
+        browser.close()
+
+
+def test_in_a_notebook_text_is_left_and_numbers_are_right(tmp_path):
+    """Where JupyterLab's style sheet sets all cells to the right, and breaks words."""
+    jupyter = ".jp :is(tr, th, td) { text-align: right; } .jp pre { word-break: break-all; font-family: serif; }"
+    told = Told([Table("games", ["agent", "points"], [("me", 3)]), "a line"])._repr_html_()
+    path = tmp_path / "notebook.html"
+    path.write_text(f'<style>{jupyter}</style><div class="jp">{told}</div>', encoding="utf-8")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
+        page = browser.new_page()
+        page.goto(path.as_uri())
+        style = "(all, name) => all.map(it => getComputedStyle(it)[name])"
+        assert page.locator("th, td").evaluate_all(style, "textAlign") == ["left", "right"] * 2
+        assert page.locator("pre").evaluate_all(style, "wordBreak") == ["normal"]
         browser.close()
 
 
