@@ -56,13 +56,13 @@ clean:
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11, 4) and f"Python 3.11.4 or newer is needed, $(PYTHON) is {sys.version.split()[0]}")'
 	$(PYTHON) -m venv $(VENV)
-	$(PIP) "pip>=25.1"  # reads the groups of pyproject.toml
 
-PIP := $(BIN)/pip install -q --disable-pip-version-check
+PIP := $(BIN)/python -m pip install -q --disable-pip-version-check
+GROUP := $(PIP) "pip>=25.1" && $(PIP) -c requirements.txt --group  # an earlier pip cannot read those of pyproject.toml
 
 $(VENV)/.installed-build: pyproject.toml requirements.txt | $(BIN)/python
 	@echo "installing numba, kaggle-environments and others into $(VENV), half a gigabyte"
-	$(PIP) --group build -c requirements.txt
+	$(GROUP) build
 	$(BIN)/python -c 'import kaggle_environments' 2>/dev/null || $(PIP) --no-deps "$$(sed -n 's/^\(kaggle-environments[^ ]*\).*/\1/p' requirements.txt)"
 	touch $@
 
@@ -72,9 +72,9 @@ $(VENV)/.installed: requirements.txt | $(BIN)/python
 	touch $@ $(VENV)/.installed-build
 
 $(VENV)/.installed-dev: pyproject.toml $(VENV)/.installed
-	$(PIP) --group dev -c requirements.txt
+	$(GROUP) dev
 	touch $@
 
 $(VENV)/.installed-docs: pyproject.toml $(VENV)/.installed
-	$(PIP) --group docs -c requirements.txt
+	$(GROUP) docs
 	touch $@

@@ -8,7 +8,7 @@ At a command line:  python evaluate.py minimax negamax --rounds 20
 
 from typing import Any
 
-from connectx_toolkit.api import analyse, get_win_percentages
+from connectx_toolkit import analyse, get_win_percentages
 
 __all__ = ["Board", "analyse", "get_win_percentages"]  # noqa: F822 (Board comes by __getattr__)
 

@@ -13,7 +13,7 @@ turn; medians count.
 import argparse
 import contextlib
 import io
-import resource
+import os
 import statistics
 import tempfile
 import time
@@ -60,14 +60,10 @@ def ours(concurrency: int, isolate: bool) -> Callable[[int], int]:
 
 def processor_seconds(play: Callable[[], object]) -> float:
     """Of this process and of its ended children."""
-
-    def so_far() -> float:
-        return sum(sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-
-    before = so_far()
+    before = sum(os.times()[:4])
     with contextlib.redirect_stdout(io.StringIO()):
         play()
-    return so_far() - before
+    return sum(os.times()[:4]) - before
 
 
 def files_beside_functions() -> dict[str, float]:

@@ -4,8 +4,8 @@ python -m benchmarks.learners [--seeds N] [--learners NAME ...] [--folder PATH]
 
 The agents of Kaggle's course play random by its protocol, half of the games in either seat, in Kaggle's environment.
 Prints one Markdown table; a figure that falls short is a row like the others. Each seed's result is kept in the folder:
-an interrupted run goes on with the next, and a later one prints it again. ``benchmarks/results/learners.json`` keeps
-the rows of learners that were not asked for. Seconds are processor time of training only, in one thread.
+an interrupted run goes on with the next, and a later one prints it again. Seconds are processor time of training only,
+in one thread.
 """
 
 import argparse
@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.machine import RESULTS, commit, head, machine, record
+from benchmarks.machine import commit, head, record
 from connectx.torch_form import Network
 from connectx_toolkit.system.files import write_whole
 from connectx_toolkit.training.learners import actor_critic, menace, policy_gradient, ppo, value
@@ -44,7 +44,6 @@ class Measured(NamedTuple):
 
     figures: list[float]
     seconds: float
-    details: dict[str, Any] = {}  # noqa: RUF012 - for the page of results; nobody changes it
 
 
 class Learner(NamedTuple):
@@ -131,8 +130,7 @@ def measure_menace(seed: int, folder: Path) -> Measured:
     }
     told = [(menace.KEEP, menace.KEEP), (menace.UNTRAINED, menace.KEEP), (menace.UNTRAINED, menace.DROP)]
     most = max(wins[first, menace.IDEAL] for first in menace.PLAYERS)
-    table = {first: [round(wins[first, second], 2) for second in menace.PLAYERS] for first in menace.PLAYERS}
-    return Measured([*(wins[pair] for pair in told), most], population.seconds, {"wins of the first player": table})
+    return Measured([*(wins[pair] for pair in told), most], population.seconds)
 
 
 LEARNERS = {
@@ -207,12 +205,12 @@ LEARNERS = {
 
 
 def measured(name: str, seed: int, folder: Path) -> dict[str, Any]:
-    """The result of one seed, and how it was measured; read from the folder if it is there."""
+    """The result of one seed, with commit and date; read from the folder if it is there."""
     path = folder / f"{name}.json"
     if not path.exists():
-        how = {"commit": commit(), "machine": machine(), "date": datetime.now(UTC).date().isoformat()}
-        found = LEARNERS[name].measure(seed, folder)
-        write_whole(path, (json.dumps(found._asdict() | how) + "\n").encode())
+        how = {"commit": commit(), "date": datetime.now(UTC).date().isoformat()}
+        found = LEARNERS[name].measure(seed, folder)._asdict()
+        write_whole(path, (json.dumps(found | how) + "\n").encode())
     return json.loads(path.read_text(encoding="utf-8"))
 
 
@@ -222,21 +220,16 @@ def summary(numbers: Sequence[float], form: str) -> str:
     return middle if lowest == highest else f"{middle} ({lowest} to {highest})"
 
 
-def method(name: str, results: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """What the record keeps of a learner: its rows, and how they were measured.
-
-    Args:
-        results: what ``measured`` gave for the seeds 1, 2, ...
-    """
+def rows_of(name: str, results: Sequence[dict[str, Any]]) -> list[list[str]]:
+    """A learner's rows of the table; ``results`` are those of the seeds 1, 2, ..."""
     source, figures, _ = LEARNERS[name]
     seeds = "1" if len(results) == 1 else f"1 to {len(results)}"
     seconds = summary([result["seconds"] for result in results], "{:.0f}")
-    rows = []
-    for index, figure in enumerate(figures):
-        ours = summary([result["figures"][index] for result in results], figure.form)
-        rows.append([source, figure.protocol, figure.reported, ours, seeds, seconds])
-    how = {key: results[-1][key] for key in ("commit", "machine", "date")}
-    return {"rows": rows, **results[0]["details"], **how}
+    numbers = zip(*(result["figures"] for result in results), strict=True)
+    return [
+        [source, figure.protocol, figure.reported, summary(ours, figure.form), seeds, seconds]
+        for figure, ours in zip(figures, numbers, strict=True)
+    ]
 
 
 def main() -> None:
@@ -247,16 +240,15 @@ def main() -> None:
         "--folder", type=Path, default=Path("runs/learners"), help="folder for results (default %(default)s)"
     )
     options = parser.parse_args()
-    path = RESULTS / "learners.json"
-    kept = json.loads(path.read_text(encoding="utf-8"))["methods"] if path.exists() else {}
+    rows, told = list[list[str]](), list[str]()
     for name in options.learners:
-        seeds = range(1, options.seeds + 1)
-        kept[name] = method(name, [measured(name, seed, options.folder / f"seed-{seed}") for seed in seeds])
-    methods = {name: kept[name] for name in LEARNERS if name in kept}
-    rows = [row for found in methods.values() for row in found["rows"]]
+        results = [measured(name, seed, options.folder / f"seed-{seed}") for seed in range(1, options.seeds + 1)]
+        rows += rows_of(name, results)
+        told += sorted({f"{name}: measured at commit {each['commit']}, {each['date']}" for each in results})
     head(seeds=options.seeds)
     print("\n".join(f"| {' | '.join(row)} |" for row in (HEADS, ["---"] * len(HEADS), *rows)))
-    record("learners", len(rows), "figures beside those of their sources", methods=methods)
+    print("\n".join(told))
+    record("learners", len(rows), "figures beside those of their sources", rows=rows, measured=told)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from typing import Any
 from connectx_toolkit.system.files import ROOT, write_whole
 
 PACKAGES = ("numpy", "numba", "torch", "kaggle-environments")
-RESULTS = ROOT / "benchmarks" / "results"
+RESULTS = ROOT / "runs" / "results"
 
 
 def processor() -> str:
@@ -45,7 +45,6 @@ def head(**settings: object) -> None:
     print(f"{machine()}; {', '.join(parts)}; {', '.join(f'{name} {value}' for name, value in settings.items())}")
 
 
-@lru_cache(maxsize=1)  # the first record of a run makes the tree differ
 def commit() -> str | None:
     """The commit of the source, with "-dirty" if files differ from it; None without git."""
     command = ["git", "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]
@@ -56,7 +55,7 @@ def commit() -> str | None:
 
 
 def record(name: str, figure: Any, unit: str, anchor: Any = None, **details: Any) -> None:
-    """Prints a figure beside the best published one, and writes ``benchmarks/results/NAME.json``.
+    """Prints a figure beside the best published one, and writes ``runs/results/NAME.json``.
 
     Args:
         anchor: the published figure, or several by name; None if there is none.

@@ -1,10 +1,9 @@
 """The built exact agent at Kaggle's clock: in games against bitbully with its database, and position by position.
 
-python -m benchmarks.perfect games FILE [--count 100] [--seed 1] [--share 1.0]
+python -m benchmarks.perfect games FILE [--count 100] [--seed 1]
 python -m benchmarks.perfect positions FILE [--count 2000]
 
-FILE is a built submission of the agent perfect; truth is bitbully's, with its database. --share restricts what is
-measured to that part of one core.
+FILE is a built submission of the agent perfect; truth is bitbully's, with its database.
 
 games: in Kaggle's own environment, loaded again for each game: --count games as first player, as many as second player
 ("choosing"), and again as many with its choice among equal moves switched off, so that it plays the slowest loss
@@ -17,9 +16,7 @@ once. Lost positions are asked a second time of the file without the choice, whi
 
 import argparse
 import contextlib
-import os
 import random
-import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -41,7 +38,6 @@ from connectx_toolkit.kaggle.rules import DEFAULTS, OVERAGE, Rules
 from connectx_toolkit.players.process import Setup, Task
 from connectx_toolkit.players.spec import resolve
 from connectx_toolkit.system.console import progress
-from connectx_toolkit.system.cores import Restriction
 
 OPPONENT = str(Path(__file__).with_name("bitbully_perfect.py"))
 SWITCH = "SWINDLE = True"
@@ -66,22 +62,6 @@ def clock_of(game: Game, seat: int) -> tuple[float, float, float]:
     """Seconds: first move, slowest later move, overage time used."""
     mine = [*game.calls(seat).values()]
     return mine[0], max(mine[1:], default=0.0), min(OVERAGE, sum(max(0.0, s - ACT_TIMEOUT) for s in mine))
-
-
-@contextlib.contextmanager
-def restricted(share: float) -> Iterator[None]:
-    """Moves this process and all that it starts into a control group with a part of one core; 1: leaves it alone."""
-    if share >= 1:
-        yield
-        return
-    with Restriction(share) as restriction:
-        if (group := restriction.job.get("cgroup")) is None:
-            sys.exit("benchmarks.perfect: --share needs a control group, which cannot be made here")
-        Path(group, "cgroup.procs").write_text(str(os.getpid()))
-        try:
-            yield
-        finally:
-            Path(group).parent.joinpath("cgroup.procs").write_text(str(os.getpid()))
 
 
 def best_of(scores: list[int | None]) -> int:
@@ -133,7 +113,7 @@ def play_games(options: argparse.Namespace, plain: Path) -> None:
     seats = (("first", options.file, 0), ("choosing", options.file, 1), ("slowest", plain, 1))
     rows = {name: play(name, file, seat, options) for name, file, seat in seats}
     unit = f"of {options.count} games won as first player against bitbully with its database"
-    record("perfect-games", rows["first"]["won"], unit, share=options.share, seats=rows)
+    record("perfect-games", rows["first"]["won"], unit, seats=rows)
 
 
 def positions(seed: int, count: int) -> Iterator[Position]:
@@ -191,7 +171,7 @@ def ask_positions(options: argparse.Namespace, plain: Path) -> None:
     good = sum(row["good"] for row in rows.values()) / sum(row["asked"] for row in rows.values())
     slowest = max(float(asked.seconds.max(initial=0)) for asked in (sheet, slow))
     unit, overage = "% good moves at Kaggle's clock", round(max(slowest - ACT_TIMEOUT, 0), 2)
-    record("perfect-positions", round(100 * good, 2), unit, overage=overage, share=options.share, positions=rows)
+    record("perfect-positions", round(100 * good, 2), unit, overage=overage, positions=rows)
 
 
 def main() -> None:
@@ -200,11 +180,10 @@ def main() -> None:
     parser.add_argument("file", type=Path, help="a built submission of the agent perfect")
     parser.add_argument("--count", type=int, help="games in each seat (100), or positions (2000)")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--share", type=float, default=1.0, help="share of one core")
     options = parser.parse_args()
     options.count = options.count or {"games": 100, "positions": 2000}[options.what]
-    head(seed=options.seed, share=options.share)
-    with restricted(options.share), without_choice(options.file) as plain:
+    head(seed=options.seed)
+    with without_choice(options.file) as plain:
         (play_games if options.what == "games" else ask_positions)(options, plain)
 
 

@@ -23,15 +23,7 @@ import numpy as np
 from benchmarks.machine import head, record
 from connectx_toolkit.games.match import verdict
 from connectx_toolkit.statistics.evidence import Evidence, PairOfGames
-from connectx_toolkit.statistics.intervals import (
-    ALPHA,
-    PAIR_SCORES,
-    Sprt,
-    anytime,
-    elo_of,
-    log_wealth,
-    score_of,
-)
+from connectx_toolkit.statistics.intervals import ALPHA, PAIR_SCORES, Sprt, anytime, elo_of, log_wealth, score_of
 from connectx_toolkit.statistics.ratings import difference, ratings
 from connectx_toolkit.system.console import progress
 

@@ -5,7 +5,9 @@ check, adopt, Board``.
 """
 
 import sys
+from collections.abc import Callable
 from contextlib import suppress
+from functools import cache, wraps
 from types import ModuleType
 from typing import Any
 
@@ -19,8 +21,26 @@ def __getattr__(name: str) -> Any:
     if name in __all__:
         from connectx_toolkit import api
 
-        return getattr(api, name)
+        return _refusing_in_a_line(getattr(api, name))
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+@cache
+def _refusing_in_a_line(function: Callable) -> Callable:
+    """The same function; a notebook shows what it refuses as a command does, without the toolkit's own frames."""
+
+    @wraps(function)
+    def call(*arguments: Any, **options: Any) -> Any:
+        try:
+            return function(*arguments, **options)
+        except (ValueError, OSError) as problem:
+            from connectx_toolkit.system.console import in_a_line
+
+            words = f"{type(problem).__name__}: {in_a_line(problem)}"
+            problem._render_traceback_ = lambda: [words]  # type: ignore[union-attr]  # IPython asks for it
+            raise
+
+    return call
 
 
 def _board() -> Any:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from connectx_toolkit.system.table import element
 
-WIDTH, LETTER, LONGEST = 900, 8, 40  # pixels of a chart and, at most on average, of a letter; letters of a label
+WIDTH, LETTER, LONGEST = 840, 8, 40  # pixels of a chart and, at most on average, of a letter; letters of a label
 LINE = 22  # pixels from one line of text to the next
 COLOURS = ("#3b82f6", "#f97316", "#16a05a", "#c026d3", "#b58900", "#0ea5b7", "#ef4444", "#868c98")
 POWERS = ("1 µs", "10 µs", "100 µs", "1 ms", "10 ms", "100 ms", "1 s", "10 s", "100 s", "1000 s")

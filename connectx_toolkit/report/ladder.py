@@ -19,7 +19,7 @@ def ladder_chart(ladder: Sequence[Standing]) -> str:
     drawn = [max(one.rating.low, one.rating.elo - TOO_WIDE) for one in ladder]
     drawn += [min(one.rating.high, one.rating.elo + TOO_WIDE) for one in ladder]
     axis = Axis(min(drawn), max(drawn) + 1, left + 10, WIDTH - 20)
-    parts = [text(left, bottom + 18, "Elo", "end")]
+    parts = [text(left - 20, bottom + 18, "Elo", "end")]
     for tick in axis.ticks():
         parts += [
             line(axis.at(tick), 8, axis.at(tick), bottom),

@@ -102,7 +102,7 @@ def row_entry(review: Judged) -> dict[str, Any]:
 def results_page(sections: Sequence[str], games: Sequence[Mapping[str, Any]]) -> str:
     """The page of matches. ``sections``: HTML; ``games``: from ``game_entry``."""
     body = _filled("results.html", sections="\n".join(sections))
-    return _page("ConnectX results", body, games, "", _file_text("results.js"))
+    return _page("ConnectX results", body, games, _file_text("replays.css"), _file_text("results.js"))
 
 
 def replays_page(team: str, reviews: Sequence[Judged], headline: Sequence[str], sections: Sequence[Table]) -> str:

@@ -4,7 +4,8 @@ const chooser = document.getElementById("game"), ending = document.getElementByI
 let shownGame = 0;
 const replayer = new Replayer(document.getElementById("board"), document, ply => history.replaceState(null, "", `#${shownGame}.${ply}`));
 
-function showGame(index, ply = 0) {
+// By default where the agents' moves begin, if their scores are known.
+function showGame(index, ply = Number(Object.keys(games[index].judged)[0] ?? 0)) {
   const game = games[index];
   shownGame = index;
   chooser.value = String(index);
@@ -14,7 +15,7 @@ function showGame(index, ply = 0) {
 
 function follow() {
   const [index, ply] = location.hash.slice(1).split(".").map(Number);
-  if (games.length) showGame(index in games ? index : 0, ply || 0);
+  if (games.length) showGame(index in games ? index : 0, ply);
 }
 
 games.forEach((game, index) => chooser.add(new Option(game.title, String(index))));

@@ -23,7 +23,11 @@ STYLES = {  # of rows on a terminal, by what they are about
     "note": "yellow", "warning": "bold yellow", "unknown": "bold magenta", "reject": "bold red",
 }  # fmt: skip
 
-NOTEBOOK = "--cx-win: #0f7a47; --cx-loss: #b3243a"  # the shades of cells, which a page's style sheet defines
+NOTEBOOK = """<style>
+.connectx { --cx-win: #0f7a47; --cx-loss: #b3243a; }
+div.connectx :is(td, th) { text-align: left; } div.connectx .number { text-align: right; }
+div.connectx pre { white-space: pre-wrap; word-break: normal; font-family: monospace; }
+</style>"""  # what a page's style sheet says; Jupyter's own sets all cells to the right, and breaks words
 
 
 def plain(value: Any) -> str:
@@ -68,8 +72,9 @@ class Table:
         self.columns = [
             c._replace(align=c.align or ("left", "right")[side]) for c, side in zip(whole, numeric, strict=True)
         ]
-        told = [f"{column.head}: {column.help}" for column in whole if column.help]
-        self.note = "; ".join([*told, *filter(None, [note])])
+        told = [(f"{column.head}: {column.help}", column.classes) for column in whole if column.help]
+        self.told = [*told, *([(note, "")] if note else [])]  # with the classes of the column
+        self.note = "; ".join(words for words, _ in self.told)
 
     def cells(self) -> Iterator[list[tuple[Column, str, float | None]]]:
         """By row, of each cell: its column, its text, and its colour from 0 to 1, if it has one."""
@@ -102,7 +107,11 @@ class Table:
         for kind, row in zip(self.kinds, self.cells(), strict=True):
             cells = (element("td", html.escape(text), class_=side[c], style=_shade(shade)) for c, text, shade in row)
             lines.append(element("tr", "".join(cells), class_=kind))
-        note = element("p", html.escape(self.note), class_="note") if self.note else ""
+        parts = (  # a page that is too narrow for a column hides what is said of it, too
+            element("span", html.escape(words) + "; " * (place + 1 < len(self.told)), class_=classes)
+            for place, (words, classes) in enumerate(self.told)
+        )
+        note = element("p", "".join(parts), class_="note") if self.note else ""
         whole = element("table", "\n".join(lines), id=name, aria_label=self.title)
         return element("div", whole, class_="wide") + note
 
@@ -203,8 +212,8 @@ class Shown:
                 element("strong", html.escape(part.title)) + part.html() for part in run if isinstance(part, Table)
             ]
             if lines := [part for part in run if isinstance(part, str)]:
-                shown.append(element("pre", html.escape("\n".join(lines)), style="white-space: pre-wrap"))
-        return element("div", "\n".join(shown), style=NOTEBOOK)
+                shown.append(element("pre", html.escape("\n".join(lines))))
+        return element("div", "\n".join([NOTEBOOK, *shown]), class_="connectx")
 
 
 class Told(Shown):

@@ -50,11 +50,7 @@ def test_ladders_are_written_and_read(ladder, tmp_path):
     assert lines[0].startswith("|  | agent | Elo |") and lines[1].count("--:") == 10
     assert lines[2].startswith("| 1 | leftmost | ")
     assert re.match(r"\| 3 \| random \| 0 \| -\d+ to \d+ \|  \| 38 \|", lines[4])
-    assert (
-        "| too early to tell | 40 |" in lines[3]
-        and lines[5] == ""
-        and lines[6].startswith("95% interval: ")
-    )
+    assert "| too early to tell | 40 |" in lines[3] and lines[5] == "" and lines[6].startswith("95% interval: ")
     assert (tmp_path / "ladder.md").read_text() == ladder_table(ladder, "random").markdown()
     chart = ElementTree.parse(tmp_path / "ladder.svg").getroot()
     labels = [text.text for text in chart.iter("{http://www.w3.org/2000/svg}text")]

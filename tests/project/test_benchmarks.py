@@ -1,6 +1,7 @@
 """What benchmarks write down, and what they compare."""
 
 import json
+import re
 import sys
 from types import SimpleNamespace
 
@@ -56,7 +57,7 @@ def learner(asked: list[int], *figures: learners.Figure) -> learners.Learner:
 
     def measure(seed, folder):
         asked.append(seed)
-        return learners.Measured([float(seed)] * len(figures), 10.0 * seed, {"table": seed})
+        return learners.Measured([float(seed)] * len(figures), 10.0 * seed)
 
     return learners.Learner("a source", figures, measure)
 
@@ -64,12 +65,12 @@ def learner(asked: list[int], *figures: learners.Figure) -> learners.Learner:
 def test_the_table_of_learners(results, tmp_path, monkeypatch, capsys):
     """A row a figure: the source's protocol and figure, mean and range of ours. A second run measures nothing again.
 
-    Rows of learners that were not asked for stay, and what is stopped goes on at the seed where it was.
+    What is stopped goes on at the seed where it was, and what was measured earlier keeps its commit.
     """
     asked: list[int] = []
     figures = learners.Figure("100 games", "68"), learners.Figure("more", "", "{:.2f}")
     monkeypatch.setattr(learners, "LEARNERS", {"one": learner(asked, *figures), "two": learner(asked, figures[0])})
-    monkeypatch.setattr(learners, "RESULTS", results)
+    monkeypatch.setattr(learners, "commit", lambda: f"commit{len(asked)}")
     command = ["learners", "--folder", str(tmp_path / "runs"), "--seeds", "3", "--learners"]
     monkeypatch.setattr(sys, "argv", [*command, "one"])
     learners.main()
@@ -79,12 +80,11 @@ def test_the_table_of_learners(results, tmp_path, monkeypatch, capsys):
     (tmp_path / "runs" / "seed-2" / "one.json").unlink()
     learners.main()
     assert asked == [1, 2, 3, 2]
+    told = re.findall(r"one: measured at commit (\w+)", capsys.readouterr().out)
+    assert told == ["commit0", "commit2", "commit3"]
     monkeypatch.setattr(sys, "argv", [*command[:3], "--seeds", "1", "--learners", "two"])
     learners.main()
-    kept = json.loads((results / "learners.json").read_text())["methods"]
-    assert [name for name in kept if kept[name]["table"] == 1] == ["one", "two"] and len(kept["one"]["rows"]) == 2
-    assert kept["two"]["rows"] == [["a source", "100 games", "68", "1", "1", "10"]]
-    assert {"commit", "machine", "date"} <= kept["two"].keys()
+    assert "| a source | 100 games | 68 | 1 | 1 | 10 |" in capsys.readouterr().out
 
 
 def test_a_finished_run_can_be_asked_again(tmp_path):

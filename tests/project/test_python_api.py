@@ -43,6 +43,8 @@ CELLS = [
         call('my_agent')
     except ValueError as problem:
         print(problem)""",
+    "check('nothing.py')",
+    "analyse('33333333')",
 ]
 
 
@@ -51,6 +53,8 @@ def outputs(tmp_path_factory) -> list[list[Any]]:
     """What each cell shows, by cell."""
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in CELLS])
     notebook.cells[0].source = f"import sys\nsys.path.insert(0, {str(ROOT)!r})\n{IMPORT}"
+    for cell in notebook.cells[-2:]:
+        cell.metadata.tags = ["raises-exception"]
     folder = tmp_path_factory.mktemp("notebook")
     NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(folder)}}).execute()
     return [cell.outputs for cell in notebook.cells]
@@ -101,6 +105,14 @@ def test_a_fault_has_its_cell_or_its_cure(outputs):
 def test_a_function_goes_without_quotes(outputs):
     meant = [line.partition("did you mean ")[2].partition("?")[0] for line in printed(outputs[16]).splitlines()]
     assert meant == ["my_agent, without quotes"] * 2
+
+
+def test_what_is_refused_is_said_in_a_line(outputs):
+    shown = [cell[0].traceback for cell in outputs[-2:]]
+    assert shown == [
+        ["FileNotFoundError: nothing.py: no such file or folder"],
+        ["ValueError: column 3 cannot be played on ply 6: the column is full"],
+    ]
 
 
 def test_what_they_give_has_fields(tmp_path, monkeypatch, capsys):

@@ -19,7 +19,8 @@ from connectx_toolkit.games.match import Match
 from connectx_toolkit.games.review import Judged
 from connectx_toolkit.games.tournament import Tournament
 from connectx_toolkit.players.spec import resolve
-from connectx_toolkit.report.pages import game_entry, group_html, results_page
+from connectx_toolkit.report.pages import exam_page, game_entry, group_html, replays_page, results_page
+from connectx_toolkit.system.table import Table, Told
 from tests.arena.test_match import scripted
 from tests.conftest import BROWSER, CHROMIUM
 
@@ -113,6 +114,43 @@ def test_on_a_phone_in_the_dark(report):
                 shadows.append([bool(abs(columns[at] - np.median(columns)) > 0.05) for at in (4, -5)])
             assert shadows == [[False, True], [True, False]]
             assert (np.median(brightness(page.locator(".wide > svg").first)) > 0.5) == (scheme == "light")
+        browser.close()
+
+
+def test_the_board_needs_no_scrolling(report, tmp_path):
+    """On a laptop, below a summary of seven lines. What is said of a column that has no room there is not shown."""
+    record, lines = Game(STANDARD, MOVES, ("me", "middle")), ["A sentence as long as those of a summary of games."] * 7
+    review = Judged(record, judge(replace(record, opening=JUDGED_FROM)), 0)
+    exam = exam_page("Exam", lines, [], Table("", ["agent"], [("me",)]), [game_entry(review) | {"ply": 21}])
+    pages = [report, tmp_path / "replays.html", tmp_path / "exam.html"]
+    for path, text in zip(pages[1:], (replays_page("me", [review], lines, []), exam), strict=True):
+        path.write_text(text, encoding="utf-8")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
+        page = browser.new_page(viewport={"width": 1280, "height": 900})
+        for path in pages:
+            page.goto(path.as_uri())
+            box = page.locator(".cx-field").bounding_box()
+            assert box and box["y"] + box["height"] < 900, path.name
+            if path.stem == "replays":
+                legend = page.locator("#list .note").inner_text()
+                assert "slowest: " in legend and "first mistake: " not in legend
+        browser.close()
+
+
+def test_in_a_notebook_text_is_left_and_numbers_are_right(tmp_path):
+    """Where JupyterLab's style sheet sets all cells to the right, and breaks words."""
+    jupyter = ".jp :is(tr, th, td) { text-align: right; } .jp pre { word-break: break-all; font-family: serif; }"
+    told = Told([Table("games", ["agent", "points"], [("me", 3)]), "a line"])._repr_html_()
+    path = tmp_path / "notebook.html"
+    path.write_text(f'<style>{jupyter}</style><div class="jp">{told}</div>', encoding="utf-8")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
+        page = browser.new_page()
+        page.goto(path.as_uri())
+        style = "(all, name) => all.map(it => getComputedStyle(it)[name])"
+        assert page.locator("th, td").evaluate_all(style, "textAlign") == ["left", "right"] * 2
+        assert page.locator("pre").evaluate_all(style, "wordBreak") == ["normal"]
         browser.close()
 
 

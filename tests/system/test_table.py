@@ -36,7 +36,7 @@ def test_colours_on_a_terminal(monkeypatch, capsys):
 
 
 def test_page():
-    """Every text is escaped; help is at the head, the colour at the cell, the kind at the row."""
+    """Every text is escaped; help is at the head, and below with its column's class; the colour at the cell."""
     text = TABLE.html("scores")
     cells = re.findall(r"<t[hd]([^>]*)>([^<>]*)</t", text)
     assert [html.unescape(cell) for _, cell in cells[:4]] == ["<name>", "points", "span", "note"]
@@ -44,7 +44,8 @@ def test_page():
     assert cells[0][0] == ' class="first" title="who it is"' and cells[1][0] == ' class="number"'
     assert cells[5][0].endswith('style="background: color-mix(in srgb, var(--cx-win) 25%, transparent)"')
     assert '<table id="scores" aria-label="scores &amp; more">' in text and '<tr class="won">' in text
-    assert text.endswith('<p class="note">&lt;name&gt;: who it is; of 100</p>') and "<b>" not in text
+    note = '<p class="note"><span class="first">&lt;name&gt;: who it is; </span><span>of 100</span></p>'
+    assert text.endswith(note) and "<b>" not in text
 
 
 def test_markdown():
