@@ -23,7 +23,7 @@ test: check $(VENV)/.installed-docs  ## lint, types, and every test; in the end,
 	$(BIN)/python -m pytest -n auto --dist loadgroup --no-loadscope-reorder
 
 quick: $(VENV)/.installed-dev  ## the tests that take no time: no browser, no training, no games of Kaggle's
-	$(BIN)/python -m pytest --quick -n 2 --dist loadgroup --no-loadscope-reorder
+	$(BIN)/python -m pytest -m "not slow" -n 2 --dist loadgroup --no-loadscope-reorder
 
 check: $(VENV)/.installed-dev  ## lint and types only
 	$(BIN)/ruff check .

@@ -7,7 +7,6 @@ import shutil
 import subprocess
 import sys
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -37,33 +36,13 @@ SHAPES = [
 ]
 
 
-# What a test may need and not find, and what brings it in. A test that is skipped for any other reason fails.
-LEFT_OUT = {
-    "chromium": "apt-get install chromium",
-    "mkdocs": "make .venv/.installed-docs",
-    "numba": "pip install -r requirements.txt",
-    "x86-64": "run them on such a processor",
-    "jax": "pip install jax",
-    "gym": "pip install gym",
-    "torch 2.9": "pip install 'torch>=2.9'",
-    "tkinter.tix": "make test PYTHON=python3.12 VENV=.venv-3.12",
-    "the newest packages": "put the Python of an environment with them into CONNECTX_NEWEST, as the workflow does",
-    "the whole history": "git fetch --unshallow",
-    "mounts": "run them as root",
-    "user namespaces": "sysctl -w user.max_user_namespaces=15000",
-    "a control group": "run them as root, with /sys/fs/cgroup to write to",
-    "two cores": "run them on a machine that has them",
-    "Linux": "run them there",
-}
-
-
-def needs(kind: str, found: object) -> pytest.MarkDecorator:
-    """Leaves a test out, and says so in the end, where what it needs is not found."""
-    return pytest.mark.skipif(not found, reason=kind)
+def needs(what: str, found: object) -> pytest.MarkDecorator:
+    """Leaves a test out where it lacks something. pytest ends with a line of what that is, and what brings it in."""
+    return pytest.mark.skipif(not found, reason=f"needs {what}")
 
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-CHROMIUM = needs("chromium", BROWSER)
+CHROMIUM = needs("chromium: apt-get install chromium", BROWSER)
 LINUX = needs("Linux", sys.platform == "linux")
 TWO_CORES = needs("two cores", len(usable_cores()) >= 2)
 
@@ -97,45 +76,15 @@ def wait_until(is_so: Callable[[], bool]) -> None:
 REAL_CLOCK = pytest.mark.flaky(reruns=3)
 
 
-SLOW = {  # what make quick leaves out: browsers, training, builds, processes of Kaggle's, and what waits
-    "agents": "*",
-    "arena": "course exam match referee remote threads",
-    "board": "*",
-    "builder": "build_submission check_input embed idioms machine_code own_kernels preflight",
-    "cli": "bad_input evaluate games_commands",
-    "connectx": "choice game_memory nets position search",
-    "games": "analysis replays store store_turns tournament",
-    "kaggle": "account callables sandbox",
-    "notebook": "live networks",
-    "players": "archives forks players portable",
-    "project": "installed kaggle_page notebook python_api readme site six_sets",
-    "report": "pages report",
-    "statistics": "intervals ratings",
-    "system": "workers writing",
-    "training": "*",
-    "tuning": "tune",
-}
-
-
-def pytest_addoption(parser):
-    parser.addoption("--quick", action="store_true", help="leave out, and do not even import, the tests of SLOW")
-
-
-def pytest_ignore_collect(collection_path, config):
-    names = SLOW.get(collection_path.parent.name, "") if collection_path.suffix == ".py" else ""
-    is_slow = names == "*" or collection_path.stem.removeprefix("test_") in names.split()
-    return True if is_slow and config.getoption("--quick") else None
-
-
 LONGEST = ("test_idioms", "test_notebook", "test_preflight", "test_build_submission")
-SHARES = {"test_idioms": 4}  # of a file whose tests mostly wait
 
 
+@pytest.hookimpl(tryfirst=True)  # xdist looks at the groups after this
 def pytest_collection_modifyitems(items):
-    """Each file's tests in one worker, but for SHARES; the longest first, so that none is left in the end."""
+    """Each file's tests in one worker, idioms, which mostly wait, in four; the longest first, so that none is left."""
     items.sort(key=lambda item: LONGEST.index(item.path.stem) if item.path.stem in LONGEST else len(LONGEST))
     for number, item in enumerate(items):
-        share = number % SHARES.get(item.path.stem, 1)
+        share = number % 4 if item.path.stem == "test_idioms" else 0
         item.add_marker(pytest.mark.xdist_group(f"{item.path.relative_to(ROOT)} {share}"))
 
 
@@ -214,7 +163,7 @@ def small_disk(folder: Path, size: str = "512k") -> Iterator[Path]:
     try:
         subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", folder], check=True, capture_output=True)
     except (OSError, subprocess.CalledProcessError) as problem:
-        pytest.skip(f"mounts: {problem}")
+        pytest.skip(f"needs mounts, as root has: {problem}")
     try:
         yield folder
     finally:
@@ -243,32 +192,3 @@ def disk_that_is(state: str, folder: Path, files: Mapping[str, bytes]) -> Iterat
         else:
             remount(folder, "ro")
         yield folder
-
-
-def kind_of(report) -> str:
-    """Of a test that was left out: what it needs."""
-    return report.longrepr[2].removeprefix("Skipped: ").partition(":")[0]
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport():
-    """A test that nobody would miss fails."""
-    report = yield
-    if report.skipped and kind_of(report) not in LEFT_OUT:
-        report.outcome, report.longrepr = "failed", f"{report.longrepr[2]} is not among LEFT_OUT of tests/conftest.py"
-    return report
-
-
-def pytest_terminal_summary(terminalreporter):
-    """What was left out; the verdicts on the corpus of small agents: ours and that of Kaggle's environment."""
-    left_out = Counter(map(kind_of, terminalreporter.stats.get("skipped", [])))
-    reports = [report for key in ("passed", "failed") for report in terminalreporter.stats.get(key, [])]
-    rows = [value for report in reports for name, value in report.user_properties if name == "verdict"]
-    if rows:
-        terminalreporter.section("pre-flight of the corpus: file, ours, Kaggle's, why")
-    for name, ours, kaggle, reason in sorted(rows):
-        terminalreporter.write_line(f"{name:40} {ours:7} {kaggle:28.28} {reason:.90}")
-    if left_out:
-        terminalreporter.section("left out")
-    for kind, number in left_out.most_common():
-        terminalreporter.write_line(f"{number} that need{'s' * (number == 1)} {kind}: {LEFT_OUT[kind]}")

@@ -14,6 +14,8 @@ from connectx.solver import Solver, Value
 from connectx_toolkit.system.files import BOOK_SCORES
 from tests.conftest import REAL_CLOCK, observe, random_game
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def solver() -> Solver:

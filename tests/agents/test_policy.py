@@ -19,6 +19,7 @@ from connectx_toolkit.players.spec import entry_of
 from connectx_toolkit.system.files import AGENTS
 from tests.conftest import observe, random_game
 
+pytestmark = pytest.mark.slow
 FAULT = "policy: its network runs in numpy, torch raised "
 # Symmetric positions: the logits of a move and of its mirror image differ by rounding alone.
 SYMMETRIC = [[], [3], [3] * 2, [3] * 3, [3] * 4, [3] * 5, [0, 6], [0, 6, 3], [1, 5, 3, 3], [2, 4, 3], [2, 4, 3, 3, 3]]

@@ -5,7 +5,6 @@ This file needs no more than the oldest supported version has: CONTRIBUTING.md s
 
 import contextlib
 import io
-import resource
 from collections.abc import Callable
 
 import numpy as np
@@ -14,9 +13,9 @@ from kaggle_environments import agent as kaggle_agent
 from kaggle_environments import evaluate
 
 from evaluate import get_win_percentages
-from tests.conftest import REAL_CLOCK
 from tests.misbehaving import CASES, Clock
 
+pytestmark = pytest.mark.slow
 DRAWN = "146660203633536103043506522512202545444111"
 
 
@@ -110,42 +109,3 @@ def test_the_courses_lines_of_timeouts(seconds, monkeypatch):
 
     for agents in ((dawdles, draws), (draws, dawdles), (dawdles, dawdles)):
         assert our_lines(*agents, 3, isolate=False) == course_lines(*agents, 3)
-
-
-def wins_once() -> Callable:
-    games = []
-
-    def agent(obs, config):
-        games.extend([0] * (obs.step < 2))
-        return leftmost(obs, config) if len(games) == 1 else -1
-
-    return agent
-
-
-def test_the_courses_rounding():
-    """That of numpy, which makes 0.02 of 1 in 40, where Python's ``round`` makes 0.03."""
-    lines = our_lines(wins_once(), rightmost, 40)
-    assert (
-        lines == course_lines(wins_once(), rightmost, 40) and lines[0].endswith(": 0.02") and round(1 / 40, 2) == 0.03
-    )
-
-
-def processor_seconds() -> float:
-    """Of this process and of its ended children, so far."""
-    return sum(
-        u.ru_utime + u.ru_stime for u in map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    )
-
-
-def seconds_of(play: Callable[..., object], *arguments, **options) -> float:
-    start = processor_seconds()
-    play(*arguments, **options)
-    return processor_seconds() - start
-
-
-@REAL_CLOCK
-def test_not_slower_than_the_course():
-    """Trivial agents, in processor time: about 0.6 of the course's, and less with ``isolate=False``."""
-    course = seconds_of(course_lines, leftmost, rightmost, 40)
-    assert seconds_of(our_lines, leftmost, rightmost, 40) < course
-    assert seconds_of(our_lines, leftmost, rightmost, 40, isolate=False) < course

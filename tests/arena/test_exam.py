@@ -1,6 +1,5 @@
 """Agents asked in single positions: what they answer, that answers are kept, and that an exam goes on."""
 
-import errno
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +18,7 @@ from connectx_toolkit.players.spec import resolve
 from connectx_toolkit.report.exams import exam_lines
 from tests.conftest import TWO_CORES
 
+pytestmark = pytest.mark.slow
 SETUP = Setup(Rules())
 
 
@@ -67,14 +67,6 @@ def test_the_first_fault_of_each_kind_is_told(labels):
     lines = exam_lines(taken.sheets())
     for words in ("exception: ValueError: no idea (test_exam.py, line ", "not an integer: '3' after"):
         assert any(words in line for line in lines), lines
-
-
-def test_the_clock_is_that_of_the_rules(labels, tmp_path):
-    file = tmp_path / "slow.py"
-    file.write_text("import time\ndef agent(obs, config):\n    time.sleep(0.05)\n    return obs.board.index(0)\n")
-    setup = Setup(Rules({"actTimeout": 0.01}, overage=0.01))
-    assert set(answered(str(file), labels, setup=setup, rows=range(3))[1][:3]) == {"timeout"}
-    assert set(answered(str(file), labels, rows=range(3))[1]) == {""}
 
 
 def test_a_file_is_loaded_once(labels, tmp_path):
@@ -144,25 +136,6 @@ def test_an_exam_that_is_stopped_compares_what_it_knows(labels, tmp_path, monkey
     after = exam_of(labels, tmp_path, "leftmost", "middle")
     after.sit()
     assert after.is_whole and after.reused == 3 * exam.CHUNK and len(after.sheets()[0].labels) == len(labels)
-
-
-def test_a_full_disk(labels, tmp_path, monkeypatch):
-    opened = Path.open
-
-    def full(path, mode="r", *arguments, **options):
-        if mode == "a":
-            raise OSError(errno.ENOSPC, "")
-        return opened(path, mode, *arguments, **options)
-
-    monkeypatch.setattr(Path, "open", full)
-    with pytest.raises(OSError, match=r"leftmost-.*no space left"):
-        exam_of(labels, tmp_path, "leftmost").sit()
-
-
-def test_how_long_it_takes_is_said(labels, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(exam, "LONG", 0.0)
-    exam_of(labels, tmp_path, "leftmost").sit()
-    assert "leftmost takes " in (err := capsys.readouterr().err) and f"for its {len(labels) + exam.AGAIN} moves" in err
 
 
 def test_asked_several_times(labels, tmp_path):

@@ -9,20 +9,21 @@ from pathlib import Path
 
 import pytest
 
-from connectx.position import STANDARD, Position, geometry_of, write_columns
+from connectx.position import STANDARD, Position
 from connectx_toolkit import api
 from connectx_toolkit.arena.match import Slot, open_pool, play_all, play_match
-from connectx_toolkit.arena.schedule import derived_seed, pair_tasks
+from connectx_toolkit.arena.schedule import pair_tasks
 from connectx_toolkit.games.database import GameDatabase
 from connectx_toolkit.games.game import Game
-from connectx_toolkit.games.match import Match, lost_game_line, match_lines, match_table
-from connectx_toolkit.kaggle.rules import Fault, Rules
+from connectx_toolkit.games.match import Match
+from connectx_toolkit.kaggle.rules import Rules
 from connectx_toolkit.players.process import Setup, Task
 from connectx_toolkit.players.spec import resolve
 from connectx_toolkit.statistics.intervals import Sprt
 from connectx_toolkit.system.cores import reserve_core, usable_cores
 from tests.conftest import LINUX, TWO_CORES
 
+pytestmark = pytest.mark.slow
 FAST = Setup(Rules(), "fast")
 LEFTMOST = "def agent(obs, config):\n    return [c for c in range(config.columns) if obs.board[c] == 0][0]\n"
 OPENINGS = [(3, 3), (3, 3, 2, 4), (0, 1, 2, 3)]
@@ -53,21 +54,6 @@ def play(
     with open_pool(setup, cores) as pool:
         play_match(match, openings, pairs, pool, on_game)
     return match
-
-
-def test_tasks_come_in_pairs():
-    tasks = list(pair_tasks(LEFT, RANDOM, OPENINGS, 4, seed=1))
-    assert [task.number for task in tasks] == list(range(8))
-    assert [task.players for task in tasks] == [(LEFT, RANDOM), (RANDOM, LEFT)] * 4
-    assert [task.opening for task in tasks] == [o for o in (*OPENINGS, OPENINGS[0]) for _ in range(2)]
-    seeds = [seed for task in tasks for seed in task.seeds]
-    assert len(set(seeds)) == 16 and tasks == list(pair_tasks(LEFT, RANDOM, OPENINGS, 4, seed=1))
-
-
-def test_derived_seeds():
-    """SHA-256 of "1/2", its first 8 bytes halved, worked out with sha256sum."""
-    assert derived_seed(1, 2) == 0xD939926F05444B0F >> 1
-    assert derived_seed(1, 23) != derived_seed(12, 3)
 
 
 def test_scores_are_those_of_the_first_agent():
@@ -225,11 +211,6 @@ def test_slots_have_a_core_each(tmp_path, monkeypatch, capsys):
     assert bound() == {f"[{core}]" for core in cores[:2]}  # and what was reserved is free again
 
 
-def test_too_many_at_a_time():
-    with pytest.raises(ValueError, match="workers should be 1 to"):
-        list(play_all([], FAST, concurrency=len(usable_cores()) + 1))
-
-
 @pytest.mark.parametrize("edit", ["file.write('#')", "pass"], ids=["changed", "saved"])
 def test_a_file_that_is_changed_while_it_plays(edit, tmp_path):
     """Its games would be of two versions, and be found again for that of the beginning."""
@@ -248,34 +229,6 @@ def test_a_file_that_is_changed_while_it_plays(edit, tmp_path):
         api.get_win_percentages(path, "middle", 2)
 
 
-@pytest.mark.parametrize("wrong", [{"pairs": 0}, {"pairs": -3}, {"pairs": 2.0}, {"seed": None}, {"seed": 2**63}])
-def test_numbers_that_no_match_can_have(wrong, tmp_path):
-    (name,) = wrong
-    with pytest.raises(ValueError, match=f"{name} should be an integer"):
-        api.match("leftmost", "middle", games=tmp_path / "games.sqlite", **wrong)
-    assert not [*tmp_path.iterdir()]
-
-
-def test_report_says_what_is_proven():
-    match = play(RANDOM, LEFT, FAST, OPENINGS, 60, seed=1)
-    lines = match_lines(replace(match, sprt=Sprt(0, 20)))
-    assert lines[0].startswith("Elo -") and lines[0].endswith("(95%, valid at every look, from these 3 openings)")
-    assert lines[1].startswith("pair results 0, 1/2, 1, 1 1/2, 2: ")
-    assert "accepts +0: LLR -" in lines[2] and lines[-1] == "leftmost scores more from these 3 openings"
-    assert len(match_table(match).rows) == 6
-    assert match_lines(Match(LEFT, RANDOM, {})) == ["no complete pair of games yet: no result"]
-
-
-def test_a_match_of_deterministic_agents_stops_when_openings_are_used_up():
-    """Two openings, 200 pairs asked for: two new pairs and ten copies are played; the reason is printed."""
-    runs = [play(resolve("middle"), LEFT, FAST, OPENINGS[:2], 200, 1, cores) for cores in (1, 2)]
-    for match in runs:
-        assert match.ending == "copies" and len(match.games) == 24 and match.evidence.distinct == 2
-    lines = match_lines(runs[0])
-    assert any("the openings are used up" in line for line in lines) and lines[-1].startswith("no verdict: 2 distinct")
-    assert play(RANDOM, LEFT, FAST, OPENINGS[:2], 30, 1).ending == ""
-
-
 def test_ctrl_c_keeps_the_pairs_played_so_far():
     def on_game(task: Task, game: Game) -> None:
         if task.number == 5:
@@ -283,25 +236,3 @@ def test_ctrl_c_keeps_the_pairs_played_so_far():
 
     match = play(RANDOM, LEFT, FAST, OPENINGS, 20, seed=1, on_game=on_game)
     assert match.ending == "interrupted" and sorted(match.games) == [0, 1, 2, 3, 4] and match.evidence.pairs == 2
-
-
-def test_a_lost_game_to_look_at():
-    """Of the first agent, whichever seat it had, and not one that it lost by a fault."""
-    games = {number: scripted(number, score) for number, score in enumerate((1, 0, 0.5, 1))}
-    assert lost_game_line(Match(LEFT, RANDOM, {n: games[n] for n in range(3)})) == []
-    match = Match(LEFT, RANDOM, games)
-
-    def line(game: Game, names: str, config: str = "") -> list[str]:
-        columns = write_columns(game.moves)
-        return [f"a game that leftmost lost: python evaluate.py analyse {columns}{config} --names {names}"]
-
-    assert lost_game_line(match) == line(games[3], "random leftmost")
-    large = replace(games[3], geometry=geometry_of(12, 12, 4))
-    assert lost_game_line(Match(LEFT, RANDOM, {3: large})) == []
-    small = Game(geometry_of(5, 5, 3), (3, 3, 0, 3, 0, 3), opening=2)
-    config = " --config rows=5,columns=5,inarow=3"
-    assert lost_game_line(Match(LEFT, RANDOM, {0: small})) == line(small, "leftmost random", config)
-    longer = next(game for n in range(4, 99) if len((game := scripted(n, 0)).moves) > len(games[3].moves))
-    assert lost_game_line(Match(LEFT, RANDOM, {**games, 4: longer})) == line(longer, "leftmost random")
-    forfeit = replace(games[2], faults=(Fault(0, 3, "exception", "no idea", True),))
-    assert lost_game_line(Match(LEFT, RANDOM, {0: forfeit})) == []

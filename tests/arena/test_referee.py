@@ -20,6 +20,7 @@ from connectx_toolkit.players.spec import resolve
 from tests.conftest import REAL_CLOCK
 from tests.misbehaving import CASES, CONFIGS, Clock, first_full_column, returning, scripted_games
 
+pytestmark = pytest.mark.slow
 TIGHT = Rules({"actTimeout": 0.2}, overage=0.2)
 
 
@@ -63,7 +64,7 @@ def test_same_verdicts_on_scripted_games(monkeypatch):
         states.append(referees._environment(tuple(rules.config.items()), rules.overage)[0].state)
         return game
 
-    for truth, ours in scripted_games(150, 1, [(play_and_look, clock), (play_fast, fast_clock)]):
+    for truth, ours in scripted_games(50, 1, [(play_and_look, clock), (play_fast, fast_clock)]):
         assert ours.overage == pytest.approx(truth.overage, abs=1e-5)  # Kaggle rounds durations to the microsecond
         assert replace(ours, overage=()) == replace(truth, overage=())
         endings[ours.ending] += 1
@@ -92,9 +93,9 @@ def test_a_game_that_goes_on_has_kaggles_statuses():
 @pytest.mark.parametrize("referee", REFEREES.values(), ids=REFEREES)
 @pytest.mark.parametrize("name", CASES)
 def test_misbehaving_agents_forfeit(referee, name):
-    """Each gets its fault and a loss in either seat, and the run goes on."""
+    """Each gets its fault and a loss, by our referee in either seat, and the run goes on."""
     case = CASES[name]
-    for seat in (0, 1):
+    for seat in (0, 1) if referee is play_fast else (0,):
         agents = [random_legal, random_legal]
         agents[seat] = case.agent
         game = play(referee, agents, TIGHT)
@@ -131,11 +132,10 @@ def test_none_plays_column_0_until_it_is_full(referee):
 @pytest.mark.parametrize("config", CONFIGS, ids=str)
 def test_same_games_with_real_agents(config):
     """Seeded agents in processes play the same game under either referee, after an opening too."""
-    for seed in range(3):
-        opening = [0, config.get("columns", 7) - 1][: 2 if config.get("rows", 6) > 1 else 0]
-        games = [play(r, ["random", random_legal], Rules(config), opening, (seed, 9)) for r in REFEREES.values()]
-        assert games[0].moves == games[1].moves and games[0].moves[: len(opening)] == tuple(opening)
-        assert games[0].rewards == games[1].rewards and games[0].statuses == games[1].statuses
+    opening = [0, config.get("columns", 7) - 1][: 2 if config.get("rows", 6) > 1 else 0]
+    games = [play(r, ["random", random_legal], Rules(config), opening, (1, 9)) for r in REFEREES.values()]
+    assert games[0].moves == games[1].moves and games[0].moves[: len(opening)] == tuple(opening)
+    assert games[0].rewards == games[1].rewards and games[0].statuses == games[1].statuses
 
 
 @REAL_CLOCK

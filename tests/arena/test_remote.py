@@ -28,7 +28,7 @@ from tests.conftest import evaluate as main
 from tests.games.test_store import ROOT, stored_rows
 from tests.training.in_place import pool_in_place
 
-pytestmark = LINUX  # cores are reserved by its means
+pytestmark = [pytest.mark.slow, LINUX]  # cores are reserved by Linux's means
 PAIRS = 100
 
 
@@ -36,7 +36,7 @@ PAIRS = 100
 def cluster(tmp_path_factory) -> Iterator[str]:
     """The address of a scheduler with two workers, each a process that is replaced when it dies."""
     if len(usable_cores()) < 2:
-        pytest.skip("two cores")
+        pytest.skip("needs two cores")
     code = """
 import sys, time
 from distributed import LocalCluster

@@ -12,6 +12,8 @@ from connectx_toolkit.board.thinking import Analyst
 from connectx_toolkit.games.analysis import exact_scores, solvers_for
 from connectx_toolkit.system.object_pool import KEPT, ObjectPool
 
+pytestmark = pytest.mark.slow
+
 
 def positions_of(plies: int, count: int, seed: int) -> list[Position]:
     """Positions by random moves in which nobody can win at once."""

@@ -1,6 +1,5 @@
 """The board's other end without a browser: which positions it takes, what it answers, and that agents end with it."""
 
-import gc
 import json
 import threading
 from queue import Empty, SimpleQueue
@@ -12,14 +11,13 @@ from connectx.solver import Value
 from connectx_toolkit.arena.referee import play_fast
 from connectx_toolkit.board.server import _encoded
 from connectx_toolkit.board.session import Opening, Session, position_entry, position_in
-from connectx_toolkit.board.thinking import Analyst, Found, Question, Seat, verdict
-from connectx_toolkit.board.widget import Board
+from connectx_toolkit.board.thinking import Analyst, Found, Question, verdict
 from connectx_toolkit.games.database import GameDatabase
 from connectx_toolkit.kaggle.rules import Rules
 from connectx_toolkit.players.protocol import Opaque, Reply
-from connectx_toolkit.players.spec import resolve
 from tests.games.test_database import random_games
 
+pytestmark = pytest.mark.slow
 SMALL = geometry_of(3, 3, 3)
 
 
@@ -165,16 +163,6 @@ def test_what_was_played_in_a_position(tmp_path):
     assert "without a file of games" in said.get_nowait()["text"]
 
 
-def test_a_notebook_takes_a_file_of_games(tmp_path):
-    with pytest.raises(ValueError, match="no games yet"):
-        Board(games=tmp_path / "none.sqlite")
-    with GameDatabase(tmp_path / "games.sqlite") as database:
-        database.add(random_games(1))
-    board = Board(games=str(database.path))
-    assert board._session is not None and board._session._opening.games == database.path
-    board.close()
-
-
 def test_an_agent_answers_and_ends_with_the_session(talk):
     session, said, wait = talk
     session.receive(question("leftmost"))
@@ -271,61 +259,6 @@ def test_the_analyst_goes_on_after_a_failure(monkeypatch):
     assert news[bad].why == "no scores: no room" and all(value.exact for value in news[good].values if value)
 
 
-def test_a_seat_lives_on_after_a_failure(talk, monkeypatch):
-    """Of ours, in its thread: the question is answered, and the next one by a new process."""
-    session, _, wait = talk
-
-    def fails(self, *_: object) -> None:
-        monkeypatch.undo()
-        raise OverflowError("timestamp out of range")
-
-    monkeypatch.setattr("connectx_toolkit.players.process.AgentProcess._exchange", fails)
-    session.receive(question("middle"))
-    problem = wait("problem")
-    assert (problem["about"], problem["id"], problem["text"]) == ("ask", 1, "timestamp out of range")
-    session.receive(question("middle", 2))
-    assert wait("move")["id"] == 2
-
-
-def test_a_message_that_fails_otherwise_is_answered(talk, monkeypatch):
-    session, _, wait = talk
-    monkeypatch.setitem(session._answers, "check", lambda message: 1 / 0)
-    session.receive({"type": "check"})
-    assert wait("problem")["text"] == "division by zero"
-
-
 def test_what_browsers_cannot_parse_is_not_sent():
     for seconds in (float("nan"), {3}):
         assert json.loads(_encoded({"type": "move", "id": 1, "seconds": seconds}))["type"] == "problem"
-
-
-def test_the_clock_may_change_while_an_agent_sits(monkeypatch):
-    """Each question's clock says how long a load may take, not only that of the first."""
-    limits: list[float] = []
-
-    class Process(Answering):
-        load_limit, process = 0.0, None
-
-        def begin(self, config: dict, seed: int) -> None:
-            limits.append(self.load_limit)
-
-        def thoughts(self) -> None:
-            pass
-
-    monkeypatch.setattr("connectx_toolkit.board.thinking.AgentProcess", lambda spec: Process(Reply(1, 0.1)))
-    seat, position = Seat(resolve("middle"), lambda message: None), Position.empty(SMALL)
-    for number, overage in enumerate((1.0, 9.0)):
-        seat._answer(Question(number, number, position, Rules({"actTimeout": 2}, overage), overage))
-    seat._player = None
-    seat.close()
-    assert limits == [3.0, 11.0]
-
-
-def test_a_refused_widget_leaves_no_traceback(capsys, monkeypatch):
-    """Python closes what was half made."""
-    problems: list[object] = []
-    monkeypatch.setattr("sys.unraisablehook", problems.append)
-    with pytest.raises(ValueError, match="did you mean minimax"):
-        Board("minmax")
-    gc.collect()
-    assert problems == [] and capsys.readouterr().err == ""

@@ -4,14 +4,11 @@ import contextlib
 import copy
 import gc
 import json
-import os
-import random
 import re
 import subprocess
 import sys
 import threading
 import time
-from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -28,19 +25,15 @@ from connectx_toolkit.builder.build import (
     Report,
     archive,
     render,
-    submission_bytes,
 )
-from connectx_toolkit.builder.embedded.guard import Submission, described, fallback_column, legal_column
-from connectx_toolkit.builder.embedded.importer import Modules
+from connectx_toolkit.builder.embedded.guard import fallback_column, legal_column
 from connectx_toolkit.builder.preflight.stage import Runner, question, sample
 from connectx_toolkit.builder.source.inline import inline
-from connectx_toolkit.builder.submission import is_submission
 from connectx_toolkit.cli import build as build_submission
-from connectx_toolkit.kaggle.rules import Limits
-from connectx_toolkit.system import cores
 from connectx_toolkit.system.files import ROOT
 from tests.conftest import REAL_CLOCK
 
+pytestmark = pytest.mark.slow
 AGENTS = Path(__file__).parents[1] / "corpus" / "agents"
 LEGAL = "[c for c in range(config.columns) if obs.board[c] == 0]"
 # Needs the guard: each agent fails in its own way, and a legal column must come in time all the same.
@@ -159,18 +152,6 @@ def agent(obs, config):
 """
 
 
-def test_bundles_in_one_process_share_nothing(tmp_path):
-    texts = []
-    for offset in (0, 3):
-        folder = tmp_path / str(offset)
-        folder.mkdir()
-        texts.append(text_of(folder, {"agent.py": COUNTER, "helper.py": f"OFFSET = {offset}\nSEEN = []\n"}))
-    agents = [loaded(text) for text in (texts[0], texts[1], texts[0])]  # two versions, and the first against itself
-    empty = question("", [])
-    replies = [[agent(empty.obs, empty.config) for agent in agents] for _ in range(3)]
-    assert replies == [[1, 4, 1], [2, 5, 2], [3, 6, 3]]
-
-
 def test_two_versions_and_one_against_itself_in_kaggles_environment(tmp_path):
     paths = []
     for offset in (0, 3):
@@ -221,12 +202,6 @@ def test_replies_that_are_not_legal_columns(reply):
         legal_column(reply, [1, 0, 0, 0, 0, 0, 0], 7)
 
 
-def test_a_submission_needs_its_entry():
-    modules = Modules({"agent.py": "\nx = 1\n"}, {}, "")
-    submission = Submission(modules, ("agent", "agent"), time.perf_counter())
-    assert submission.answer(BLOCK.obs, BLOCK.config) == 0
-
-
 @pytest.mark.parametrize(
     ("path", "options"),
     [
@@ -260,33 +235,6 @@ def test_a_slow_agent_is_compared_on_as_many_positions_as_take_long_enough(runne
     assert line.startswith(agree) and line.endswith(", fewer than 500 because its moves take long")
 
 
-def test_rounding_that_makes_a_file_larger_is_left_out(tmp_path):
-    """The scales of short rows take more room than whole numbers save, which compression had done already."""
-    (tmp_path / "agent.py").write_text(
-        "from connectx.weights import read_data\n\nTABLES = [read_data('short.npz'), read_data('long.npz')]\n\n\n"
-        f"def agent(obs, config):\n    return {LEGAL}[0]\n"
-    )
-    draw = np.random.default_rng(1)
-    np.savez_compressed(tmp_path / "short.npz", x=draw.integers(0, 3, (500, 2)).astype(np.float32))
-    np.savez(tmp_path / "long.npz", x=draw.normal(size=(20, 500)).astype(np.float32))
-    text, lines = render(inline(tmp_path / "agent.py"), "int8")
-    assert re.match(r"short.npz: as int8 it would take [\d,]+ bytes of the submission, where it takes", lines[1])
-    assert re.match(r"long.npz as int8: [\d,]+ to [\d,]+ bytes of the submission", lines[0])
-    assert "short.npz as int8" not in text and "long.npz as int8" in text
-
-
-def test_data_that_is_too_large_as_text_may_fit_into_an_archive(tmp_path):
-    (tmp_path / "net.bin").write_bytes(os.urandom(30_000))
-    (tmp_path / "agent.py").write_text(
-        "from connectx.weights import read_data\n\nNET = read_data('net.bin')\n\n\n"
-        "def agent(obs, config):\n    return 0\n"
-    )
-    inlined, options = inline(tmp_path / "agent.py"), Options(limits=Limits(size=45_000))
-    with pytest.raises(ValueError, match=r"bytes, and the judge allows 45,000; as text.*Path\(__file__\).*\.tar\.gz"):
-        submission_bytes(inlined, tmp_path / "new.py", options)
-    assert len(submission_bytes(inlined, tmp_path / "new.py", Options())[0]) > 45_000
-
-
 @pytest.mark.parametrize("name", ["leftmost", "n_step"])
 def test_our_agents_are_accepted(name, runner, tmp_path):
     report = build(ROOT / "agents" / f"{name}.py", tmp_path / "built.py", Options(positions=100), runner)
@@ -317,14 +265,6 @@ def test_an_agent_that_needs_its_guard_is_not_built(source, topic, runner, tmp_p
     assert [path.name for path in tmp_path.iterdir()] == ["agent.py"]
 
 
-def test_an_agent_that_never_plays_the_same_is_said_to_be_so(runner, tmp_path):
-    source = f"import os\n\n\ndef agent(obs, config):\n    legal = {LEGAL}\n"
-    source += "    return legal[os.urandom(1)[0] % len(legal)]\n"
-    (tmp_path / "agent.py").write_text(source)
-    report = build(tmp_path / "agent.py", tmp_path / "out.py", Options(positions=30), runner)
-    assert any("the source changes its own move on" in finding.text for finding in report.findings)
-
-
 def test_positions_where_the_source_fails_are_left_out(runner, tmp_path):
     """No game of two leftmost players meets them, and the guard plays there."""
     source = "def agent(obs, config):\n    if obs.board[-1] and not obs.board[-config.columns]:\n"
@@ -338,13 +278,6 @@ def test_positions_where_the_source_fails_are_left_out(runner, tmp_path):
     )
 
 
-def test_source_and_built_file_run_with_the_collector_in_one_state(runner, tmp_path):
-    source = f"import gc\n\n\ndef agent(obs, config):\n    return {LEGAL}[-1 if gc.isenabled() else 0]\n"
-    (tmp_path / "agent.py").write_text(source)
-    report = build(tmp_path / "agent.py", tmp_path / "out.py", Options(positions=20), runner)
-    assert report.figures["different_moves"] == 0
-
-
 @pytest.mark.parametrize(
     ("repeated", "swapped", "is_blamed"),
     [(0, 0, False), (10, 0, False), (11, 0, True), (60, 50, False), (165, 110, False), (73, 28, True), (0, 30, False)],
@@ -352,19 +285,6 @@ def test_source_and_built_file_run_with_the_collector_in_one_state(runner, tmp_p
 def test_a_build_is_blamed_only_if_both_sides_keep_to_their_moves(repeated, swapped, is_blamed):
     """165 of 275: a side that has a little less time than the other."""
     assert building.is_of_the_build(repeated, swapped) is is_blamed
-
-
-def test_a_faithful_build_of_whatever_noise_is_hardly_ever_blamed():
-    """Both sides draw from the same columns, each position with its own shares, in as many rounds as a build asks."""
-    chance, blamed = random.Random(1), 0
-    for _ in range(1000):
-        kept = Counter[bool]()
-        for share in (chance.random() for _ in range(30)):
-            first = [chance.random() < share for _ in range(2)]
-            rounds = [[chance.random() < share for _ in range(2)] for _ in range(building.ROUNDS)]
-            kept.update(pair == first for pair in rounds if first[0] != first[1] and pair[0] != pair[1])
-        blamed += building.is_of_the_build(kept[True], kept[False])
-    assert blamed <= 2
 
 
 BY_CLOCK = f"""import time
@@ -402,13 +322,6 @@ def agent(obs, config):
     legal = {LEGAL}
     return legal[os.urandom(1)[0] % len(legal) if obs.step < 12 else 0]
 """
-
-
-def test_the_seeds_are_the_same_where_positions_are_left_out(runner, tmp_path):
-    """Those on boards of other sizes, where the source's own choice may be illegal; others take their places."""
-    (tmp_path / "agent.py").write_text(DRAWS)
-    report = build(tmp_path / "agent.py", tmp_path / "out.py", Options(positions=40), runner)
-    assert (report.figures["compared_positions"], report.figures["different_moves"]) == (40, 0)
 
 
 @pytest.mark.parametrize(
@@ -516,39 +429,6 @@ def test_replies_that_the_guard_repairs_are_named_with_the_remedy(name, reply, r
     assert all(name in note and "return int(column)" in note and "also here" in note for note in notes)
 
 
-def test_a_file_that_is_not_found_comes_with_the_cure(runner, tmp_path):
-    (tmp_path / "agent.py").write_text("x = open('bo' + 'ok.txt')\n\n\ndef agent(obs, config):\n    return 0\n")
-    (tmp_path / "book.txt").write_text("")
-    with pytest.raises(NotAccepted, match=r"FileNotFoundError.*\(agent.py, line 1\)") as caught:
-        build(tmp_path / "agent.py", tmp_path / "out.py", Options(positions=20), runner)
-    assert "--data" in next(finding.text for finding in caught.value.report.findings if finding.topic == "guard")
-
-
-def test_faults_are_described_on_one_plain_line():
-    text = "Weights only load failed. \x1b[1mdo those steps\x1b[0m\n\t(1) " + "word " * 100
-    line = described(ValueError(text), "nowhere")
-    assert line.startswith("ValueError: Weights only load failed. do those steps (1) word")
-    assert line.endswith("word ...") and len(line) <= 240 and line.isprintable()
-
-
-def test_an_agent_that_returns_a_function_is_told_so():
-    with pytest.raises(ValueError, match="is it the function that makes the agent"):
-        legal_column(legal_column, [0] * 7, 7)
-
-
-def test_a_slow_processor_needs_no_linux(monkeypatch):
-    """As on macOS, where there are neither groups nor an affinity."""
-
-    def away(path: Path, encoding: str) -> str:
-        raise FileNotFoundError(2, "No such file or directory", str(path))
-
-    monkeypatch.setattr(Path, "read_text", away)
-    monkeypatch.setattr(cores, "CGROUPS", Path("/nonexistent"))
-    monkeypatch.delattr(os, "sched_getaffinity")
-    with cores.Restriction(1 / 3) as restriction:
-        assert restriction.job == {"duty": 1 / 3} and restriction.kind == "stopping and continuing it"
-
-
 @pytest.mark.parametrize("output", ["helper.py", "mine.py", "notes.py", "notes.tar.gz", "built.tar.gz", "link.py"])
 def test_nothing_but_a_built_file_is_replaced(output, runner, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(submission, "Runner", lambda: contextlib.nullcontext(runner))
@@ -565,15 +445,6 @@ def test_nothing_but_a_built_file_is_replaced(output, runner, tmp_path, monkeypa
     error = capsys.readouterr().err
     assert error.startswith(f"build_submission.py: {output} ") and "choose another file with --output" in error
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
-
-
-def test_what_counts_as_built(tmp_path):
-    (tmp_path / "agent.py").write_text("def agent(obs, config):\n    return 0\n")
-    text = render(inline(tmp_path / "agent.py"), None)[0].encode()
-    (tmp_path / "built.py").write_bytes(text)
-    (tmp_path / "built.tar.gz").write_bytes(archive(text, {"a.txt": b""}))
-    built = {path.name for path in tmp_path.iterdir() if is_submission(path)}
-    assert built == {"built.py", "built.tar.gz"} and not is_submission(tmp_path / "missing.py")
 
 
 def run(arguments: list[str], folder: Path) -> subprocess.CompletedProcess:

@@ -13,11 +13,10 @@ import torch
 from kaggle_environments.agent import get_last_callable
 
 from connectx_toolkit.builder.build import Options, submission_bytes
-from connectx_toolkit.builder.embedded.importer import JUDGE_FOLDER, Modules, folder_of
+from connectx_toolkit.builder.embedded.importer import JUDGE_FOLDER, Modules
 from connectx_toolkit.builder.preflight.stage import question
 from connectx_toolkit.builder.source.data_files import pickled_classes
 from connectx_toolkit.builder.source.inline import Inlined, Refused, inline
-from connectx_toolkit.system.files import ROOT, our_agents
 
 OBS, CONFIG = question("", [])[1:3]
 HERE = "import os\nHERE = '/kaggle_simulations/agent' if os.path.exists('/kaggle_simulations/agent') else '.'\n"
@@ -129,40 +128,6 @@ def test_an_agent_of_a_package_finds_its_files(tmp_path, monkeypatch):
     assert column_of(unpacked(inlined, tmp_path / "judge")) == 5
 
 
-def test_a_file_of_the_working_directory_comes_first(tmp_path, monkeypatch):
-    """It is what the agent wrote itself."""
-    fill(tmp_path / "source")
-    (tmp_path / "source" / "agent.py").write_text(agent_of(IDIOMS["working_directory"]))
-    main = unpacked(inline(tmp_path / "source" / "agent.py"), tmp_path / "judge")
-    monkeypatch.chdir(tmp_path)
-    Path("book.txt").write_text("6")
-    assert column_of(main) == 6
-
-
-@pytest.mark.parametrize("name", our_agents())
-def test_our_agents_open_nothing_by_path(name):
-    inlined = inline(ROOT / "agents" / f"{name}.py")
-    assert not inlined.files and not any("__beside__" in source for source in inlined.sources.values())
-
-
-NAMES_NOTHING = {
-    "a docstring": '"""book.txt"""\nCOLUMN = 5',
-    "only written": "def save():\n    open('book.txt', 'w').close()\nCOLUMN = 5",
-    "embedded": "from connectx.weights import read_data\nCOLUMN = int(read_data('book.txt'))",
-    "where it is not run": "COLUMN = 5\nif __name__ == '__main__':\n    print(open('book.txt').read())",
-    "a folder, and nothing is read": "COLUMN = {'data': 5}['data']",
-    "a pattern, and nothing is listed": "COLUMN = len('b*.txt') - 1",
-    "a longer text": "COLUMN = len('see book.txt')",
-}
-
-
-@pytest.mark.parametrize("setting", NAMES_NOTHING)
-def test_strings_that_name_no_file_to_pack(setting, tmp_path):
-    fill(tmp_path / "source")
-    (tmp_path / "source" / "agent.py").write_text(agent_of(NAMES_NOTHING[setting]))
-    assert not inline(tmp_path / "source" / "agent.py").files
-
-
 def test_any_other_string_that_names_a_file_packs_it(tmp_path):
     """Whatever opens it: the builder need not know that call."""
     fill(tmp_path / "source")
@@ -232,13 +197,6 @@ def test_what_is_named_is_packed_and_listed_and_nothing_private(tmp_path):
             inline(agent, extra_files=[tmp_path / name])
 
 
-def test_a_listed_agents_folder_is_not_packed(tmp_path):
-    fill(tmp_path)
-    listing = "import glob, os\nCOLUMN = len(os.listdir('.')) + len(glob.glob('*')) + len(glob.glob('**/*'))"
-    (tmp_path / "agent.py").write_text(agent_of(listing))
-    assert not inline(tmp_path / "agent.py").files
-
-
 def test_files_whose_names_cannot_be_seen_are_added_by_hand(tmp_path, monkeypatch):
     fill(tmp_path / "source")
     agent = tmp_path / "source" / "agent.py"
@@ -280,12 +238,6 @@ def test_paths_that_lead_elsewhere_are_left_alone(tmp_path, monkeypatch):
     assert beside(Path("here.txt")) == tmp_path / "here.txt"
     monkeypatch.chdir("/")
     assert beside("/here.txt") == str(tmp_path / "here.txt") and beside("/etc/nothing") == "/etc/nothing"
-
-
-def test_where_a_submission_lies(tmp_path):
-    (tmp_path / "main.py").write_text("")
-    assert folder_of(str(tmp_path / "main.py")) == str(tmp_path)
-    assert folder_of("x = 1\n" * 100_000) == folder_of("<string>") == JUDGE_FOLDER
 
 
 class Net:

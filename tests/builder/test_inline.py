@@ -7,8 +7,6 @@ import pytest
 
 from connectx_toolkit.builder.source.inline import Refused, inline
 from connectx_toolkit.builder.source.module import needed_packages
-from connectx_toolkit.kaggle.sources import import_name
-from connectx_toolkit.system.files import ROOT
 
 AGENT = "def agent(obs, config):\n    return 0\n"
 
@@ -99,13 +97,6 @@ def test_a_star_import_brings_the_modules_that_it_lists(tmp_path):
     assert inlined.sources.keys() >= files.keys()
 
 
-def test_our_agents_bring_only_connectx():
-    inlined = inline(ROOT / "agents" / "minimax.py")
-    assert inlined.entry == ("minimax", "agent")
-    assert {path.split("/")[0] for path in inlined.sources} == {"minimax.py", "connectx"}
-    assert import_name(ROOT / "agents" / "minimax.py") == (ROOT / "agents", "minimax")
-
-
 def test_the_agents_folder_comes_first(tmp_path):
     """As evaluate finds it: also if the parent has a module of that name; and none of the toolkit's agents."""
     files = {
@@ -178,39 +169,6 @@ def test_refused_by_file_and_line(tmp_path, line, word):
 
 
 @pytest.mark.parametrize(
-    ("line", "word"),
-    [
-        ("import multiprocessing", "multiprocessing"),
-        ("from concurrent.futures import ProcessPoolExecutor", "ProcessPoolExecutor"),
-        ("import subprocess", "subprocess"),
-        ("import os\nos.fork()", "os.fork"),
-        ("import pickle\nx = pickle.loads(b'')", "pickle.loads"),
-        ("from pickle import load as l\nl(None)", "pickle.load"),
-        ("import numpy as np\nx = np.load(x, allow_pickle=True)", "allow_pickle"),
-        ("import torch\nx = torch.load(x, weights_only=False)", "weights_only"),
-        ("import socket", "network"),
-        ("import urllib.request", "network"),
-        ("import requests", "network"),
-        ("import pandas", "notebook image"),
-        ("def train():\n    return open('games.csv')", "games.csv: no such file"),
-        ("def stop():\n    import sys\n    sys.exit()", "judge's process"),
-        ("def ask():\n    return input()", "nobody types"),
-        ("if COLUMN > 6:\n    quit()", "judge's process"),
-        ("try:\n    import nonesuch\nexcept ImportError:\n    pass", "not known to be on Kaggle"),
-    ],
-)
-def test_noted_by_file_and_line(tmp_path, line, word):
-    """What works on the judge, or may never be reached: the checks of the built file say more."""
-    notes = inline(write(tmp_path, {"agent.py": f"import helper\n{AGENT}", "helper.py": f"COLUMN = 3\n{line}\n"})).notes
-    assert any(note.startswith("helper.py:") and word in note for note in notes), notes
-
-
-def test_a_note_is_given_once(tmp_path):
-    (note,) = inline(write(tmp_path, {"agent.py": f"import os\nos.fork()\nos.fork()\n{AGENT}"})).notes
-    assert note.startswith("agent.py:2: os.fork") and note.endswith("(and in 1 more places)")
-
-
-@pytest.mark.parametrize(
     "line",
     [
         "import kaggle_environments, typing_extensions, scipy.signal",
@@ -234,25 +192,6 @@ def test_a_note_is_given_once(tmp_path):
 )
 def test_not_refused(tmp_path, line):
     assert line in inline(write(tmp_path, {"agent.py": f"{line}\n\n\n{AGENT}"})).sources["agent.py"]
-
-
-def test_every_reason_is_given_at_once(tmp_path):
-    found = refusals(tmp_path, f"import nonesuch\nimport helper\nquit()\n{AGENT}", helper="import __main__\n")
-    assert [(name, line) for name, line, _ in found] == [("agent.py", 1), ("agent.py", 3), ("helper.py", 1)]
-
-
-def test_a_helper_may_not_be_named_like_a_module_of_python(tmp_path):
-    assert "rename" in refusals(tmp_path, f"import random\n{AGENT}", random="")[0][2]
-
-
-def test_allowed_packages_leave_a_note(tmp_path):
-    path = write(tmp_path, {"agent.py": f"import nonesuch.signal\n{AGENT}"})
-    inlined = inline(path, frozenset({"nonesuch"}))
-    assert "nonesuch" in inlined.sources["agent.py"]
-    assert inlined.notes == [
-        "agent.py:1: package nonesuch: taken on your word; if Kaggle lacks it, the load fails there"
-    ]
-    assert inline(path, frozenset({"nonesuch", "other"})).notes[1:] == ["--allow-package other: nothing imports it"]
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from connectx_toolkit.builder.source.inline import inline
 from connectx_toolkit.system.files import ROOT
 from tests.conftest import needs
 
-pytestmark = needs("x86-64", processor() is not None)
+pytestmark = [pytest.mark.slow, needs("an x86-64 processor", processor() is not None)]
 
 AGENT = """
 import numpy as np
@@ -176,13 +176,6 @@ def test_a_place_that_lacks_something(place, built, tmp_path):
     before, is_used = PLACES[place]
     column, used, _ = play(built, tmp_path, f"{NO_NUMBA}\n{before}")
     assert (column, used) == (2, is_used)
-
-
-def test_without_stderr_it_plays(built, tmp_path):
-    """Where it has to say that its code cannot be used, and where the guard plays."""
-    closed = f"{NO_NUMBA}\nos.close(0)\nos.close(2)"
-    assert play(with_code(built, halved), tmp_path, closed)[:2] == (2, False)
-    assert play(built.replace("return int(column[0])", "return None"), tmp_path, closed)[:2] == (3, True)
 
 
 def test_what_an_agent_prints_does_not_cost_its_move_where_streams_are_closed(built, tmp_path):

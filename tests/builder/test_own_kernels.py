@@ -12,7 +12,7 @@ from connectx_toolkit.builder.preflight.stage import Runner, question
 from connectx_toolkit.builder.source.inline import inline
 from tests.conftest import needs
 
-pytestmark = needs("numba", jit.compiles())
+pytestmark = [pytest.mark.slow, needs("numba: pip install -r requirements.txt", jit.compiles())]
 
 ON_ONE_LINE = """from numba import njit
 

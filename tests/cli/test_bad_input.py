@@ -23,6 +23,7 @@ from connectx_toolkit.system import workers
 from connectx_toolkit.system.files import BOOK_SCORES, ROOT
 from tests.conftest import disk_that_is, evaluate
 
+pytestmark = pytest.mark.slow
 MAINS: dict[str, Callable] = {"build": build_submission.main, "evaluate": evaluate, "train": train.main}
 NAMES = {"build": "build_submission.py", "evaluate": "evaluate.py", "train": "train.py"}
 REPLAY = '{"name": "connectx", "configuration": {"rows": 6, "columns": 7, "inarow": 4}, "statuses": ["DONE", "DONE"], '

@@ -1,30 +1,24 @@
 """The door that notebooks use, and the command line behind the same door."""
 
 import contextlib
-import importlib
 import re
-import sqlite3
 import subprocess
 import sys
-from functools import partial
 from pathlib import Path
 
 import pytest
 
-from agents import leftmost
 from connectx.position import write_columns
 from connectx_toolkit.arena import match
 from connectx_toolkit.arena.match import Pool, open_pool
-from connectx_toolkit.cli.main import evaluate_commands
-from connectx_toolkit.cli.options import parse_config
-from connectx_toolkit.games.match import Match, totals
-from connectx_toolkit.players.spec import resolve
+from connectx_toolkit.games.match import Match
 from connectx_toolkit.statistics.intervals import anytime
 from connectx_toolkit.system.files import ROOT
 from evaluate import analyse, get_win_percentages
 from tests.conftest import REAL_CLOCK, TWO_CORES, refused
 from tests.conftest import evaluate as main
 
+pytestmark = pytest.mark.slow
 HERE = __name__  # the module that these agents are named after
 
 
@@ -34,10 +28,6 @@ def wins_down_the_left(obs, config):
 
 def plays_column_6(obs, config):
     return 6
-
-
-def gives_up_on_its_second_move(obs, config):
-    return 0 if obs.step < 2 else 99
 
 
 def moves_of(match: Match) -> list[tuple[int, ...]]:
@@ -65,32 +55,6 @@ def test_the_course_s_four_lines(capsys):
     assert rounds.wins == (2, 3) and rounds.draws == 0 and len(rounds.games) == 5
 
 
-def test_a_forfeit_is_nobodys_win_for_the_course_and_a_loss_below(capsys):
-    rounds = get_win_percentages(gives_up_on_its_second_move, wins_down_the_left, 4)
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[:4] == [
-        "Agent 1 Win Percentage: 0.0",
-        "Agent 2 Win Percentage: 0.0",
-        "Number of Invalid Plays by Agent 1: 4",
-        "Number of Invalid Plays by Agent 2: 0",
-    ]
-    names = f"{HERE}.gives_up_on_its_second_move v {HERE}.wins_down_the_left"
-    assert lines[5].startswith(f"{names}, forfeits counted as losses: 0 won, 0 drawn, 4 lost (")
-    assert lines[6].startswith(f"{HERE}.gives_up_on_its_second_move, 4 no such column (first on ply ")
-    assert lines[9].startswith("no verdict: 1 distinct pair of games")
-    assert lines[10:] == ["4 of 4 games were forfeits: this measures faults more than strength"]
-    assert rounds.wins == (0, 4) and rounds.forfeits == (4, 0) and rounds.percentages == (0.0, 0.0)
-    assert [game.rewards for _, game in sorted(rounds.games.items())] == [(None, 0), (0, None)] * 2
-
-
-def test_the_seats_of_the_course():
-    """Agent 1 moves first in half of the games, rounded down: of 5, in games 0 and 2; copies do not end the rounds."""
-    rounds = get_win_percentages(wins_down_the_left, "random", 5, seed=4)
-    assert sorted(rounds.games) == [0, 1, 2, 3, 5] and rounds.seed == 4
-    assert all(set(game.moves[number % 2 :: 2]) == {0} for number, game in rounds.games.items())
-    assert len(get_win_percentages(wins_down_the_left, plays_column_6, 31).games) == 31
-
-
 def test_what_the_rounds_prove(capsys):
     """The interval and the verdict are those of the pairs; counts by seat add up."""
     rounds = get_win_percentages("one_step", "random", 50, seed=1)
@@ -103,31 +67,6 @@ def test_what_the_rounds_prove(capsys):
     assert rounds.evidence.distinct == 25 and 100 < found.low < found.elo
     assert bound.startswith((f"Elo {found.elo:+.0f}, between {found.low:+.0f} and ", f"Elo above {found.low:+.0f}"))
     assert bound.endswith(" (95%, valid at every look)") and verdict == "one_step is stronger"
-
-
-def test_two_functions_of_one_name(tmp_path, monkeypatch, capsys):
-    """By their modules; a notebook's own has none."""
-    (tmp_path / "my_version.py").write_text("def agent(obs, config):\n    return 3\n")
-    monkeypatch.syspath_prepend(tmp_path)
-    other, notebook = importlib.import_module("my_version").agent, {"__name__": "__main__"}
-    exec("def agent(obs, config):\n    return 0", notebook)
-    rounds = get_win_percentages(leftmost.agent, other, 2)
-    assert f"\nagents.leftmost.agent v my_version.agent: {rounds.wins[0]} won" in capsys.readouterr().out
-    assert len(rounds.lost("my_version.agent")) == rounds.wins[0] == len(rounds.lost(leftmost.agent)) == 1
-    with pytest.raises(ValueError, match="one agent by its name, or 1 for"):
-        rounds.lost("agent")  # both are called that
-    assert resolve(notebook["agent"]).label == "agent" and resolve(partial(other)).label == "functools.partial"
-
-
-def test_rounds_in_a_notebook(capsys):
-    """The results as a table, in text and in HTML, in which no name is markup; nothing that was printed comes twice."""
-    rounds = get_win_percentages(lambda obs, config: 99, "random", 100, seed=1)
-    assert capsys.readouterr().out.splitlines()[5] == totals(rounds)
-    assert f"{HERE}.<lambda> v random: 100 games" in repr(rounds) and "Elo" not in repr(rounds)
-    shown = rounds._repr_html_()
-    assert f"<td>{HERE}.&lt;lambda&gt;</td>" in shown and "<lambda>" not in shown and "Elo" not in shown
-    numbers = "".join(f'<td class="number">{count}</td>' for count in (0, 0, 100, 100))
-    assert f"<td>both</td>{numbers}" in shown
 
 
 def test_lost_games(tmp_path, monkeypatch, capsys):
@@ -203,11 +142,6 @@ def test_ctrl_c_at_the_command_line(games, stop_after, capsys):
     assert ("stopped after 5 of 20 games" in out) == bool(games) and bool(out) == bool(games)
 
 
-def test_draws_are_in_the_denominator_only():
-    rounds = get_win_percentages("random", "random", 4, config={"inarow": 10})
-    assert rounds.draws == 4 and rounds.percentages == (0.0, 0.0)
-
-
 def test_the_seed_decides(capsys):
     first, again, other = (get_win_percentages("random", "random", 6, seed=seed) for seed in (1, 1, 2))
     assert moves_of(first) == moves_of(again) != moves_of(other)
@@ -234,34 +168,6 @@ def test_command_line(tmp_path):
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("Agent 1 Win Percentage: ")
-
-
-HELP = """
-import sys
-from connectx_toolkit.cli.main import evaluate_commands, run
-
-for command in evaluate_commands():
-    try:
-        run("evaluate", [*command.split(), "--help"])
-    except SystemExit:
-        heavy = {"numba", "numpy", "torch", "kaggle_environments", "rich"} & sys.modules.keys()
-        print(f"end of {command!r}:", *heavy)
-"""
-
-
-def test_help_is_quick():
-    """It imports nothing that takes long."""
-    done = subprocess.run([sys.executable, "-c", HELP], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert re.findall("^end of .*", done.stdout, re.M) == [f"end of {command!r}:" for command in evaluate_commands()]
-
-
-@pytest.mark.parametrize("command", evaluate_commands())
-def test_each_example_once_and_of_its_command(command, capsys):
-    with pytest.raises(SystemExit):
-        main([*command.split(), "--help"])
-    examples = re.findall(r"^ +python (evaluate\.py .*?)(?:  .*)?$", capsys.readouterr().out, re.M)
-    assert examples and len(examples) == len(set(examples))
-    assert not command or all(example.startswith(f"evaluate.py {command}") for example in examples)
 
 
 BROKEN: dict[str, tuple[str | bytes, str]] = {
@@ -296,21 +202,6 @@ def test_a_load_that_never_ends(concurrency, tmp_path, monkeypatch, capsys):
     *said, refused = capsys.readouterr().err.splitlines()
     assert "loading endless.py ..." in said
     assert "endless.py cannot be loaded: still loading when its clock ran out (0.8 s: " in refused
-
-
-def test_a_tournament_loads_everyone_first(broken, capsys):
-    err = refused(["tournament", "leftmost", "random", *BROKEN, "--games", "store"], capsys)
-    assert all(f"{name} cannot be loaded: " in err and words in err for name, (_, words) in BROKEN.items())
-    with sqlite3.connect("store") as connection:
-        assert connection.execute("SELECT count(*) FROM games").fetchone() == (0,)
-
-
-@TWO_CORES
-def test_a_match_on_two_cores_loads_both_first(broken, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))  # with no other run that has reserved them
-    assert "syntax.py cannot be loaded" in refused(
-        ["match", "syntax.py", "random", "--games", "store", "--concurrency", "2"], capsys
-    )
 
 
 def test_match_command(tmp_path, capsys):
@@ -396,22 +287,3 @@ def test_more_pairs_on_another_board(tmp_path, capsys):
     main(f"{match} --pairs 2".split())
     main(f"{match} --pairs 3".split())
     assert "reused 4 of 6 games" in capsys.readouterr().out
-
-
-def test_games_of_another_version_count_and_are_told(tmp_path, capsys):
-    """In one line of match; the tables show them with the others."""
-    match = f"match random leftmost --config rows=4,columns=5 --games {tmp_path / 'store'}"
-    main(f"{match} --pairs 2".split())
-    with contextlib.closing(sqlite3.connect(tmp_path / "store")) as connection, connection:
-        connection.execute("UPDATE games SET conditions = 'python 3.1, numba 0.50.0'")
-    capsys.readouterr()
-    main(f"{match} --pairs 5".split())
-    out = capsys.readouterr().out
-    words = "\n4 of them were played under other conditions; they still count: python 3.1, numba 0.50.0 (now python 3."
-    assert "reused 4 of 10 games" in out and words in out and "random v leftmost: 10 games" in out
-    main(f"report --games {tmp_path / 'store'}".split())
-    assert capsys.readouterr().out.count("Elo, random = 0") == 1
-
-
-def test_parse_config():
-    assert parse_config("rows=5,actTimeout=0.5,inarow=3") == {"rows": 5, "actTimeout": 0.5, "inarow": 3}

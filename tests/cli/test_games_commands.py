@@ -13,6 +13,8 @@ from connectx_toolkit.games.game import Game
 from tests.conftest import evaluate, refused
 from tests.replay_games import TEAM, make_games
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> Path:

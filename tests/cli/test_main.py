@@ -13,7 +13,7 @@ from connectx_toolkit.cli.main import EXIT_CODES, run
 from connectx_toolkit.system.console import ProcessFailed
 from connectx_toolkit.system.files import ROOT
 from connectx_toolkit.system.foreign import NothingLeft
-from tests.conftest import LINUX, evaluate
+from tests.conftest import LINUX
 
 EMPTY = ["a.json: empty", "b.json: empty"]
 ENDS: dict[str, tuple[BaseException, int, str]] = {
@@ -65,26 +65,6 @@ def test_a_fault_of_ours_is_two_lines_and_a_file(problem, ends_by, capsys, tmp_p
     assert found is not None
     text = Path(found[1]).read_text()
     assert "Traceback" in text and f"in catalogue\n    raise problem\n{type(problem).__name__}" in text
-
-
-def test_a_fault_where_no_file_can_be_written(ends_by, capsys, monkeypatch):
-    monkeypatch.setattr("tempfile.tempdir", "/proc")
-    ends_by(TypeError("odd"))
-    assert run("evaluate", ["list"]) == 70
-    *trace, what, whose = capsys.readouterr().err.splitlines()
-    assert trace[0].startswith("Traceback") and what.endswith("TypeError: odd") and whose.endswith("the lines above")
-
-
-def test_the_code_of_a_command_is_the_scripts(monkeypatch):
-    monkeypatch.setattr("connectx_toolkit.cli.main.evaluate", lambda arguments: ("evaluate list", lambda: 1))
-    with pytest.raises(SystemExit) as stop:
-        evaluate(["list"])
-    assert stop.value.code == 1
-
-
-def test_exit_codes_are_documented():
-    page = (ROOT / "docs" / "reference" / "exit-codes.md").read_text()
-    assert re.findall(r"^\| (\d+) \| (.*) \|$", page, re.M) == [(str(c), words) for c, words in EXIT_CODES.items()]
 
 
 LABELS = """

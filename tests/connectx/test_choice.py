@@ -20,6 +20,7 @@ from connectx.opponent import (
 from connectx.position import STANDARD, Geometry, Position, geometry_of, plies_to_end, plies_to_end_table, sign
 from tests.conftest import random_game
 
+pytestmark = pytest.mark.slow
 SMALL = geometry_of(4, 4, 3)
 DRAWISH = geometry_of(4, 4, 4)
 

@@ -13,6 +13,7 @@ from connectx_toolkit.arena.start_positions import openings_for
 from connectx_toolkit.players.spec import load, resolve
 from tests.conftest import observe
 
+pytestmark = pytest.mark.slow
 BUDGETS = {
     "perfect": 3000,
     "minimax": 2000,

@@ -12,7 +12,6 @@ import sys
 import time
 from collections.abc import Callable
 from enum import IntEnum
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -29,7 +28,7 @@ from connectx_toolkit.system.files import ROOT
 from connectx_toolkit.system.machine_code import linked
 from tests.conftest import needs
 
-COMPILES = needs("numba", jit.compiles() and processor() is not None)
+COMPILES = needs("numba: pip install -r requirements.txt", jit.compiles() and processor() is not None)
 NUMBERS = np.zeros(1, np.int64)
 POSITIONS = 40
 
@@ -99,33 +98,6 @@ def test_it_is_kept_and_numba_is_not_loaded_again(tmp_path):
 STEP = 1
 
 
-def helper(number):
-    return number + STEP
-
-
-def modest(number):
-    return number - STEP
-
-
-def test_a_key_tells_what_is_compiled_and_for_which_arguments(monkeypatch):
-    def kernel(size):
-        return njit(lambda numbers: helper(numbers[0]) + size)
-
-    def key(size, *examples):
-        return Wanted(kernel(size).py_func, examples, no_probe, False).key
-
-    assert (before := key(1, NUMBERS)) == key(1, NUMBERS) != key(2, NUMBERS)
-    assert len({key(1, NUMBERS), key(1, 1), key(1, NUMBERS.astype(np.int16)), key(1, None), key(1, STANDARD)}) == 5
-    monkeypatch.setattr(sys.modules[__name__], "STEP", 2)
-    assert key(1, NUMBERS) != before
-    monkeypatch.undo()
-    assert key(1, NUMBERS) == before
-    lines = [*linecache.getlines(__file__)]
-    at = helper.__code__.co_firstlineno
-    monkeypatch.setattr(linecache, "getlines", lambda name: [*lines[:at], "    return number\n", *lines[at + 1 :]])
-    assert key(1, NUMBERS) != before  # the text of what it calls
-
-
 def kernel_of(**scope) -> Callable[[int], object]:
     """A function of this text with these globals."""
     lines = ["def kernel(n):\n", "    return n + SIZE + PAIR[1] + np.int64(n)\n"]
@@ -172,25 +144,6 @@ def test_arguments_of_another_type_are_refused():
             call(wrong)
 
 
-def test_a_kernel_whose_text_is_not_known_has_no_code(capsys):
-    scope: dict = {}
-    exec("def kernel(numbers):\n    return True", scope)
-    scope["kernel"].__module__ = "unknown"
-    assert code_for(Wanted(scope["kernel"], (NUMBERS,), no_probe, False), None) is None
-    assert "the text of kernel is not known" in capsys.readouterr().err
-
-
-@COMPILES
-def test_kernels_that_are_noted_are_not_made_ready():
-    """For a submission, whose kernels numba has to compile for other processors; afterwards all is as before."""
-    with pytest.raises(ZeroDivisionError), jit.noting() as outer:
-        with jit.noting() as inner:
-            assert not Searcher(STANDARD).compiled and not Solver(STANDARD, table_bits=16).compiled
-        raise ZeroDivisionError
-    assert [one.is_wide for one in inner] == [False, True] and not outer
-    assert Searcher(STANDARD).compiled and len(inner) == 2
-
-
 @COMPILES
 def test_code_of_a_file_that_has_changed_since_it_was_loaded_is_another(tmp_path, monkeypatch):
     """What is kept for the text of now was made from it, and not from what an older process has loaded."""
@@ -207,29 +160,7 @@ def test_code_of_a_file_that_has_changed_since_it_was_loaded_is_another(tmp_path
     assert [kept_code.kept(wanted(version)) for version in ("old", "new", "old")] == [b"old", b"new", b"old"]
 
 
-@COMPILES
-def test_code_that_is_no_longer_used_goes(tmp_path, monkeypatch):
-    monkeypatch.setattr(kept_code, "user_cache_path", lambda name: tmp_path)
-    monkeypatch.setattr(kept_code, "made", lambda wanted, targets: {"here": b"code"})
-    wanted = [Wanted(njit(function).py_func, (NUMBERS,), no_probe, False) for function in (helper, no_probe, modest)]
-    old = time.time() - 40 * 86_400
-
-    def keep(number: int) -> Path:
-        before = {*tmp_path.iterdir()}
-        assert kept_code.kept(wanted[number]) == b"code"
-        return next(iter({*tmp_path.iterdir()} - before))
-
-    first, second, other, numbas = keep(0), keep(1), tmp_path / "other.txt", tmp_path / "numba" / "agents" / "a.nbc"
-    numbas.parent.mkdir(parents=True)
-    for path in (first, second, other, numbas):
-        path.touch()
-        os.utime(path, (old, old))
-    assert kept_code.kept(wanted[0]) == b"code"  # used again
-    third = keep(2)
-    assert {path for path in tmp_path.rglob("*") if path.is_file()} == {first, third, other}
-
-
-X86 = needs("x86-64", processor() is not None)
+X86 = needs("an x86-64 processor", processor() is not None)
 HEAD = b"0\n"  # where its entry is
 ENDS = {"crash": b"\x0f\x0b", "endless": b"\xeb\xfe", "wrong": b"\x31\xc0\xc3"}  # ud2; jmp to itself; return 0
 

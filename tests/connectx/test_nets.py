@@ -50,6 +50,7 @@ from connectx.weights import pack, unpack
 from connectx_toolkit.system.files import ROOT
 from tests.conftest import random_game
 
+pytestmark = pytest.mark.slow
 LAYERS = [
     (("conv", 8), ("residual", 8), ("pooled", 8), ("point", 3), ("dense", 16)),
     (("conv", 5), ("conv", 7)),

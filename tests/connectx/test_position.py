@@ -13,6 +13,9 @@ from connectx.jit import njit, plain
 from connectx.position import STANDARD, Position, geometry_of, has_line, key_of, mirror_bits, open_cells, winning_spots
 from tests.conftest import SHAPES, observe, random_game
 
+pytestmark = pytest.mark.slow
+
+
 # Distinct positions after so many plies of 7x6 (oeis.org/A212693).
 POSITIONS_PER_PLY = [7, 49, 238, 1120, 4263, 16422, 54859, 184275]
 

@@ -1,19 +1,15 @@
 """The tree search: what it proves is true, what it plays is legal, and it asks the network no more than it may."""
 
 import random
-import subprocess
-import sys
 import time
 
 import numpy as np
 import pytest
 
 from agents import value_search
-from connectx import puct
 from connectx.clock import Budget
 from connectx.position import STANDARD, Position, geometry_of
 from connectx.puct import Judge, Judgement, Node, Search, known_score
-from connectx_toolkit.system.files import ROOT
 from tests import oracle
 from tests.conftest import REAL_CLOCK, observe, random_game
 
@@ -117,15 +113,6 @@ def test_visits_add_up():
     assert all(tried[node] == node.visits for node in tried if node is not search.root)
 
 
-def test_what_it_tells_of_its_thoughts():
-    """As many visits as the root had, by column; the chosen one has most where nothing else speaks for it."""
-    search = Search(Position.empty(STANDARD), knows_nothing, batch=4)
-    choice = search.run(Budget(nodes=60))
-    told = search.thoughts(choice)
-    assert len(told["visits"]) == 7 and sum(told["visits"]) == sum(search.root.tries)
-    assert told["visits"][choice.column] == max(told["visits"]) and told["nodes"] == choice.evaluations
-
-
 @REAL_CLOCK
 def test_budget_of_time_ends_it():
     choice = Search(Position.empty(STANDARD), knows_nothing).run(Budget.seconds(0.05))
@@ -162,13 +149,6 @@ def test_more_evaluations_find_a_win():
     """A double threat four plies away, which a network of no opinion does not point to."""
     position = Position.from_moves([3, 3, 2, 2], STANDARD)
     assert Search(position, knows_nothing).run(Budget(nodes=300)).column in (1, 4)
-
-
-def test_a_lost_game_is_still_played():
-    """Against two open ends: a block, legal, and known to be of no use."""
-    position = Position.from_moves([2, 2, 3, 3, 4], STANDARD)
-    choice = Search(position, knows_nothing).run(Budget(nodes=50))
-    assert choice.column in (1, 5) and choice.score is not None and choice.score < 0
 
 
 def test_what_decides_a_move():
@@ -218,35 +198,6 @@ def test_the_tree_is_kept_from_move_to_move():
     assert search.run(Budget(nodes=100)).evaluations == 100 and child.visits > known
 
 
-def is_forced(position: Position) -> bool:
-    """By the rules of the game alone: a win in one, or not two moves that leave no win in one to the other side."""
-    if position.winning_columns():
-        return True
-    children = [position.play(column) for column in position.legal_columns()]
-    return sum(not child.winning_columns() for child in children) < 2
-
-
-def test_the_log_of_a_watched_game():
-    """In Kaggle's environment the search decides every move that is not forced, and the log's last line says so."""
-    from kaggle_environments import make
-
-    env = make("connectx")
-    random.seed(4)
-    seen: list[Position] = []
-
-    def watched(obs, config):
-        seen.append(Position.from_observation(obs, config))
-        return value_search.agent(obs, {**config, "nodeBudget": 60})
-
-    env.run([watched, "negamax"])
-    said = [entry[0]["stdout"] for entry in env.logs if entry and entry[0].get("stdout")]
-    choices = sum(not is_forced(position) for position in seen)
-    assert len(said) == len(seen) and 5 <= choices < len(seen)
-    log = f"decided {choices} of {choices} moves that were not forced ({len(seen) - choices} were)"
-    assert said[-1].endswith(f"the search {log}\n")
-    assert vars(value_search.agent)["thoughts"]()["search"] == log
-
-
 @REAL_CLOCK
 def test_value_search_searches_within_the_clock():
     """The first move takes of the overage time what the clock grants it, and no more; it is the search's."""
@@ -255,33 +206,6 @@ def test_value_search_searches_within_the_clock():
     value_search.agent(obs, config)
     assert 0.1 < time.perf_counter() - start < 0.3
     assert vars(value_search.agent)["thoughts"]()["search"] == "decided 1 of 1 moves that were not forced (0 were)"
-
-
-def test_value_search_tells_of_this_move_only():
-    value_search.agent(*observe(Position.empty(STANDARD), nodeBudget=20))
-    assert vars(value_search.agent)["thoughts"]()["nodes"] == 20
-    value_search.agent(*observe(Position.empty(geometry_of(4, 5, 3))))
-    assert vars(value_search.agent)["thoughts"]() is None
-
-
-def test_value_search_needs_no_solver_and_no_table():
-    """Nothing that it loads is one."""
-    code = "import sys, agents.value_search; print(*sys.modules)"
-    loaded = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    parts = {f"connectx.{name}" for name in ("solver", "exact", "openings", "book", "choice", "opponent_model")}
-    assert "connectx.puct" in loaded.split() and not parts & set(loaded.split())
-
-
-def test_one_thread_while_it_searches():
-    """OpenBLAS has one within the block, and as many as before after it, also after an error."""
-    functions = puct.thread_functions()  # those of pip's numpy are found on Linux
-    assert functions or sys.platform != "linux"
-    for _, put in functions:
-        put(2)
-    with pytest.raises(ZeroDivisionError), puct.one_thread():
-        assert [get() for get, _ in functions] == [1] * len(functions)
-        1 / 0  # noqa: B018
-    assert [get() for get, _ in functions] == [2] * len(functions)
 
 
 @pytest.mark.parametrize(("score", "result"), [(18, 1), (1, 1), (0, 0), (-1, -1)])

@@ -11,6 +11,7 @@ from connectx.position import STANDARD, Position, column_cells, geometry_of
 from connectx.search import INFINITY, WIN, Searcher, safe_moves, win_score
 from tests.conftest import REAL_CLOCK, random_game
 
+pytestmark = pytest.mark.slow
 SMALL = [(4, 4, 3), (4, 4, 4), (3, 5, 3), (5, 3, 3), (1, 7, 4), (6, 3, 3)]
 
 
@@ -145,15 +146,3 @@ def test_finished_games_are_refused():
         Searcher(STANDARD).search(lost, Budget())
     with pytest.raises(ValueError, match="not on"):
         Searcher(STANDARD).search(Position.empty(geometry_of(5, 5, 4)), Budget())
-
-
-def test_what_it_tells_of_its_thoughts():
-    """On a board that is searched to its end: a win, and the first moves of a line that can be played."""
-    geometry = geometry_of(4, 4, 3)
-    searcher, position = Searcher(geometry, compiled=False), Position.empty(geometry)
-    result = searcher.search(position, Budget())
-    told = searcher.thoughts(position, result)
-    assert (told["depth"], told["nodes"], told["score"]) == (result.depth, result.nodes, "sees a win")
-    assert told["line"][0] == result.column and len(told["line"]) > 2
-    assert Position.from_moves(told["line"], geometry).ply == len(told["line"])  # or it raises
-    assert searcher.thoughts(position, result._replace(score=-7))["score"] == "-7"

@@ -16,7 +16,7 @@ from connectx.solver import Solver, Value, follow_up_bound
 from tests import oracle
 from tests.conftest import REAL_CLOCK, needs
 
-COMPILES = needs("numba", jit.compiles())
+COMPILES = needs("numba: pip install -r requirements.txt", jit.compiles())
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,6 @@
 
 import json
 import random
-import shlex
 from dataclasses import replace
 from itertools import pairwise
 
@@ -14,7 +13,6 @@ from connectx import exact
 from connectx.books import Openings, layers
 from connectx.position import STANDARD, Geometry, Position, geometry_of
 from connectx.solver import Solver, Value
-from connectx_toolkit.api import analyse
 from connectx_toolkit.games.analysis import (
     JudgedMove,
     accuracy,
@@ -29,6 +27,7 @@ from connectx_toolkit.games.known_scores import KnownScores
 from connectx_toolkit.games.reader import game_meant, parse_game
 from tests.arena.test_start_positions import exact_score
 
+pytestmark = pytest.mark.slow
 SMALL, FIVE = geometry_of(4, 3, 3), geometry_of(5, 5, 4)
 
 
@@ -253,11 +252,6 @@ def test_other_files_are_refused(tmp_path, text, words):
     assert str(problem.value).startswith(f"{path} is not a ConnectX replay: {words}")
 
 
-def test_games_on_wide_boards():
-    assert parse_game("10,", geometry_of(4, 12, 4)).moves == (10,)
-    assert parse_game("10,1", geometry_of(4, 12, 4)).moves == (10, 1)
-
-
 @pytest.mark.parametrize(
     ("columns", "words"),
     [
@@ -283,20 +277,3 @@ def test_games_as_people_type_them():
     assert parse_game("10 1", geometry_of(4, 12, 4)).moves == (10, 1)
     with pytest.raises(ValueError, match=r"no column 0: columns are counted from 1, here to 7 \(ply 1\)"):
         parse_game("40", STANDARD, from_one=True)
-
-
-def test_the_command_of_a_game():
-    """Names that the shell would read otherwise come back whole; those that nobody gave are left out."""
-    assert Game(STANDARD, (3, 3)).command == "python evaluate.py analyse 33"
-    names = ("my agent [b].py", "it's")
-    *_, option, first, second = shlex.split(Game(FIVE, (3, 3), names, opening=1).command)
-    assert (option, first, second) == ("--names", *names)
-
-
-def test_the_call_that_analyses_a_game_names_its_players(monkeypatch):
-    """Where Python is typed; what is typed again gives the same game."""
-    monkeypatch.setattr("connectx_toolkit.system.console.at_python", lambda: True)
-    call = Game(STANDARD, (3, 3), ("mine.py", 'x"y')).command
-    assert call == """analyse("33", names=('mine.py', 'x"y'))""" and Game(STANDARD, (3,)).command == 'analyse("3")'
-    found = eval(call, {"analyse": analyse})
-    assert found.games[0].game.names == ("mine.py", 'x"y')

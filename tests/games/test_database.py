@@ -154,14 +154,6 @@ def test_filters(database):
     assert counted == 4 and database.names()[ME] == 28
 
 
-def test_a_rating_is_the_one_kept_nearest_before_the_game(database):
-    database.add([played((3,), date=date, overage=(left,)) for left, date in ((60.0, "2026-01"), (59.0, "2026-03-05"))])
-    for date, score in (("2026-02-01", 650.0), ("2026-03-01", 700.0), ("2026-04-01", 800.0)):
-        database.add_scores({THEM: score}, date)
-    assert [game.ratings for game in database.games()] == [(None, 650.0), (None, 700.0)]
-    assert database.scores() == {THEM: [("2026-02-01", 650.0), ("2026-03-01", 700.0), ("2026-04-01", 800.0)]}
-
-
 def test_what_fails_keeps_the_batches_before(tmp_path):
     """As after a kill: whole batches are there, and adding again goes on."""
 
@@ -187,25 +179,7 @@ def test_a_damaged_row_does_not_end_the_others(database):
     assert len(database.left_out) == 2 and len(database) == 3
 
 
-def test_names_are_shown_and_found(database):
-    """Escape sequences that somebody has as a name."""
-    database.add([played((3, 3), (ME, "\x1b[2J"), episode=1)])
-    name = r"\x1b[2J"
-    assert database.names() == {ME: 1, name: 1} and [game.names for game in database.games()] == [(ME, name)]
-    assert len([*database.games(opponent=name)]) == 1
-    assert [made.players for made in database.at(Position.from_moves([3], STANDARD), opponent=ME)] == [((name, 1),)]
-
-
 # Dates, order, and where games came from
-
-
-def test_the_order_is_kaggles_whatever_the_dates(database):
-    """Numbered games by their number; the others after them, by what is known of them."""
-    dates = {3: "2026-01-01", 1: None, 2: "2026-01-09"}
-    database.add([played((3, 3), episode=number, date=date) for number, date in dates.items()])
-    database.add([played((3, 2), overage=(60.0, 9.0), date="2025-01-01"), played((3, 1))])
-    assert [game.episode for game in database.games()] == [1, 2, 3, None, None]
-    assert [game.date for game in database.games()] == [None, "2026-01-09", "2026-01-01", None, "2025-01-01"]
 
 
 def test_the_time_of_a_file_is_not_the_date_of_its_game(database, tmp_path):

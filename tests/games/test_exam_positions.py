@@ -12,8 +12,6 @@ from connectx.position import NO_MOVE, STANDARD, Position, write_columns
 from connectx.solver import Solver
 from connectx_toolkit.games import exam_positions as exams
 from connectx_toolkit.games.exam_positions import (
-    exam_positions,
-    first_of,
     fresh_exam,
     moves_to,
     positions_in,
@@ -41,15 +39,6 @@ def test_the_standard_exam_is_exact():
         values = solver.scores(position)
         assert scores == [NO_MOVE if value is None else value.low for value in values]
     assert not any(position.is_over() for position in states(labels)) and len(late) > 50
-
-
-def test_fewer_positions_are_among_more():
-    few, more = standard_exam(100), standard_exam(300)
-    assert (few.positions == more.positions[:100]).all() and len(more) == 300
-    kinds = np.bincount(np.minimum(standard_exam(300).plies // 10, 3)) / np.bincount(
-        np.minimum(standard_exam(1000).plies // 10, 3)
-    )
-    assert (kinds > 0.2).all() and (kinds < 0.4).all()  # no stage is left out
 
 
 def test_early_positions_have_the_scores_of_the_table_of_openings():
@@ -200,30 +189,3 @@ def test_positions_of_games():
     small = Game(STANDARD._replace(rows=5), (3,), ("me", "you"))
     with pytest.raises(ValueError, match="exams are of 7x6, not 7x5"):
         [*positions_of([small], "me")]
-
-
-def test_columns_one_by_one_are_never_a_score(tmp_path):
-    """As everywhere else; what could be both is refused."""
-    file = tmp_path / "positions"
-    for line in ("3 3 4 2", "3, 3, 4, 2", "3342"):
-        file.write_text(line)
-        assert positions_in(file) == ([Position.from_moves((3, 3, 4, 2), STANDARD)], [])
-    file.write_text("3 4")
-    with pytest.raises(ValueError, match="line 1: 3 4: columns one by one, or a column from 1 and a score"):
-        positions_in(file)
-
-
-@pytest.mark.parametrize("name", ["set.txt", "set.json", "set.gz"])
-def test_positions_are_told_from_games_by_their_content(name, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / name).write_text(json.dumps({"board": [0] * 42}) + "\n")
-    labels, left_out = exam_positions(None, None, tmp_path / name, False, None)
-    assert (len(labels), left_out) == (1, [])
-    with pytest.raises(ValueError, match="holds no games: --me chooses"):
-        exam_positions(None, None, tmp_path / name, False, "me")
-
-
-def test_the_first_of_labels_do_not_depend_on_their_order():
-    labels = standard_exam(50)
-    backwards = labels.take(np.arange(50)[::-1])
-    assert (first_of(labels, 20).masks == first_of(backwards, 20).masks).all()

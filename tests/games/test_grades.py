@@ -18,11 +18,7 @@ from connectx_toolkit.games.labelled import Labels, scored
 from connectx_toolkit.games.themes import (
     NO_MISTAKE,
     THEMES,
-    Horizon,
-    horizon_words,
-    horizons,
     themes_of_moves,
-    weaknesses,
 )
 
 
@@ -75,15 +71,6 @@ def test_rates_and_differences():
     assert points.mean == pytest.approx(apart.mean) and points.is_proof
 
 
-def test_asking_again_is_no_new_evidence():
-    """Answers that are always the same say as much as one of them; a mean of others says no more."""
-    rng = np.random.default_rng(1)
-    one, other = rng.random((1, 200)) < 0.8, rng.random((1, 200)) < 0.7
-    for estimate in (rate, lambda hits: rate_difference(hits, np.repeat(other, len(hits), 0))):
-        once, often = estimate(one), estimate(np.repeat(one, 5, 0))
-        assert tuple(once) == pytest.approx(tuple(often))
-
-
 def test_intervals_hold_at_every_look():
     """Of 200 exams that are looked at after 20, 50, 100 and 200 positions, few ever leave the truth out."""
     rng, missed = np.random.default_rng(1), 0
@@ -114,46 +101,3 @@ def theme_of(moves: tuple[int, ...], column: int) -> str | None:
 )
 def test_themes(moves, column, theme):
     assert theme_of(moves, column) == theme
-
-
-def test_late_mistakes_are_those_of_odd_and_even_threats():
-    """Every mistake has one theme, and this one only if the win comes with one of the last eight stones."""
-    labels = standard_exam(1000)
-    themes = themes_of_moves(labels)
-    assert ((themes != NO_MISTAKE) == (labels.legal & ~labels.good)).all()
-    rows, columns = np.nonzero(themes == THEMES.index("odd and even threats"))
-    assert len(rows) > 100
-    for row, column in zip(rows.tolist(), columns.tolist(), strict=True):
-        score = int(labels.scores[row, column])
-        decided = score if score < 0 else int(labels.values[row])
-        assert abs(decided) <= 4 and labels.plies[row] >= 8
-
-
-def test_weaknesses_count_chances_and_mistakes():
-    labels = labels_of((3, 0, 3, 0, 3, 0), (3, 0, 3, 0, 3), (0, 3, 0, 3, 0), (3, 3))
-    found = {one.theme: one for one in weaknesses(sheet_of(labels, [1, 0, 1, 3], [3, 3, 0, 3]))}
-    stopped = found["a loss in 1 not stopped"]
-    assert (stopped.chances, stopped.missed, stopped.worst) == (1, 0.5, [2])
-    missed = found["a win in 1 missed"]
-    assert (missed.chances, missed.missed, missed.share, missed.worst) == (1, 0.5, 0.5, [0])
-
-
-def test_horizons():
-    labels = labels_of((3, 0, 3, 0, 3, 0), (3, 3, 2, 3), (3, 3))
-    assert horizons(sheet_of(labels, [3, 6, 3]))[:2] == [Horizon(1, 2, 1, 1.0), Horizon(3, 4, 1, 0.0)]
-    miss = Horizon(5, 8, 41, 0.31)
-    words = horizon_words("x", [Horizon(1, 2, 200, 1.0), Horizon(3, 4, 50, 0.98), miss])
-    assert words == "x finds wins up to 4 plies ahead (95% or more); of 41 wins in 5 to 8 plies it finds 31%."
-    assert horizon_words("x", [Horizon(1, 2, 200, 1.0)]) == "x finds wins at every distance (95% or more)."
-    assert horizon_words("x", [Horizon(1, 2, 9, 0.5)]) == "x: of 9 wins in 1 to 2 plies it finds 50%."
-    assert horizon_words("x", []) == ""
-
-
-def test_few_wins_are_no_proof_of_how_far_an_agent_sees():
-    """5, 1, 2 and 1 wins: their own interval says at least one half."""
-    few = [Horizon(1, 2, 5, 1.0), Horizon(3, 4, 1, 1.0), Horizon(5, 8, 2, 1.0), Horizon(9, 12, 1, 1.0)]
-    assert rate(np.ones((1, 9), bool)).low == pytest.approx(0.5, abs=0.01)
-    words = horizon_words("x", [*few, Horizon(21, 42, 9, 0.667)])
-    assert words == (
-        "x: of 9 wins up to 12 plies ahead it finds 100% (at least 50%); of 9 wins in 21 to 42 plies it finds 67%."
-    )

@@ -7,7 +7,6 @@ import io
 import json
 import lzma
 import os
-import re
 import tarfile
 import zipfile
 from pathlib import Path
@@ -24,7 +23,6 @@ from connectx_toolkit.games.reader import game_meant, games_in, parse_moves, rep
 from connectx_toolkit.games.replay import logs_path
 from connectx_toolkit.system import foreign
 from tests.conftest import evaluate as main
-from tests.conftest import refused
 from tests.replay_games import read_replays
 
 
@@ -150,14 +148,6 @@ def test_no_game_of_an_archive_is_left_out_unsaid(content, tmp_path, capsys):
     assert f"left out: {games}: 2 older games (--latest N shows more)" in out
 
 
-@pytest.mark.parametrize("option", ["--config rows=9", "--latest 1", "--names a b", "--from-one"])
-def test_options_that_do_not_apply_are_refused(option, content, tmp_path, capsys):
-    (tmp_path / "one.json").write_text(json.dumps(content))
-    for what in (tmp_path / "one.json", tmp_path):
-        name, *_ = option.split()
-        assert f"{name} is for " in refused(["analyse", str(what), *option.split()], capsys)
-
-
 def test_steps_alone(content, tmp_path):
     """As ``json.dump(env.steps)`` writes them: of Kaggle's board, if boards and end show it; else the cure is told."""
     path = tmp_path / "steps.json"
@@ -272,13 +262,6 @@ def test_what_is_no_file(content, tmp_path):
     assert replay.measured == () and replay.source.startswith(f"{archive}/")
 
 
-def test_nothing_is_left(tmp_path, capsys):
-    for number in range(12):
-        (tmp_path / f"{number:02}.json").write_text("{")
-    line = refused(["analyse", str(tmp_path)], capsys, code=1)
-    assert re.search(r"nothing is left: .*00\.json is not .*; .*09\.json .* \(and 2 more\)$", line)
-
-
 HOSTILE = {
     "EpisodeId": ({"EpisodeId": 2**63}, "EpisodeId should be an integer of at most 63 bits"),
     "a list of names": ({"TeamNames": [["me"], "x"]}, "a team's name should be a text"),
@@ -292,13 +275,6 @@ def test_what_does_not_pass_the_door(name, content, tmp_path):
     (tmp_path / "b.json").write_text(json.dumps(content))
     (replay,), (why,) = read_replays(replay_paths([str(tmp_path)]))
     assert replay.name == "b" and words in why
-
-
-@pytest.mark.parametrize("score", [1e999, float("nan"), 10**400, "x", None, [], True])
-def test_a_rating_that_is_none_is_not_known(score, content, tmp_path):
-    info = {"Agents": [{"InitialScore": score}, {"InitialScore": 812.5}]}
-    (tmp_path / "a.json").write_text(json.dumps(content | {"info": info}))
-    assert game_meant(tmp_path / "a.json").ratings == (None, 812.5)
 
 
 def test_names_can_be_printed_and_stored(content, tmp_path, capsys):

@@ -4,10 +4,8 @@ import contextlib
 import html
 import json
 import re
-import sqlite3
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -18,11 +16,8 @@ from connectx_toolkit.games.database import GameDatabase
 from connectx_toolkit.games.game import Game
 from connectx_toolkit.games.reader import game_meant, parse_game, replay_paths
 from connectx_toolkit.games.replay import logs_path, replay_of
-from connectx_toolkit.games.review import Judged, headline, oversights, summary, team_of
-from connectx_toolkit.games.tournament import group_games, grouped_games, groups, matches
-from connectx_toolkit.kaggle.rules import Fault, Rules
-from connectx_toolkit.players.process import Setup, Task
-from connectx_toolkit.players.spec import resolve
+from connectx_toolkit.games.review import Judged, headline, summary, team_of
+from connectx_toolkit.games.tournament import matches
 from connectx_toolkit.report.pages import replays_page
 from connectx_toolkit.report.reviews import _write_mistakes
 from connectx_toolkit.system.table import Table
@@ -31,6 +26,7 @@ from tests.conftest import evaluate as main
 from tests.replay_games import FAULTS, TEAM, Made, make_games, wrong_rows
 from tests.report.test_pages import browse
 
+pytestmark = pytest.mark.slow
 OPPONENTS = ("leftmost", "middle", "one_step", "random_legal")
 UNJUDGED = ["--time", "0"]  # where exact scores are not what a test is about
 
@@ -59,33 +55,6 @@ def test_rows_tell_how_the_games_were_made(games, folder, capsys):
     assert wrong_rows(games, found["games"]) == {}
     faults = [(made.status, made.failed == made.seat) for made in games if made.failed is not None]
     assert faults == [(fault.kind, fault.is_own) for fault in FAULTS]
-
-
-def test_a_wrong_row_is_noticed(games, folder, capsys):
-    """The comparison that the test above and the benchmark rest on."""
-    rows = printed_json([str(folder), *UNJUDGED], capsys)["games"]
-    for name, value in {"seat": "third", "plies": 50, "overage": 1e3, "ending": "line", "moves": []}.items():
-        index = next(i for i, made in enumerate(games) if made.failed is not None)
-        changed = [*rows[:index], {**rows[index], name: value}, *rows[index + 1 :]]
-        assert list(wrong_rows(games, changed)) == [rows[index]["game"]]
-    assert len(wrong_rows(games, rows[1:])) == 1
-
-
-def test_the_table_and_the_summary(games, folder, capsys):
-    main(["analyse", str(folder), *UNJUDGED])
-    out = capsys.readouterr().out
-    assert all(made.path.name.split("-")[1] in out for made in games)
-    won, lost = sum(m.result == "won" for m in games), sum(m.result == "lost" for m in games)
-    assert f"{TEAM}: 10 games, won {won}, drawn {10 - won - lost}, lost {lost}: " in out
-    assert "own timeout, ply 4" in out and "their timeout" in out and "games lost by timeout" in out
-
-
-def test_a_single_replay_tells_its_clocks(games, capsys):
-    made = next(made for made in games if made.status == "played" and made.overage)
-    main(["analyse", str(made.path), *UNJUDGED])
-    ply, seconds = made.slowest
-    words = f"{TEAM}: {made.overage:.1f} s of 60 s overage time used, slowest move {seconds:.1f} s on ply {ply}\n"
-    assert words in capsys.readouterr().out
 
 
 def test_logs_tell_what_a_crash_said_and_every_move_s_time(games, folder):
@@ -146,16 +115,6 @@ def test_a_copy_of_a_game_is_no_game(games, tmp_path, capsys):
     assert found["left_out"] == [f"{tmp_path / 'b.json'} is the same game as {tmp_path / 'a.json'}"]
     main(["explore", "--add", str(tmp_path), "--games", str(tmp_path / "games.sqlite")])
     assert "1 games added, 1 copy left out, 1 in all" in capsys.readouterr().out
-
-
-def test_what_is_not_judged_is_said(games, tmp_path, capsys):
-    """A board that the solver cannot hold: its row is there, without mistakes."""
-    content = json.loads(games[0].path.read_text())
-    content["configuration"] |= {"rows": 12, "columns": 12}
-    (tmp_path / "1.json").write_text(json.dumps(content))
-    main(["analyse", str(tmp_path), "--me", TEAM])
-    out = capsys.readouterr().out
-    assert f"not judged: {games[0].ply} moves in 1 game (--seconds SECONDS gives them more; " in out
 
 
 def test_whose_games_they_are(games):
@@ -220,14 +179,6 @@ def played(game: Game) -> Game:
     return replace(game, cut="step limit", overage=(60.0,) * len(game.moves), source=write_columns(game.moves))
 
 
-def test_what_was_overlooked():
-    """By hand: each has three in a column of its own, and neither makes the fourth nor stops the other's."""
-    replay = played(parse_game("01010152", STANDARD))
-    judged = judge(replay)  # by the table of the openings
-    assert oversights(Judged(replay, judged, 0)) == ([6], [6])
-    assert oversights(Judged(replay, judged, 1)) == ([7], [5, 7])
-
-
 def test_mistakes_that_come_again():
     """After 3 and 3 the move 2 gives the win away, and so does its mirror image; other moves are made once."""
 
@@ -254,42 +205,6 @@ def test_the_page(games, folder, tmp_path, monkeypatch):
     assert "default-src 'none'" in text and set(re.findall(r"https?://[^\s\"']+", text)) <= {
         "http://www.w3.org/2000/svg"
     }
-
-
-CLICKS = """<script type="module">
-const element = id => document.getElementById(id), form = element("filters"), body = element("games").tBodies[0];
-const filter = text => { form.elements.result.value = text; form.dispatchEvent(new Event("change")); };
-filter("lost");
-const found = [element("shown").textContent, body.rows.length];
-const click = id => { element(id).click(); found.push(location.hash.slice(1).replace(".", " ")); };
-body.rows[1].click();
-click("later");
-filter("");
-body.querySelector("[data-index='MANY']").click();
-document.dispatchEvent(new KeyboardEvent("keydown", {key: "End"}));
-["previous", "previous", "previous", "next"].forEach(click);
-document.title = found.join(" ");
-</script></body>"""
-
-
-@CHROMIUM
-def test_the_page_filters_and_jumps(games, folder, tmp_path):
-    """In a browser, clicked by a script: the lost games, the one after the second; then the mistakes of all."""
-    target = tmp_path / "page.html"
-    main(["analyse", str(folder), "--html", str(target)])
-    page = target.read_text(encoding="utf-8")
-    rows = json.loads(re.findall(r'type="application/json" id="rows">(.*?)</script>', page, re.S)[0])
-    lost = [index for index, made in enumerate(games) if made.result == "lost"]
-    many = next(index for index, row in enumerate(rows) if len(row["mistakes"]) > 1)
-    target.write_text(page.replace("</body>", CLICKS.replace("MANY", str(many))), encoding="utf-8")
-    text = browse(target.as_uri(), tmp_path, "--dump-dom")
-    every = [(index, ply) for index, row in enumerate(rows) for ply in row["mistakes"]]
-    last = len(every) - 1 - [index for index, _ in every][::-1].index(many)
-    jumps = [every[last - back] for back in (0, 1, 2, 1)]  # from a game into the one before it
-    third = lost[2], len(games[lost[2]].moves)  # faults come first, and such a game is shown at its end
-    expected = [len(lost), "of", 10, "games", len(lost), *third, *chain.from_iterable(jumps)]
-    assert f"<title>{' '.join(map(str, expected))}</title>" in text
-    assert len(re.findall(r'class="cx-stone cx-p', text)) == jumps[-1][1]
 
 
 PRACTISE = """<script type="module">
@@ -335,12 +250,6 @@ def told(page: str, script: str, folder: Path) -> list:
     return json.loads(html.unescape(title))
 
 
-SHORTENED = """<script type="module">
-document.title = JSON.stringify([document.getElementById("why").textContent,
-  [...document.querySelectorAll(".cx-sooner")].map(mark => mark.parentElement.title)]);
-</script></body>"""
-
-
 def test_a_lost_game_that_is_shortened():
     """After 3 the second player is lost: 0 loses sooner than 3. That is no mistake, and is counted apart."""
     record = Game(STANDARD, (3, 0, 3, 3), ("other", "me"))
@@ -352,40 +261,6 @@ def test_a_lost_game_that_is_shortened():
     words = f"1 move in 1 game; most in 3033 on ply 1: column 0 loses in {plies[0]} plies, 3 in {plies[1]}."
     assert f"Lost games shortened: {words}" in headline("me", [review])
     assert not any("shortened" in line for line in headline("other", [Judged(review.game, review.moves, 0)]))
-
-
-@CHROMIUM
-def test_a_shortened_game_is_marked_on_the_page(tmp_path):
-    record = Game(STANDARD, (3, 0, 3, 3), ("other", "me"))
-    page = replays_page("me", [Judged(played(record), judge(record), 1)], [], [])
-    why, marked = told(page, SHORTENED, tmp_path)
-    assert "0 mistakes; 1 move loses the lost game sooner" in why
-    assert marked == ["move 2, Red: column 0 (the lost game got shorter; best: 3)"]
-
-
-JUMPS = """<script type="module">
-const found = [], press = key => document.body.dispatchEvent(new KeyboardEvent("keydown", {key, bubbles: true}));
-const look = () => found.push(location.hash);
-look();
-for (const key of ["n", "n", "p", "p"]) { press(key); look(); }
-document.querySelector("#games tbody tr").dispatchEvent(new KeyboardEvent("keydown", {key: "Enter", bubbles: true}));
-look();
-press("n");
-look();
-document.title = JSON.stringify(found);
-</script></body>"""
-
-
-@CHROMIUM
-def test_mistakes_of_all_games_are_gone_through(tmp_path):
-    """The page opens on the game with a mistake, though it is the second; after its last one N goes on in the next."""
-    moves = ((3,), (3, 3, 2, 5, 1), (3, 3), (3, 3, 2, 5, 1, 0, 0))
-    records = [Game(STANDARD, each, ("me", "other")) for each in moves]
-    reviews = [Judged(played(record), judge(record), 0) for record in records]
-    assert [[move.ply for move in review.mistakes][:1] for review in reviews] == [[], [2], [], [2]]
-    last = reviews[3].mistakes[-1].ply
-    found = told(replays_page("me", reviews, [], []), JUMPS, tmp_path)
-    assert found == ["#1.2", "#3.2", f"#3.{last}", "#3.2", "#1.2", "#0.1", "#1.2"]
 
 
 # Games of our own stores
@@ -462,103 +337,6 @@ def test_faults_of_stored_games(store, capsys):
     assert "Stored games are numbered by match and game: 3-12 is game 12 of match 3." in out
 
 
-def test_clocks_of_a_stored_game(tmp_path):
-    """Calls above actTimeout draw on the overage time, loads included; what is left at the end the referee says."""
-    fault = Fault(0, 4, "timeout", "3 after 7.500 s", True)
-    game = Game(
-        STANDARD, (3, 3, 4, 4), ("leftmost", "random"), 2, faults=(fault,), reserve=(10.0, 10.0),
-        overage=(10.0, 10.0, 8.5, 10.0, -4.25), measured=(None, None, 3.0, 0.5, 7.5), loads=(2.5, 0.25),
-    )  # fmt: skip
-    early = replace(
-        game, moves=(3, 3), measured=(None, None, 15.0), overage=(10.0, 10.0, -4.25), faults=(fault._replace(ply=2),)
-    )
-    pair = resolve("leftmost"), resolve("random")
-    with GameDatabase(tmp_path / "store") as store:
-        match = store.match_id(*pair, Setup(Rules(overage=10.0)), [(3, 3)], 1)
-        for n, one in enumerate((game, early)):
-            store.add_played(match, Task(2 * n, pair, (), (1, 2)), one)
-    ((found, early),) = grouped_games(tmp_path / "store", [])
-    assert found == replace(game, date=found.date, source=f"{tmp_path / 'store'}/1-1") and early.name == "1-3"
-    assert found.overage == (10, 10, 8.5, 10, -4.25) and found.overage_used(0) == 14.25 and found.name == "1-1"
-    assert found.slowest(0) == (4, 7.5) and found.slowest(1) == (3, 0.5) and found.points == (0, 1)
-    assert found.ending_words == "timeout of leftmost on ply 4: 2.5 s load + 7.5 s"
-    assert early.ending_words == "timeout of leftmost on ply 2: 2.5 s load + 12.5 s"
-
-
-def test_moves_of_an_opening_are_nobodys(store, capsys):
-    """They are not among the mistakes, nor among the moves that were not judged; a game may be lost by them."""
-    rows = printed_json([str(store), "--me", "random"], capsys)["games"]
-    assert len(rows) == 10 and any(row["mistakes"] for row in rows)
-    assert all(mistake["ply"] >= row["opening"] for row in rows for mistake in row["mistakes"])
-    main(["analyse", str(store), "--me", "random"])
-    assert "not judged" not in capsys.readouterr().out
-    lost = Judged(replace(played(parse_game("0101010", STANDARD)), opening=4), [JudgedMove(5, 1, (-2,) * 7)], 1)
-    assert lost.cause == "lost by the opening"
-
-
-def test_the_latest_games_of_each_group(store, stored, capsys):
-    """With --me, the latest ones of one's own."""
-    rows = printed_json([str(store), "--latest", "3", *UNJUDGED], capsys)["games"]
-    assert [row["game"] for row in rows] == ["2-2", "2-3", "2-4", "3-2", "3-3", "3-4"]
-    rows = printed_json([str(store), "--latest", "1", "--me", "random", *UNJUDGED], capsys)["games"]
-    assert [row["game"] for row in rows] == ["1-6", "3-4"]
-    main(["analyse", str(store), "--latest", "2", *UNJUDGED])
-    lines = [line for line in capsys.readouterr().out.splitlines() if " v " in line]
-    assert [line.partition(",")[0] for line in lines] == [
-        " v ".join(stored[name].names) for name in ("2-3", "2-4", "3-3", "3-4")
-    ]
-
-
-def test_stores_beside_replays(store, games, tmp_path, capsys):
-    """In any number; the names of their games tell stores apart."""
-    copy = tmp_path / "second.sqlite"
-    copy.write_bytes(store.read_bytes())
-    with contextlib.closing(sqlite3.connect(copy)) as connection, connection:
-        changed = "json_set(record, '$.measured[#-1]', 9)"
-        connection.execute(f"UPDATE games SET record = {changed} WHERE number != 1")  # were others
-    found = printed_json([str(store), str(copy), str(games[0].path), "--me", "mine.py", *UNJUDGED], capsys)
-    rows = [f"{name} 2-{n}" for name, numbers in (("games", (1, 2, 3, 4)), ("second", (1, 3, 4))) for n in numbers]
-    assert [row["game"] for row in found["games"]] == rows
-    same = f"{copy}/second 2-2 is the same game as {store}/games 2-2"
-    assert found["left_out"] == [same, f"{games[0].path}: mine.py is not in it"]
-
-
-def test_the_page_of_stored_games(store, stored, tmp_path, capsys):
-    target = tmp_path / "page.html"
-    main(["analyse", str(store), "--html", str(target), *UNJUDGED])
-    text = target.read_text(encoding="utf-8")
-    rows, data = map(json.loads, re.findall(r'type="application/json" id="\w+">(.*?)</script>', text, re.S))
-    assert [row["game"] for row in rows] == list(stored) and "Games of leftmost" in text
-    assert [tuple(game["names"]) for game in data] == [game.names for game in stored.values()]
-
-
-def test_one_stored_game_names_its_players(store, tmp_path, monkeypatch, capsys):
-    """As a store of one game is shown: the moves from the opening on, the line, the accuracy, the clocks."""
-    monkeypatch.chdir(tmp_path)
-    Path("openings").write_text(OPENINGS)
-    main(["match", "one_step", "leftmost", "--pairs", "1", "--games", "one", "--openings", "openings"])
-    capsys.readouterr()
-    main(["analyse", "one", "--latest", "1"])
-    out = capsys.readouterr().out
-    with GameDatabase(Path("one"), create=False) as opened:
-        (group,) = groups(opened)
-    record = group_games(group)[-1]
-    assert record.ending == "line" and record.names == ("leftmost", "one_step")
-    movers = re.findall(r"^ *(\d+)  (leftmost|one_step) +\d ", out, re.M)
-    plies = range(record.opening, record.opening + len(movers))
-    assert movers == [(str(ply), record.names[ply % 2]) for ply in plies]
-    assert re.search(rf"\n{plies.stop} to {len(record.moves) - 1}  leftmost", out)  # which had lost by then
-    assert f"leftmost v one_step, {write_columns(record.moves)}: " in out and re.search(r"\none_step +all ", out)
-    assert "leftmost: 0.0 s of 60 s overage time used, slowest move" in out
-
-
-@pytest.mark.parametrize("me", ["mine.py", "mine", "agents/mine.py", "./agents/mine.py"])
-def test_an_agent_is_called_by_its_file(me):
-    """By its path, its name or its stem."""
-    record = Game(STANDARD, (3,), ("agents/mine.py", "minimax@4"))
-    assert team_of([played(record)], me) == "agents/mine.py"
-
-
 def test_versions_of_a_file(tmp_path, monkeypatch, capsys):
     """After an edit it is two agents, of which one is to be chosen."""
     monkeypatch.chdir(tmp_path)
@@ -569,12 +347,6 @@ def test_versions_of_a_file(tmp_path, monkeypatch, capsys):
     words = r"--me 'mine.py' fits 2 names: did you mean '(mine.py [0-9a-f]{6})' or 'mine.py [0-9a-f]{6}'\?"
     (version,) = re.findall(words, refused(["analyse", "two", "--me", "mine.py"], capsys))
     assert [row["game"] for row in printed_json(["two", "--me", version], capsys)["games"]] == ["1-1", "1-2"]
-
-
-def test_stores_without_games(tmp_path, capsys):
-    with GameDatabase(tmp_path / "empty"):
-        pass
-    assert f"{tmp_path / 'empty'} holds no games" in refused(["analyse", str(tmp_path / "empty")], capsys)
 
 
 def test_both_seats_may_fail(tmp_path):

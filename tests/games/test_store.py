@@ -1,7 +1,6 @@
 """Matches in the file of games: games come back as they went in, and a killed run ends as if it had not been killed."""
 
 import contextlib
-import platform
 import random
 import re
 import signal
@@ -31,6 +30,7 @@ from connectx_toolkit.system.files import ROOT
 from tests.arena.test_match import play
 from tests.conftest import fill, remount, small_disk
 
+pytestmark = pytest.mark.slow
 FAST = Setup(Rules(), "fast")
 LEFT, RANDOM = resolve("leftmost"), resolve("random")
 OPENINGS = [(3, 3), (0, 1, 2)]
@@ -136,33 +136,7 @@ def test_what_decides_the_games_decides_the_match(tmp_path):
         assert store.match_id(*asked[-1]) not in ids
 
 
-def test_a_game_of_one_move_in_column_10(tmp_path):
-    """Its text is not that of a move in column 1 and one in column 0."""
-    wide = Rules({"columns": 11})
-    short = replace(SHORT, geometry=wide.geometry, moves=(10,))
-    with GameDatabase(tmp_path / "store") as store:
-        match = store.match_id(LEFT, RANDOM, FAST._replace(rules=wide), OPENINGS, 1)
-        assert add(store, match, 0, short) == short
-        assert games_in(store, match) == {0: short}
-
-
 # Conditions
-
-
-def test_the_conditions_of_this_process(monkeypatch):
-    here = conditions_here(2)
-    assert here.startswith(f"python {sys.version_info.major}.{sys.version_info.minor}, numpy ")
-    assert here.endswith(", 2 games at a time") and conditions_here(1).endswith(", 1 game at a time")
-    assert conditions_here(2, "tcp://host:8786").endswith(", dask cluster tcp://host:8786")
-
-    def missing(*_: object, **__: object) -> str:
-        raise FileNotFoundError
-
-    monkeypatch.setattr(Path, "read_text", missing)
-    monkeypatch.setattr("connectx_toolkit.games.match.version_of", lambda name: "1.0")  # which reads files, too
-    monkeypatch.setattr(platform, "processor", lambda: "")
-    monkeypatch.setattr("os.cpu_count", lambda: 8)
-    assert f", {platform.machine()}, 8 cores, " in conditions_here()
 
 
 def test_games_under_other_conditions_are_of_the_same_match(tmp_path, monkeypatch, capsys):
@@ -233,17 +207,6 @@ def test_other_files_are_refused(tmp_path, create):
         assert str(refused.value) == f"{tmp_path / name}{words}"
     assert before == ((tmp_path / "text").read_bytes(), (tmp_path / "recipes").read_bytes())
     assert sorted(path.name for path in tmp_path.iterdir()) == ["folder", "recipes", "text"]
-
-
-def test_nothing_to_read(tmp_path):
-    (tmp_path / "empty").touch()
-    with pytest.raises(ValueError, match="no games yet: there is no file"):
-        GameDatabase(tmp_path / "missing", create=False)
-    with pytest.raises(ValueError, match="empty is not a file of games"):
-        GameDatabase(tmp_path / "empty", create=False)
-    with pytest.raises(ValueError, match="not a folder"):
-        (tmp_path / "text").touch()
-        GameDatabase(tmp_path / "text" / "new" / "store")
 
 
 def test_locked_for_too_long(tmp_path, monkeypatch):

@@ -15,6 +15,7 @@ from connectx_toolkit.system.files import lock_at, unlock
 from tests.conftest import wait_until
 from tests.games.test_store import FAST, LEFT, OPENINGS, RANDOM, ROOT, add_games
 
+pytestmark = pytest.mark.slow
 GAMES = 40
 PLAY = f"""
 import json, signal, sys, time

@@ -11,10 +11,11 @@ from connectx_toolkit.arena.start_positions import random_openings
 from connectx_toolkit.games.match import Match
 from connectx_toolkit.games.tournament import Tournament, cross_table, ladder_table
 from connectx_toolkit.players.graded import at_depth, with_errors
-from connectx_toolkit.players.spec import UnknownAgent, load, resolve
+from connectx_toolkit.players.spec import resolve
 from tests.arena.test_match import scripted
 from tests.conftest import observe, random_game
 
+pytestmark = pytest.mark.slow
 A, B, C = (resolve(name) for name in ("leftmost", "middle", "random"))
 
 
@@ -86,16 +87,6 @@ def test_games_against_itself_rate_nobody():
         tournament_of(match_of(A, A, [1, 0])).ladder("leftmost")
     matches = match_of(A, B, [1, 0] * 8 + [0, 1] * 2), match_of(B, C, [1, 0] * 7 + [0, 1] * 3)
     assert tournament_of(match_of(A, A, [1, 1]), *matches).ladder("random") == tournament_of(*matches).ladder("random")
-
-
-def test_partners_by_name():
-    assert (
-        resolve("minimax@3~5").kind == "partner"
-        and load(resolve("leftmost~0"))(*observe(Position.empty(STANDARD))) == 0
-    )
-    for name in ("leftmost@3", "minimax@0", "nobody~5", "minimax@", "minimax~x", "minimax~5@3"):
-        with pytest.raises(UnknownAgent):
-            resolve(name)
 
 
 def test_a_depth_is_kept():

@@ -18,6 +18,8 @@ from connectx_toolkit.training.opponents import function_of_file
 from evaluate import get_win_percentages
 from tests.builder.notebook.pages import written
 
+pytestmark = pytest.mark.slow
+
 
 def agent(obs, config):
     return obs.board.index(0)

@@ -1,17 +1,13 @@
 """The list of agents, and the ladder that it reads."""
 
-import json
 import re
 from xml.etree import ElementTree
 
 import pytest
 
 from connectx_toolkit.games.tournament import ladder_table
-from connectx_toolkit.players.spec import UnknownAgent, entry_of, kilobytes, resolve
+from connectx_toolkit.players.spec import UnknownAgent, resolve
 from connectx_toolkit.report.ladder import PUBLISHED, read_ladder, write_ladder
-from connectx_toolkit.system.files import ROOT, our_agents
-from tests.conftest import evaluate as main
-from tests.conftest import refused
 from tests.games.test_tournament import A, B, C, match_of, tournament_of
 
 
@@ -20,18 +16,6 @@ def ladder():
     return tournament_of(
         match_of(A, B, [1, 0] * 8 + [0, 1] * 2), match_of(B, C, [1, 0] * 7 + [0, 1] * 3), match_of(A, C, [1, 0] * 9)
     ).ladder("random")
-
-
-def test_every_agent_says_what_it_is():
-    for name in our_agents():
-        entry = entry_of(name)
-        assert len(entry.summary) > 10 and entry.size == (ROOT / "agents" / f"{name}.py").stat().st_size
-    data = {
-        f"weights/{name}.bin": (ROOT / "agents" / "weights" / f"{name}.bin").stat().st_size
-        for name in ("perfect_book", "perfect_second_book", "perfect_replies", "perfect_replies_policy")
-    }
-    assert entry_of("perfect").data == data and entry_of("n_step").data == {}
-    assert kilobytes(1234) == "1.2 kB"
 
 
 def test_a_folder_does_not_hide_an_agent_of_its_name(tmp_path, monkeypatch):
@@ -63,16 +47,6 @@ def test_ladders_are_written_and_read(ladder, tmp_path):
     assert re.fullmatch(r"0 \[-\d+, \d+\]", str(strengths["random"])) and not list(tmp_path.glob("*.partial"))
 
 
-def test_list_shows_strengths(ladder, tmp_path, monkeypatch, capsys):
-    write_ladder(tmp_path / "ladder", ladder, "random")
-    monkeypatch.setattr("connectx_toolkit.report.catalogue.read_ladder", lambda: read_ladder(tmp_path / "ladder.json"))
-    main(["list"])
-    out = capsys.readouterr().out
-    assert all(name in out for name in our_agents()) and "book.bin" in out and "Elo above random" in out
-    elo = f"{ladder[0].rating.elo:.0f} [{ladder[0].rating.low:.0f}, {ladder[0].rating.high:.0f}]"
-    assert elo in next(line for line in out.splitlines() if " leftmost " in line)
-
-
 def test_the_published_ladder_can_be_read():
     """It is not empty, its agents can be named, and one is the anchor; the table beside it has the same agents."""
     ladder = read_ladder()
@@ -88,12 +62,3 @@ def test_what_is_no_ladder_is_refused(content, tmp_path):
     (tmp_path / "ladder.json").write_text(content)
     with pytest.raises(ValueError, match="is not a ladder"):
         read_ladder(tmp_path / "ladder.json")
-
-
-def test_tournament_writes_its_ladder(tmp_path, capsys):
-    arguments = ["tournament", "leftmost", "random", "--pairs", "4", "--games", str(tmp_path / "store")]
-    main([*arguments, "--ladder", str(tmp_path / "ladder")])
-    assert json.loads((tmp_path / "ladder.json").read_text())["anchor"] == "random"
-    assert "there is no folder" in refused([*arguments, "--ladder", str(tmp_path / "missing" / "ladder")], capsys)
-    main(["report", "--games", str(tmp_path / "store"), "--ladder", str(tmp_path / "again")])
-    assert (tmp_path / "again.md").read_bytes() == (tmp_path / "ladder.md").read_bytes()

@@ -1,6 +1,5 @@
 """What an agent is made of: a change of any part of it is another agent, a change of anything else is not."""
 
-import ast
 import shutil
 import subprocess
 import sys
@@ -8,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from connectx_toolkit.players.fingerprint import _mentions, files_of, fingerprint
+from connectx_toolkit.players.fingerprint import files_of, fingerprint
 from connectx_toolkit.players.spec import resolve
 from connectx_toolkit.system.files import ROOT
 from tests.conftest import evaluate as main
@@ -47,12 +46,6 @@ def folder(tmp_path) -> Path:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
     return tmp_path
-
-
-def test_files_of_a_file(folder):
-    found = files_of(folder / "mine.py")
-    assert found[0] == folder / "mine.py"
-    assert {str(path.relative_to(folder)) for path in found} == FILES.keys() - set(UNUSED)
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -100,31 +93,6 @@ def test_agents_of_ours_have_their_modules_and_weights():
         fingerprint(resolve(name)) for name in ("policy", "policy~5", "policy~6", "minimax", "minimax@4", "random")
     }
     assert len(prints) == 6
-
-
-def test_what_is_no_python_has_a_fingerprint(tmp_path):
-    (tmp_path / "broken.py").write_text("def agent(:\n")
-    (tmp_path / "noise.py").write_bytes(b"\xff\x00")
-    assert fingerprint(resolve(tmp_path / "broken.py")) != fingerprint(resolve(tmp_path / "noise.py"))
-
-
-def test_parsing_is_tried_again(folder, monkeypatch):
-    """Python's own check fails now and then where two threads parse; what is no such chance is not hidden."""
-    parse, failures = ast.parse, [SystemError("AST constructor recursion depth mismatch (before=60, after=72)")] * 2
-    expected = fingerprint(resolve(folder / "mine.py"))
-
-    def failing(source):
-        if failures:
-            raise failures.pop()
-        return parse(source)
-
-    monkeypatch.setattr(ast, "parse", failing)
-    _mentions.cache_clear()
-    assert fingerprint(resolve(folder / "mine.py")) == expected and not failures
-    failures += [SystemError("always")] * 1000
-    _mentions.cache_clear()
-    with pytest.raises(SystemError, match="always"):
-        fingerprint(resolve(folder / "mine.py"))
 
 
 def test_fingerprints_of_callables():

@@ -18,7 +18,7 @@ import pytest
 import torch
 
 from connectx_toolkit.players.fingerprint import fingerprint
-from connectx_toolkit.players.spec import resolve, told_apart
+from connectx_toolkit.players.spec import resolve
 from connectx_toolkit.system.files import ROOT
 
 Side = enum.Enum("Side", "LEFT RIGHT")
@@ -181,12 +181,3 @@ def test_every_process_finds_the_same(tmp_path):
     command, known = [sys.executable, str(tmp_path / "script.py")], {"PYTHONPATH": str(ROOT)}
     runs = [subprocess.check_output(command, env=known | {"PYTHONHASHSEED": seed}, text=True) for seed in "123"]
     assert len(set(runs)) == 1 and len(runs[0].strip()) == 64
-
-
-def test_names_of_functions_of_one_name():
-    agents = [make(1), make(2), "minimax", make]
-    labels = [spec.label for spec in told_apart(map(resolve, (*agents[:3], agents[0])))]
-    place = make(1).__code__.co_firstlineno
-    module = f"{__name__}.agent line {place}"
-    assert labels == [f"{module}, 1", f"{module}, 2", "minimax", f"{module}, 1"]
-    assert [spec.label for spec in told_apart([resolve(agents[0])])] == [f"{__name__}.agent"]

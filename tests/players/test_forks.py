@@ -19,6 +19,8 @@ from connectx_toolkit.system.files import ROOT
 from evaluate import get_win_percentages
 from tests.conftest import LINUX, TWO_CORES
 
+pytestmark = pytest.mark.slow
+
 
 def open_column(wishes, board) -> int:
     return max((column for column in range(7) if not board[column]), key=lambda column: wishes[column])
@@ -163,7 +165,7 @@ def agent(obs, config):
 @pytest.mark.parametrize("library", LOST)
 def test_threads_that_cannot_be_brought_along(library):
     """What went wrong is told, with a way that works. In a process of its own: these threads would stay in ours."""
-    pytest.importorskip(library, reason=library)
+    pytest.importorskip(library, reason=f"needs {library}: pip install {library}")
     source, told = LOST[library]
     code = f"""{source}
 from evaluate import get_win_percentages

@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from connectx_toolkit.kaggle.sandbox import Watch
-from connectx_toolkit.players.fingerprint import relative
 from connectx_toolkit.system.files import ROOT
 
+pytestmark = pytest.mark.slow
 AWAY = """
 import ctypes, importlib, multiprocessing, os, select, signal, socket, stat, subprocess, sys, sysconfig
 import builtins, io, _io
@@ -124,13 +123,6 @@ if __name__ == "__main__":
     assert run("evaluate", "report --games store --html page.html".split()) == 0
     assert run("evaluate", "list".split()) == 0
 """
-STOPPED = """
-from connectx_toolkit.players.spec import resolve
-from connectx_toolkit.players.process import AgentProcess
-
-worker = AgentProcess(resolve("endless.py"), grace=0.1, load_limit=0.4)
-assert worker.load().fault == "hang"
-"""
 
 HANGS = """
 from pathlib import Path
@@ -199,11 +191,6 @@ def test_games_need_no_linux(run, folder):
     assert (folder / "page.html").stat().st_size > 10_000 and "packed.tar.gz v minimax@1" in done.stdout
 
 
-def test_a_load_is_given_up_without_proc(run):
-    done = run(STOPPED)
-    assert done.returncode == 0, done.stderr
-
-
 def test_every_module_can_be_imported(run):
     """Of what plays, builds and trains, without any of it; and without numba: agents compile as they load."""
     names = [
@@ -247,14 +234,6 @@ def test_a_check_without_posix_finds_faults(call, folder):
     assert slow.returncode == 3 and "cannot slow a process down" in " ".join(slow.stdout.split()), slow.stdout
 
 
-def test_a_console_without_these_characters(call, folder):
-    """As Windows' code page 1252 has neither Greek nor the lines of tables: they are replaced, and no command fails."""
-    (folder / "άλφα.py").write_text(AGENT, encoding="utf-8")
-    for words in (("list",), ("άλφα.py", "leftmost", "--rounds", "2")):
-        done = call(str(ROOT / "evaluate.py"), *words, PYTHONIOENCODING="cp1252", PYTHONUTF8="1")
-        assert done.returncode == 0 and ("perfect" in done.stdout or "????.py v" in done.stdout), done.stderr
-
-
 def test_files_are_text_in_utf_8(call, folder):
     """Whatever the system's encoding is: no module of ours leaves it open."""
     (folder / "mine.py").write_bytes("# Größe\r\ndef agent(obs, config):\r\n    return obs.board.index(0)\r\n".encode())
@@ -271,26 +250,3 @@ def test_files_are_text_in_utf_8(call, folder):
         ]
         assert not [line for line in warned if str(ROOT) in line], warned
     assert "Größe" in (folder / "s.py").read_text(encoding="utf-8")
-
-
-def test_a_checkout_has_the_same_bytes_everywhere():
-    """Git on Windows would write CRLF, and digests of a build are of bytes."""
-    listed = subprocess.run(["git", "ls-files", "--eol"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    kept = [line.split() for line in listed.splitlines()]
-    open_to_git = [words[-1] for words in kept if not {"attr/-text"} & {*words} and "eol=lf" not in words]
-    assert not open_to_git and len(kept) > 600, open_to_git
-
-
-def test_paths_with_drives_and_backslashes(monkeypatch):
-    """What a file under test may read, as Windows spells it: in capitals or not, with either slash."""
-    import ntpath
-
-    from connectx_toolkit.kaggle import sandbox
-
-    monkeypatch.setattr(sandbox, "slashed", lambda path: ntpath.normcase(path).replace("\\", "/"))
-    watch = Watch(r"C:\Users\Me\agent", (r"D:\Work",), hides_files=True, hides_programs=False)
-    assert watch._is_own(r"c:\users\ME\Agent\net.bin") and watch._is_own("D:/work/x.py")
-    assert not watch._is_own(r"C:\Users\Me\agent2\net.bin") and not watch._is_own(None)
-    assert "c:/users/me/agent/net.bin".startswith(watch._readable)
-    assert relative(r"D:\data\net.bin", r"C:\Users\Me", ntpath) == r"D:\data\net.bin"
-    assert relative(r"C:\Users\Me\nets\net.bin", r"C:\Users\Me", ntpath) == "nets/net.bin"

@@ -76,18 +76,6 @@ def test_what_plays_imports_nothing_of_the_toolkit():
         assert imported_modules(path) & ours <= allowed, path
 
 
-def test_only_commands_talk_to_kaggle():
-    """What plays, judges and reports works without an account."""
-    talking = {path for path in SOURCES if any("kaggle.account" in name for name in imported(path))}
-    assert talking == {TOOLKIT / "cli" / "build.py", TOOLKIT / "report" / "episodes.py"}
-
-
-def test_only_training_draws_with_matplotlib():
-    """It takes about a second to load; what else is drawn is SVG."""
-    drawing = {path for path in SOURCES if "matplotlib" in imported_modules(path)}
-    assert drawing and all(path.is_relative_to(TOOLKIT / "training") for path in drawing)
-
-
 def imports_within(package: str) -> dict[str, set[str]]:
     """The modules of a package without its name, "room.module", and those of the package that each imports."""
     modules = {}

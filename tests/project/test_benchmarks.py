@@ -3,12 +3,11 @@
 import json
 import re
 import sys
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from benchmarks import learners, machine, recipes, solver, verdicts
+from benchmarks import machine, recipes, solver
 from benchmarks.machine import record
 from connectx.encoding import encode_many
 from connectx.position import NO_MOVE, STANDARD, Position
@@ -45,13 +44,6 @@ def test_true_scores_pass_and_false_ones_do_not(results):
     assert solver.check("scores", [(POSITION, best + 1, None)], 1) == 1
 
 
-def test_a_file_of_positions_is_refused_in_one_line(tmp_path, capsys):
-    path = tmp_path / "set.txt"
-    path.write_text("33 2\n8 1\n")
-    assert solver.main(["--file", str(path)]) == 2
-    assert f"{path}, line 2: expected 'moves score', not '8 1'" in capsys.readouterr().err
-
-
 def learner(asked: list[int], *figures: learners.Figure) -> learners.Learner:
     """Of these figures; the seed is each of them."""
 
@@ -85,13 +77,6 @@ def test_the_table_of_learners(results, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", [*command[:3], "--seeds", "1", "--learners", "two"])
     learners.main()
     assert "| a source | 100 games | 68 | 1 | 1 | 10 |" in capsys.readouterr().out
-
-
-def test_a_finished_run_can_be_asked_again(tmp_path):
-    """Its folder says no longer that it is finished."""
-    (tmp_path / learners.FINISHED).write_bytes(b"")
-    config = SimpleNamespace(run=tmp_path)
-    assert learners.trained(lambda given: (given, (tmp_path / learners.FINISHED).exists()), config) == (config, False)
 
 
 def labels_of(position: Position) -> Labels:
@@ -159,16 +144,3 @@ def test_labels_that_the_manifest_names_have_to_be_there(tmp_path, monkeypatch, 
     assert stop.value.code == 2 and f"no labels in {file}" in capsys.readouterr().err
     write_labels(file, labels_of(POSITION), {})
     assert POSITION.mask in recipes.training_labels(weights)[0].masks
-
-
-def test_plain_intervals_are_wrong_when_looked_at_often_and_ours_are_not():
-    rng, shares = np.random.default_rng(1), np.array(verdicts.SHARP)
-    wrong = [sum(play(shares, rng).stronger for _ in range(200)) for play in verdicts.LOOKS.values()]
-    assert wrong[0] <= 20 and wrong[1] >= 60
-
-
-def test_openings_that_decide_call_nobody_stronger():
-    """Of such users a verdict on pairs alone tells an agent to be stronger in more than half of the matches."""
-    rng, play = np.random.default_rng(1), verdicts.variants(24)
-    seen = [play(np.array(verdicts.SHARP), rng) for _ in range(20)]
-    assert sum(user.stronger for user in seen) <= 1 and sum(user.missed for user in seen) <= 1

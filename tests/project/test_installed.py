@@ -17,6 +17,7 @@ from packaging.requirements import Requirement
 from connectx_toolkit.system.files import ROOT
 from tests.conftest import needs
 
+pytestmark = pytest.mark.slow
 NEWEST = os.environ.get("CONNECTX_NEWEST")  # the Python of an environment with the newest of all packages
 
 AGENT = """from connectx.position import Position
@@ -100,7 +101,7 @@ def test_pip_replaces_nothing_that_is_there(wheel, tmp_path):
     assert [each["metadata"]["name"] for each in installs] == ["connectx-toolkit"]
 
 
-@needs("the newest packages", NEWEST)
+@needs("the newest packages: the Python of an environment with them in CONNECTX_NEWEST", NEWEST)
 def test_the_newest_of_each_package(tmp_path):
     """Everything can be imported, an agent plays and is built, a network gives a move, a model learns."""
     modules = [

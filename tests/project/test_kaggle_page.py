@@ -10,6 +10,7 @@ from nbclient import NotebookClient
 from connectx_toolkit.system.files import ROOT
 from tests.project.test_notebook import text_of
 
+pytestmark = pytest.mark.slow
 PAGE = (ROOT / "docs" / "start" / "kaggle.md").read_text(encoding="utf-8")
 
 

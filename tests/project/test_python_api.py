@@ -11,10 +11,11 @@ import pytest
 from nbclient import NotebookClient
 
 import connectx_toolkit
-from connectx_toolkit import analyse, build, check, exam, match, tournament
+from connectx_toolkit import analyse, build, check, match, tournament
 from connectx_toolkit.builder.build import NotAccepted
 from connectx_toolkit.system.files import ROOT
 
+pytestmark = pytest.mark.slow
 IMPORT = (
     "from connectx_toolkit import get_win_percentages, match, tournament, exam, analyse, build, check, adopt, Board"
 )
@@ -82,21 +83,6 @@ def test_stored_games_are_those_of_the_same_function_with_the_same_values(output
     assert "reused" not in printed(outputs[7])
 
 
-def test_results_are_the_tables_of_the_terminal(outputs):
-    for cell in (5, 8, 10, 11, 13):
-        assert html_of(outputs[cell]).count("<table") >= 1
-    assert "<td>moving first</td>" in html_of(outputs[10])
-    assert "before ply" in html_of(outputs[11]) and "moves by exact score" in html_of(outputs[11])
-    assert "REJECT none.py" in html_of(outputs[13])
-
-
-def test_hints_name_what_a_notebook_takes(outputs):
-    assert re.search(r'a game that my_agent In\[5\] lost: analyse\("\d+", names=\(.*In\[5\]', printed(outputs[9]))
-    assert printed(outputs[12]).startswith("sprt takes two Elo differences")
-    shown = "".join(str(cell) for cell in outputs)
-    assert not re.search(r"python \w+\.py", shown)
-
-
 def test_a_fault_has_its_cell_or_its_cure(outputs):
     assert "2 exception (first on ply 0: NameError: name 'colum' is not defined (In[15], line 2" in printed(outputs[14])
     assert re.search(r"2 not an integer \(first on ply 0: .*int64.*: return int\(column\)\)", printed(outputs[15]))
@@ -127,27 +113,6 @@ def test_what_they_give_has_fields(tmp_path, monkeypatch, capsys):
     analysed = analyse(played.games[0])
     game = played.games[0]
     assert len(analysed.games[0].moves) == len(game.moves) - game.opening and "moves by exact score" in repr(analysed)
-
-
-def test_columns_are_analysed_as_text_and_as_a_list():
-    """``Board.moves`` is a list of columns."""
-    columns = [0, 0, 1, 1, 2, 2, 4]
-    found, text = (analyse(game).games[0] for game in (columns, "0011224"))
-    assert found.game.moves == text.game.moves == tuple(columns) and found.moves == text.moves
-    assert [move.column for move in found.moves] == columns
-
-
-@pytest.mark.parametrize(
-    ("agents", "options", "words"),
-    [
-        ((), {}, "expected an agent"),
-        (("leftmost",), {"count": 0}, "count should be an integer of at least 1, not 0"),
-        (("leftmost",), {"count": 1001}, "the standard exam has 1000 positions, not 1001"),
-    ],
-)
-def test_an_exam_of_nothing_is_refused(agents, options, words):
-    with pytest.raises(ValueError, match=words):
-        exam(*agents, **options)
 
 
 def test_a_build_gives_its_report_or_one_error(tmp_path, monkeypatch):

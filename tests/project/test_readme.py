@@ -8,7 +8,6 @@ import re
 import runpy
 import shlex
 from collections.abc import Iterator
-from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 from typing import NamedTuple
@@ -25,6 +24,7 @@ from connectx_toolkit.system.files import ROOT, our_agents
 from tests.builder.notebook.pages import written
 from tests.conftest import evaluate
 
+pytestmark = pytest.mark.slow
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
 PLACEHOLDER = re.compile(r"\b(METHOD|HOST)\b")  # stands for what the reader chooses
@@ -82,25 +82,6 @@ def test_commands_parse(command):
         assert not text or all(f'"{word}"' in text for word in words[2:] if word.startswith("--"))
     else:
         parse(words)
-
-
-FILE = re.compile(r"(?:[\w-]+/)*[\w-]+\.(?:py|zip|pt|tar\.gz|json|ipynb)")
-
-
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
-def test_files_of_commands_are_explained(document):
-    """A file of the reader's that a command takes is named in the text of the page, and the first agent is linked."""
-    text = BLOCK.sub("", document.read_text(encoding="utf-8"))
-    for language, block in blocks(document):
-        for line in block.replace("\\\n", " ").splitlines() if language in ("", "sh", "bash", "console") else ():
-            words = shlex.split(line.removeprefix("$ "), comments=True) if re.match(r"(\$ )?python ", line) else []
-            for before, word in pairwise(words):
-                name = word.rpartition(":")[0] or word
-                is_theirs = FILE.fullmatch(name) and not (ROOT / name).exists() and before not in ("-o", "--output")
-                if is_theirs and not name.startswith(MADE_BY_COMMANDS):
-                    assert f"`{name}`" in text or f"-o {name}" in block, f"{document.name} does not say what {name} is"
-                    is_linked = "first-agent.md" in text or document.name == "first-agent.md"
-                    assert name != "my_agent.py" or is_linked, f"{document.name} does not link the agent of {line}"
 
 
 def parse(words: list[str]) -> None:

@@ -1,16 +1,12 @@
 """The page of a report in a real browser: what it shows, and that it asks nobody for anything."""
 
-import io
 import json
 import re
 import subprocess
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
-from matplotlib.image import imread
-from playwright.sync_api import Locator, sync_playwright
 
 from connectx.position import STANDARD, Position
 from connectx_toolkit.games.analysis import judge
@@ -24,7 +20,7 @@ from connectx_toolkit.system.table import Table, Told
 from tests.arena.test_match import scripted
 from tests.conftest import BROWSER, CHROMIUM
 
-pytestmark = CHROMIUM
+pytestmark = [pytest.mark.slow, CHROMIUM]
 MOVES = (1, 4, 6, 6, 6, 0, 2, 0, 3, 6, 3, 3, 5, 3, 6, 1, 0, 3, 0, 6, 3, 4, 5, 0, 4, 2, 1, 5, 0, 4)
 JUDGED_FROM = 20
 
@@ -67,54 +63,6 @@ def test_what_the_page_shows(report, tmp_path):
     open_columns = Position.from_moves(MOVES[:21], STANDARD).legal_columns()
     assert len(chips) == len(open_columns) and any(best for _, best in chips)
     assert "left &lt;b&gt;most&lt;/b&gt;" in text and f"move 21 of {len(MOVES)}" in text
-
-
-FRONT = (44, 98, 214)  # the board's blue
-COLOURS = {(219, 229, 251): 0, (255, 206, 46): 1, (239, 68, 89): 2}  # of an empty cell and of either side's stones
-BESIDE = 0.35  # of a cell's width from its centre, where neither a ring nor a mark is drawn
-
-
-def test_what_it_looks_like(report, tmp_path):
-    """In the picture, each of the 42 cells has the colour of the stone that stands there; above the board are plots."""
-    target = tmp_path / "shot.png"
-    browse(f"{report.as_uri()}#0.21", tmp_path, f"--screenshot={target}", "--virtual-time-budget=3000")
-    picture = (imread(target)[:, :, :3] * 255).round().astype(int)
-    assert picture.shape == (2600, 1100, 3)
-    blue = np.argwhere(np.abs(picture - FRONT).max(axis=2) <= 2)
-    (top, left), (bottom, right) = blue.min(axis=0), blue.max(axis=0)
-    pitch = (right - left + 1) / 7
-    assert 40 < pitch < 90 and abs((bottom - top + 1) / 6 - pitch) < 1
-    cells = [
-        tuple(picture[round(top + (y + 0.5) * pitch), round(left + (x + 0.5 - BESIDE) * pitch)].tolist())
-        for y in range(6)
-        for x in range(7)
-    ]
-    assert [COLOURS.get(cell) for cell in cells] == Position.from_moves(MOVES[:21], STANDARD).to_board()
-    assert (np.abs(picture[:top] - (59, 130, 246)).max(axis=2) <= 6).sum() > 500  # the dots and bars of the ladder
-
-
-def brightness(element: Locator) -> np.ndarray:
-    """The picture of an element: float (height, width), 0 black to 1 white."""
-    return imread(io.BytesIO(element.screenshot()))[:, :, :3].mean(axis=2)
-
-
-def test_on_a_phone_in_the_dark(report):
-    """A table that is cut has a shadow at the side where there is more; and no plot is a white sheet."""
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
-        for scheme in ("light", "dark"):
-            page = browser.new_page(viewport={"width": 400, "height": 900}, color_scheme=scheme)
-            page.goto(report.as_uri())
-            ladder = page.locator(".wide").first
-            assert ladder.evaluate("it => it.scrollWidth > it.clientWidth + 20")
-            shadows = []
-            for place in (0, 10_000):
-                ladder.evaluate("(it, place) => { it.scrollLeft = place; }", place)
-                columns = np.median(brightness(ladder), axis=0)  # texts and lines do not count
-                shadows.append([bool(abs(columns[at] - np.median(columns)) > 0.05) for at in (4, -5)])
-            assert shadows == [[False, True], [True, False]]
-            assert (np.median(brightness(page.locator(".wide > svg").first)) > 0.5) == (scheme == "light")
-        browser.close()
 
 
 def test_the_board_needs_no_scrolling(report, tmp_path):

@@ -1,25 +1,19 @@
 """What pairs of games prove together: copies, mirror images and transpositions count once; and the verdict in words."""
 
 import random
-from typing import Any
 
 import pytest
 
 from connectx.position import STANDARD
 from connectx_toolkit.games.match import (
     Match,
-    forfeits_line,
-    interval,
     match_lines,
-    pair_words,
     sprt_progress,
     sprt_words,
     verdict,
 )
-from connectx_toolkit.kaggle.rules import Fault
 from connectx_toolkit.statistics.evidence import Evidence, PairOfGames, pair_of
-from connectx_toolkit.statistics.intervals import FEWEST_PAIRS, Sprt, anytime
-from connectx_toolkit.statistics.ratings import difference
+from connectx_toolkit.statistics.intervals import FEWEST_PAIRS, Sprt
 from tests.arena.test_match import LEFT, RANDOM, scripted
 from tests.statistics.test_ratings import evidence
 
@@ -125,30 +119,6 @@ def test_after_the_pairs_that_are_left_a_test_is_at_its_bound(counts):
     assert abs(test.llr([n * (pairs + left) / pairs for n in counts])) == pytest.approx(2.944, rel=0.1), words
 
 
-def test_few_forfeits_are_no_warning():
-    """A warning from more than one game in twenty on."""
-    lost: dict[str, Any] = {"cut": "", "faults": (Fault(0, 3, "timeout", "", fatal=True),)}
-    for forfeits in (1, 8):
-        games = {n: scripted(n, 0.5, **(lost if n < forfeits else {})) for n in range(40)}
-        lines = forfeits_line(Match(LEFT, RANDOM, games))
-        assert [line.partition(":")[0] for line in lines] == ["8 of 40 games were forfeits"] * (forfeits == 8)
-
-
-def test_what_says_nothing_is_no_interval():
-    assert interval(anytime([0, 1, 0, 1, 0])) == "too few games for a bound on Elo"
-
-
-def test_intervals_in_words_are_finite():
-    for counts in ([0, 0, 0, 0, 30], [30, 0, 0, 0, 0], [0, 0, 0, 0, 1], [1, 1, 1, 1, 1], [0, 0, 5, 0, 0]):
-        for shown in (interval(anytime(counts)), *match_lines_of(counts)):
-            assert "inf" not in shown and "nan" not in shown
-    assert interval(anytime([0, 0, 0, 0, 30])).startswith("Elo above +")
-
-
-def match_lines_of(counts) -> list[str]:
-    return [pair_words(evidence(counts)), verdict(evidence(counts), "A", "B")]
-
-
 def test_two_openings_of_deterministic_agents_get_no_verdict():
     """30 pairs from two openings, all the same two pairs: a verdict of 95% before; now a reason."""
     games = {}
@@ -197,17 +167,6 @@ def test_equals_are_rarely_called_stronger_however_often_openings_repeat(opening
                 wrong += 1
                 break
     assert wrong <= 3
-
-
-def test_the_interval_tells_which_openings_it_is_about():
-    few, many = variants([4] * 12), variants([0] * 2 + [2] * 14 + [4] * 24)
-    assert difference(few) == (anytime(few.counts), False)
-    (by_openings, general), by_pairs = difference(many), anytime(many.counts)
-    assert general and by_openings.low < by_pairs.low - 50 and by_openings.high > by_pairs.high + 50
-    games = {n: scripted(n, 1 - n % 2, (3, 2)) for n in range(40)}
-    lines = match_lines(Match(LEFT, RANDOM, games, sprt=Sprt(0, 50)))
-    assert lines[-4].endswith("(95%, valid at every look, from this opening)")
-    assert lines[-1] == f"{LEFT.label} scores more from this opening"
 
 
 def test_games_from_the_empty_board_are_variants_of_the_game_itself():

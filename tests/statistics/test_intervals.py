@@ -26,6 +26,7 @@ from connectx_toolkit.statistics.intervals import (
     score_of,
 )
 
+pytestmark = pytest.mark.slow
 PAIR_COUNTS = st.lists(st.integers(0, 60), min_size=5, max_size=5).filter(any)
 
 

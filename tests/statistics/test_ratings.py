@@ -11,6 +11,8 @@ from connectx_toolkit.statistics.intervals import FEWEST_PAIRS, anytime, anytime
 from connectx_toolkit.statistics.ratings import Rating
 from connectx_toolkit.statistics.ratings import ratings as ratings_of
 
+pytestmark = pytest.mark.slow
+
 
 def evidence(counts, opening: int = 0) -> Evidence:
     """Pairs with these counts, all different, each from an opening of its own, numbered from ``opening`` on."""

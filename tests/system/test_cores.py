@@ -12,7 +12,6 @@ from connectx_toolkit.players.process import Setup, Task
 from connectx_toolkit.players.spec import resolve
 from connectx_toolkit.system import cores
 from connectx_toolkit.system.cores import check_concurrency, core_of_its_own, cores_apart, reserve_core, usable_cores
-from evaluate import get_win_percentages
 from tests.conftest import LINUX
 
 pytestmark = LINUX  # cores are bound by its means
@@ -62,14 +61,6 @@ def test_a_single_slot_has_one_core_while_it_plays(tmp_path):
     assert usable_cores() == before
 
 
-def test_more_at_a_time_than_cores(monkeypatch):
-    monkeypatch.setattr(cores, "usable_cores", lambda: [0, 1])
-    check_concurrency(2)
-    for concurrency in (0, 3):
-        with pytest.raises(ValueError, match="1 to 2"):
-            check_concurrency(concurrency)
-
-
 @pytest.mark.parametrize(
     ("groups", "files", "expected"),
     [
@@ -94,21 +85,6 @@ def test_a_containers_quota_counts(groups, files, expected, tmp_path, monkeypatc
     assert usable_cores() == [0, 1, 2, 3][:expected]
     with pytest.raises(ValueError, match=f"1 to {expected}, the cores"):
         check_concurrency(expected + 1)
-
-
-@pytest.mark.parametrize("kind", ["file", "open to all", "link"])
-def test_another_users_locks_do_not_end_a_run(kind, tmp_path, capsys):
-    """Who put something in the place of our locks keeps no one from playing: the core is then not reserved."""
-    folder = tmp_path / f"connectx-{os.getuid()}"
-    if kind == "file":
-        folder.touch()
-    elif kind == "link":
-        folder.symlink_to(tmp_path)
-    else:
-        folder.mkdir()
-        folder.chmod(0o777)
-    assert reserve_core() is None
-    assert get_win_percentages("leftmost", "random", 2).forfeits == (0, 0)
 
 
 def test_the_locks_are_this_users_alone(tmp_path):

@@ -4,9 +4,7 @@ import html
 import re
 from operator import itemgetter
 
-import pytest
-
-from connectx_toolkit.system.table import Column, Table, console_for_tables, element, markdown_text
+from connectx_toolkit.system.table import Column, Table, markdown_text
 
 EVIL = "<b>|[red]`x`"
 COLUMNS = (
@@ -16,23 +14,6 @@ COLUMNS = (
     Column("note", itemgetter(2)),
 )
 TABLE = Table("scores & more", COLUMNS, [(EVIL, 0.75, "won"), ("a_b", None, "")], "of 100", itemgetter(2))
-
-
-def test_terminal(capsys):
-    """Numbers and what is declared so stand at the right; texts are what they are; the note is below."""
-    console_for_tables().print(TABLE)
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[1].rstrip() == "scores & more" and lines[-1].rstrip() == "<name>: who it is; of 100"
-    assert lines[2] == "<name>        points      span  note " and set(lines[3]) == {"─"}
-    assert lines[4] == f"{EVIL}     75%  0.5 to 1  won  " and lines[5].rstrip() == "a_b"
-
-
-def test_colours_on_a_terminal(monkeypatch, capsys):
-    for name, value in {"FORCE_COLOR": "1", "COLORTERM": "truecolor", "TERM": "xterm"}.items():
-        monkeypatch.setenv(name, value)
-    console_for_tables().print(TABLE)
-    out = capsys.readouterr().out
-    assert "\x1b[30;48;2;128;255;80m   75%" in out and f"\x1b[32m{EVIL}" in out
 
 
 def test_page():
@@ -63,18 +44,6 @@ def test_markdown():
 
 def test_for_machines():
     assert TABLE.records()[0] == {"<name>": EVIL, "points": 0.75, "span": (0.5, 1), "note": "won"}
-
-
-@pytest.mark.parametrize("rows", [[], [(None,)], [("1",)]])
-def test_a_column_without_numbers_is_at_the_left(rows):
-    assert Table("", ["head"], rows).columns[0].align == "left"
-
-
-def test_elements():
-    assert (
-        element("a", "b", class_="", id=None, stroke_width=0, title='"<')
-        == '<a stroke-width="0" title="&quot;&lt;">b</a>'
-    )
 
 
 def test_markdown_leaves_ordinary_names_alone():

@@ -8,6 +8,8 @@ import pytest
 
 from connectx_toolkit.system.workers import MOST_DEATHS, local_workers
 
+pytestmark = pytest.mark.slow
+
 
 def square(number: int) -> int:
     return number * number

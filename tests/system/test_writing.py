@@ -1,6 +1,5 @@
 """Files that are whole or not there, however many runs write them at once, on disks that are full or read-only."""
 
-import errno
 import multiprocessing
 import os
 import re
@@ -12,22 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from connectx_toolkit.system.files import ROOT, check_folder, in_words, locked, replacing, write_whole
+from connectx_toolkit.system.files import ROOT, check_folder, locked, replacing, write_whole
 from tests.conftest import disk_that_is
 
+pytestmark = pytest.mark.slow
 SIZE, TIMES = 200_000, 60
-# Two runs at once: each publishes its own letter, so a file of both letters or another length is half of somebody's.
-WRITER = """
-import sys
-from pathlib import Path
-from connectx_toolkit.system.files import write_whole
-
-path, letter = Path(sys.argv[1]), sys.argv[2].encode()
-for _ in range({times}):
-    write_whole(path, letter * {size})
-    found = path.read_bytes()
-    assert len(found) == {size} and len(set(found)) == 1, "half of a file"
-"""
 COUNTER = """
 import sys, time
 from pathlib import Path
@@ -91,12 +79,6 @@ def test_two_writers_of_one_file_in_turn(tmp_path):
             other.write_bytes(b"B" * 20)
         assert path.read_bytes() == b"B" * 20
     assert path.read_bytes() == b"A" * 10 and names_in(tmp_path) == ["net.bin"]
-
-
-def test_two_processes_publish_at_once(tmp_path):
-    path = tmp_path / "net.bin"
-    assert two_at_once(WRITER, path) == ["", ""]
-    assert path.read_bytes() in (b"A" * SIZE, b"B" * SIZE) and names_in(tmp_path) == ["net.bin"]
 
 
 def test_two_processes_change_a_file_at_once(tmp_path):
@@ -205,31 +187,6 @@ def test_what_cannot_be_written(tmp_path):
         OSError, match=r"^/proc/x\.html: cannot be written \(read-only folder\); choose another folder$"
     ):
         write_whole(Path("/proc/x.html"), b"")
-
-
-@pytest.mark.parametrize(
-    ("number", "words"), [(errno.EACCES, "cannot be written (read-only folder)"), (errno.ENOSPC, "no space left")]
-)
-def test_a_folder_that_cannot_be_made(number, words, tmp_path, monkeypatch):
-    """What is wrong is the folder above, and not that nobody has made this one."""
-
-    def refuses(folder: Path, **_: object) -> None:
-        raise OSError(number, os.strerror(number), str(folder))
-
-    monkeypatch.setattr(Path, "mkdir", refuses)
-    with pytest.raises(OSError, match=re.escape(f"x.html: {words}")):
-        write_whole(tmp_path / "new" / "x.html", b"")
-
-
-def test_errors_in_words(tmp_path):
-    for path, words in (
-        (tmp_path / "nosuch.txt", "no such file or folder"),
-        (tmp_path, "it is a folder, where a file"),
-    ):
-        with pytest.raises(OSError, match="Errno") as caught:
-            path.read_text()
-        assert in_words(caught.value).startswith(f"{path}: {words}")
-    assert in_words(OSError("as it was said")) == "as it was said"
 
 
 def test_errors_of_the_block_stay_as_they_are(tmp_path):

@@ -43,18 +43,6 @@ SPACES = {
 }
 ON_POLICY = {"PPO": "n_steps=8, batch_size=8, ", "MaskablePPO": "n_steps=8, batch_size=8, ", "A2C": ""}
 LOOK = {"observation": "FILE:look"}
-EXTRACTOR = """
-class Eyes(BaseFeaturesExtractor):
-    def __init__(self, observation_space, features_dim=12, layer=nn.ELU, **more):
-        super().__init__(observation_space, features_dim)
-        first, norm = nn.Conv2d(observation_space.shape[0], 4, 3, padding=1), nn.BatchNorm2d(4)
-        self.cnn = nn.Sequential(first, norm, layer(), nn.Dropout2d(0.3), nn.Flatten())
-        with torch.no_grad():
-            width = self.cnn(torch.zeros(2, *observation_space.shape)).shape[1]
-        self.linear, self.norm = nn.Linear(width, features_dim), nn.LayerNorm(features_dim)
-    def forward(self, observations):
-        return torch.tanh(self.norm(self.linear(input=self.cnn(observations))))
-"""
 
 
 def _sb3(
@@ -109,18 +97,6 @@ _TWO = "self.a, self.o = nn.Linear(42, 20), nn.Linear(20, 7)"
 _MINE = "np.where(board > 0, 1 + (board != obs.mark), 0)"
 
 ADOPTED = {  # name -> (the user's file, options of the command)
-    "QR-DQN, PettingZoo's planes": (
-        _SB3
-        + """
-def look(obs, config):
-    board = np.array(obs.board).reshape(6, 7)
-    return np.stack([board == obs.mark, board == 3 - obs.mark], axis=2).astype(np.int8)
-def make():
-    return QRDQN("MlpPolicy", World(spaces.Box(0, 1, (6, 7, 2), np.int8)), buffer_size=10,
-                 policy_kwargs=dict(net_arch=[16], n_quantiles=9))
-""",
-        {"observation": "FILE:look"},
-    ),
     "MaskablePPO, residual extractor": (
         _SB3
         + """
@@ -187,45 +163,9 @@ def make():
 """,
         {"module": "FILE:Net", "observation": "FILE:look", "arguments": '{"width": 12, "heads": 3}'},
     ),
-    "torch, doubles and a table filled in place": (
-        _TORCH
-        + """
-WEIGHT = np.ones((6, 7))
-WEIGHT[:, 3] *= 3.0
-WEIGHT[0] -= 0.5
-CENTRE = []
-for column in range(7):
-    CENTRE.append(3 - abs(column - 3))
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.one, self.two = nn.Linear(49, 30).double(), nn.Linear(30, 7).double()
-    def forward(self, boards):
-        return self.two(torch.tanh(self.one(boards)))
-def look(obs, config):
-    board = np.array(obs.board).reshape(6, 7)
-    mine = np.where(board == obs.mark, 1.0, np.where(board == 0, 0.0, -1.0))
-    return np.concatenate([(mine * WEIGHT).ravel(), CENTRE])
-def make():
-    return Net()
-""",
-        {"module": "FILE:Net", "observation": "FILE:look"},
-    ),
-    "A2C with two towers": (_sb3("net_arch=dict(pi=[9, 8], vf=[7])", kind="A2C"), LOOK),
     "sides, three axes": (
         _sb3(kind="DQN", space="spaces.Box(0, 2, (6, 7, 1), np.uint8)", look=f"({_MINE})[:, :, None]"),
         {"observation": "sides"},
-    ),
-    "stones-1": (
-        _sb3(
-            space="spaces.Box(0, 1, (2, 6, 7), np.uint8)",
-            look="np.stack([board == obs.mark, board == 3 - obs.mark])[:, ::-1]",
-        ),
-        {"observation": "stones-1"},
-    ),
-    "unbounded doubles": (
-        _sb3(space="spaces.Box(-np.inf, np.inf, (42,), np.float64)", look="(board * (3.0 - 2 * obs.mark) / 3).ravel()"),
-        LOOK,
     ),
     "an image, not scaled": (
         _sb3("normalize_images=False", space="image", look=f"(({_MINE}) * 9)[None].astype(np.uint8)", kind="A2C"),
@@ -240,21 +180,8 @@ def make():
         ),
         LOOK,
     ),
-    "own extractor, a partial in its options": (
-        _sb3(
-            "features_extractor_class=Eyes, features_extractor_kwargs=dict(layer=partial(nn.LeakyReLU, 0.5))",
-            kind="DQN",
-            more=EXTRACTOR,
-        ),
-        LOOK,
-    ),
     "LSTM": _torch(
         "return self.o(self.a(x)[0][:, -1])", "self.a, self.o = nn.LSTM(7, 10, batch_first=True), nn.Linear(10, 7)"
-    ),
-    "planes of bool": _torch(
-        "return self.o(torch.relu(self.a(x)).flatten(1))",
-        "self.a, self.o = nn.Conv2d(2, 4, 3), nn.Linear(80, 7)",
-        "np.stack([board == obs.mark, board == 3 - obs.mark])",
     ),
     "small numbers that wrap": _torch(
         "return self.o(torch.tanh(self.a((x - 1).float().flatten(1) / 64)))", _TWO, f"({_MINE}).astype(np.uint8)"
@@ -266,12 +193,6 @@ def make():
         "ORDER = []\nfor row in range(6):\n    ORDER += [7 * row + column for column in range(7)][::-1]\n"
         "ORDER.reverse()\n"
         "SCALE = np.ones(42, np.float32)\nSCALE.fill(0.1)\nnp.put(SCALE, [0, 9], 3.0)\n",
-    ),
-    "annotations of the future": _torch(
-        "return self.o(torch.tanh(self.a(x.flatten(1))))",
-        _TWO,
-        more="def unused(obs: Nowhere) -> Nothing: ...\n",
-        first="from __future__ import annotations",
     ),
 }
 REFUSED = {
@@ -287,27 +208,10 @@ def make():
         {"observation": "FILE:look"},
         "sees Dict and acts in Discrete, where Box and Discrete were expected",
     ),
-    "two planes, uint8": (
-        _sb3(
-            space="spaces.Box(0, 1, (2, 6, 7), np.uint8)", look="np.stack([board == obs.mark, board == 3 - obs.mark])"
-        ),
-        {},
-        r"0 to 1: say what it sees by --observation: stones-1 or FILE.py:NAME",
-    ),
-    "signs": (
-        _sb3(),
-        {},
-        "unlike any observation of the toolkit on a board of 6x7: say .* by --observation: FILE.py:NAME",
-    ),
     "the course's shape": (
         _sb3(space="spaces.Box(0, 2, (1, 6, 7), int)", look="board[None]"),
         {},
         "course .1 the first player's stones, 2 the second's. or sides .1 the mover's stones, 2 the other's. or FILE",
-    ),
-    "a reading that is another": (
-        _sb3(space="flat", look="board.ravel()"),
-        {"observation": "lines-1"},
-        r"sees arrays of shape \(42,\), lines-1 gives \(9, 6, 7\)",
     ),
     "a network that draws": (
         _torch("return self.o(torch.tanh(self.a(x.flatten(1)))) * torch.rand(len(x), 7)", _TWO)[0],

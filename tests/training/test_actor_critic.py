@@ -28,6 +28,7 @@ from connectx_toolkit.training.opponents import tree_of, tree_player, two_plies
 from connectx_toolkit.training.supervised import outputs_of, planes_of_boards
 from connectx_toolkit.training.vector_games import ConnectX, TicTacToe, games_named, play_games, random_player
 
+pytestmark = pytest.mark.slow
 SMALL: dict[str, Any] = {"games": 1000, "batch": 100, "channels": 4, "hidden": 16}
 
 

@@ -1,11 +1,13 @@
 """``adopt`` of models that live in a notebook: their classes and functions are those of its cells."""
 
 import nbformat
+import pytest
 from nbclient import NotebookClient
 
 from connectx_toolkit.system.files import ROOT
 from tests.conftest import LINUX
 
+pytestmark = pytest.mark.slow
 CELLS = [
     f"import sys\nsys.path.insert(0, {str(ROOT)!r})\nfrom connectx_toolkit import adopt",
     """import gymnasium as gym

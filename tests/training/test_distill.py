@@ -30,6 +30,7 @@ from connectx_toolkit.training.makers.labels import TEST, TRAINING, labels_of, o
 from connectx_toolkit.training.runs import NAME
 from connectx_toolkit.training.supervised import device_named, mixed_precision
 
+pytestmark = pytest.mark.slow
 SMALL: dict[str, Any] = {"judges": REPLIES, "layers": "dense:16", "batch": 128, "samples": 2560, "learning_rate": 0.01}
 
 

@@ -1,6 +1,5 @@
 """The environments against the checkers of three libraries, the rules, and an independent reading of the board."""
 
-import json
 import random
 import re
 import warnings
@@ -24,11 +23,12 @@ import connectx_toolkit.training.environments
 from connectx.position import STANDARD, Geometry, Position, geometry_of
 from connectx_toolkit.training.environments import aec
 from connectx_toolkit.training.environments.connectx_env import ConnectXEnv, ConnectXVectorEnv
-from connectx_toolkit.training.environments.sb3 import AgainstItself, BatchEnv, batch_env, policy_of
+from connectx_toolkit.training.environments.sb3 import AgainstItself, batch_env, policy_of
 from connectx_toolkit.training.environments.vector_env import ENDINGS, NAMES
 from tests.oracle import board_after
 from tests.slow_encoder import observation as slow_observation
 
+pytestmark = pytest.mark.slow
 SMALL: dict[str, Any] = {"rows": 3, "columns": 3, "inarow": 3}
 SIZES = [STANDARD, geometry_of(3, 3, 3), geometry_of(5, 6, 3)]
 
@@ -309,32 +309,6 @@ def test_stable_baselines3_learns_against_itself():
     assert before == drawn(policy_of(model)) and set(before) == {0, 1, 2}
     model.learn(48)
     assert drawn(frozen) == before != drawn(policy_of(model))
-
-
-def rows_of_player(page: str) -> list[list[int]]:
-    """The boards of the game in a page of Kaggle's player, as its environment saw them, by step."""
-    steps, _ = json.JSONDecoder().raw_decode(page.partition('"steps": ')[2])
-    return [step[0]["observation"]["board"] for step in steps]
-
-
-def test_pictures():
-    env = ConnectXEnv(opponent="leftmost", render_mode="ansi", **SMALL)
-    env.reset(seed=0)
-    env.step(2)
-    assert env.render() == "...\n...\nO.X"
-    env.render_mode = "rgb_array"
-    picture = env.render()
-    assert picture.shape == (144, 144, 3) and picture.dtype == np.uint8
-    assert len({tuple(picture[120, column]) for column in (24, 72, 120)}) == 3  # O, empty, X
-    env.render_mode = "html"
-    page = env.render()
-    assert page.startswith("<!DOCTYPE html>") and '"connectx"' in page
-    assert rows_of_player(page) == [[0] * 9, [0] * 8 + [1], [0] * 6 + [2, 0, 1]]
-    with pytest.raises(ValueError, match="render_mode"):
-        ConnectXEnv(render_mode="human")
-    assert len(ConnectXVectorEnv(3, render_mode="rgb_array").render()) == 3
-    many = BatchEnv(ConnectXVectorEnv(3, render_mode="rgb_array")).render()
-    assert many is not None and many.shape[2] == 3
 
 
 @pytest.mark.parametrize(

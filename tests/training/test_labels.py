@@ -16,20 +16,21 @@ from connectx_toolkit.training.makers.labels import Config, opening_labels, read
 from connectx_toolkit.training.positions import labelled_games
 from tests.training.in_place import pool_in_place
 
+pytestmark = pytest.mark.slow
 LATE = dict.fromkeys(range(24), 0.0)  # the solver takes no time for what has more stones
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory) -> Path:
-    """Two files of 12 games each."""
+    """Two files of 4 games each."""
     folder = tmp_path_factory.mktemp("labels")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(runs, "worker_pool", pool_in_place)
         patch.setattr(positions, "TAKEN", LATE)
         patch.setattr(positions, "ONE_BY_ONE", 8)
         patch.setattr(positions, "ERROR_SHARES", (1.0,))  # else every move before is solved
-        patch.setattr(labels, "GAMES", 12)
-        labels.train(Config(games=24, workers=1, run=folder / "run"))
+        patch.setattr(labels, "GAMES", 4)
+        labels.train(Config(games=8, workers=1, run=folder / "run"))
     return folder / "run"
 
 
@@ -40,7 +41,7 @@ def positions_of(found: Labels) -> list[Position]:
 def test_scores_are_exact(run):
     """Every score against the solver's own answer for each move, which bitbully and minimax vouch for elsewhere."""
     found, solver = read_file(run / "labels.labels")[0], Solver(STANDARD)
-    assert len(found) > 60
+    assert len(found) > 20
     for position, scores in zip(positions_of(found), found.scores.tolist(), strict=True):
         values = solver.scores(position)
         assert scores == [NO_MOVE if value is None else value.low for value in values]
@@ -51,11 +52,11 @@ def test_games_are_half_random_and_near_perfect(monkeypatch):
     monkeypatch.setattr(positions, "LAST", 12)
     monkeypatch.setattr(positions, "TAKEN", dict.fromkeys(range(8), 1.0) | dict.fromkeys(range(8, 12), 0.0))
     solver = Solver(STANDARD)
-    found = labelled_games(40, np.random.default_rng(3), solver)
+    found = labelled_games(13, np.random.default_rng(3), solver)
     for position, scores in zip(positions_of(found), found.scores.tolist(), strict=True):
         legal = [score for score in scores if score != NO_MOVE]
         assert len(set(legal)) > 1 and not position.is_over() and position.ply in (*range(8), 12)
-    again = labelled_games(40, np.random.default_rng(3), solver)
+    again = labelled_games(13, np.random.default_rng(3), solver)
     assert all((a == b).all() for a, b in zip(found, again, strict=True))
     monkeypatch.setattr(positions, "ERROR_SHARES", (0.0,))
     perfect = labelled_games(3, np.random.default_rng(4), solver)
@@ -67,20 +68,20 @@ def test_a_run_goes_on_where_it_ended(run, tmp_path, monkeypatch):
     monkeypatch.setattr(runs, "worker_pool", pool_in_place)
     monkeypatch.setattr(positions, "TAKEN", LATE)
     monkeypatch.setattr(positions, "ERROR_SHARES", (1.0,))
-    monkeypatch.setattr(labels, "GAMES", 12)
+    monkeypatch.setattr(labels, "GAMES", 4)
     again = tmp_path / "again"
     shutil.copytree(run, again)
     file, whole = again / "games" / "00001.labels", (run / "labels.labels").read_bytes()
     content, first = file.read_bytes(), (again / "games" / "00000.labels").stat().st_mtime_ns
     file.unlink()
-    labels.train(Config(games=24, workers=1, run=again))
+    labels.train(Config(games=8, workers=1, run=again))
     assert file.read_bytes() == content and (again / "labels.labels").read_bytes() == whole
     assert (again / "games" / "00000.labels").stat().st_mtime_ns == first
-    labels.train(Config(games=36, workers=1, run=again))
+    labels.train(Config(games=12, workers=1, run=again))
     assert len(read_file(again / "labels.labels")[0]) > len(read_file(run / "labels.labels")[0])
     (again / "games" / "00000.labels").unlink()  # those of one recipe are recognised by any file
     with pytest.raises(ValueError, match=r"again holds labels of .*'seed': 1.*, not of .*'seed': 2.*another --run"):
-        labels.train(Config(games=24, seed=2, workers=1, run=again))
+        labels.train(Config(games=8, seed=2, workers=1, run=again))
 
 
 def test_what_labels_say_of_moves():

@@ -29,6 +29,7 @@ from connectx_toolkit.training.makers.leaf_network import (
 from connectx_toolkit.training.runs import NAME
 from tests.conftest import random_game
 
+pytestmark = pytest.mark.slow
 WEIGHTS = AGENTS / "weights" / "minimax_leaf.bin"
 
 

@@ -28,6 +28,8 @@ from connectx_toolkit.training.learners.menace import (
 from connectx_toolkit.training.opponents import shares, table_player, tree_of
 from connectx_toolkit.training.vector_games import Nim, games_named
 
+pytestmark = pytest.mark.slow
+
 
 def trained(tmp_path, **options) -> Population:
     config = Config(run=tmp_path, **options)
@@ -175,17 +177,6 @@ def test_a_person_plays_either_seat(capsys, monkeypatch):
     play_human(board, 1, ideal_of("4x4k3"))
     assert asked[0].startswith("your move, one of 0, 1, 2, 3 (q") and (board.stones[0, :, 0] != 0).all()
     assert capsys.readouterr().out.endswith(("a draw\n", "the other side wins\n"))
-
-
-def test_a_person_who_is_not_there_ends_nothing(tmp_path, monkeypatch, capsys):
-    """Standard input has ended: the run is finished all the same."""
-
-    def ended(prompt):
-        raise EOFError
-
-    monkeypatch.setattr(builtins, "input", ended)
-    options = ["--games", "20", "--test-games", "10", "--run", str(tmp_path), "--human", "first"]
-    assert train.main(["menace", *options]) == 0 and not capsys.readouterr().err
 
 
 def ideal_of(name):

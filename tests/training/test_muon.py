@@ -7,6 +7,8 @@ from connectx_toolkit.training.makers import distill
 from connectx_toolkit.training.makers.distill import Muon, orthogonal
 from tests.conftest import needs
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("native", [False, True])
 @pytest.mark.parametrize("shape", [(40, 90), (90, 40), (64, 64)])
@@ -21,7 +23,7 @@ def test_updates_are_nearly_orthogonal(shape, native, monkeypatch):
     assert orthogonal(torch.zeros(shape)).abs().max() == 0
 
 
-@needs("torch 2.9", hasattr(torch.optim, "Muon"))
+@needs("torch 2.9: pip install 'torch>=2.9'", hasattr(torch.optim, "Muon"))
 @pytest.mark.parametrize("shape", [(40, 90), (90, 40)])
 def test_it_is_muon_of_torch(shape, monkeypatch):
     """The same weights after five steps but for rounding, which is less where both multiply bfloat16."""

@@ -12,6 +12,7 @@ from connectx.position import STANDARD, Geometry, Position, geometry_of
 from connectx.solver import Solver, Value
 from connectx_toolkit.training.makers.opening_table import Config, bounds_from, build, parents
 
+pytestmark = pytest.mark.slow
 SMALL, LAST = geometry_of(4, 5, 4), 4
 COUNTS = (1, 4, 25, 121, 568, 2144, 8231, 27109, 91295)  # of 7x6, up to mirroring, as published
 
@@ -28,7 +29,7 @@ def config_in(folder) -> Config:
 @pytest.fixture(scope="module")
 def table(tmp_path_factory) -> Openings:
     if not jit.compiles():
-        pytest.skip("numba")
+        pytest.skip("needs numba: pip install -r requirements.txt")
     return build(config_in(tmp_path_factory.mktemp("openings")), SMALL, LAST, {})
 
 

@@ -21,6 +21,7 @@ from connectx_toolkit.training.makers import book
 from connectx_toolkit.training.makers.own_games import Evidence, Met, OwnGames, evidence_of, lines_of, prior_of
 from tests.training.in_place import pool_in_place
 
+pytestmark = pytest.mark.slow
 MODEL = perfect.opponent.model
 EMPTY = Position.empty(STANDARD)
 # Two openings of the second player that both keep the (lost) result; after the second one the opponent always errs.

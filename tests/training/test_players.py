@@ -1,6 +1,7 @@
 """Vectorised play: what is sampled, whose turn it is, what is recorded."""
 
 import numpy as np
+import pytest
 
 from connectx.position import STANDARD
 from connectx_toolkit.training.vector_games import (
@@ -14,6 +15,8 @@ from connectx_toolkit.training.vector_games import (
     replay,
     sample,
 )
+
+pytestmark = pytest.mark.slow
 
 
 def test_sampling_follows_the_softmax_of_legal_actions():

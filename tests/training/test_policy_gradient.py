@@ -2,7 +2,6 @@
 
 import json
 import random
-import shutil
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,6 @@ from connectx_toolkit.training.learners.policy_gradient import (
     Choices,
     clipped_loss,
     games_until,
-    matches,
     recorded,
     returns_of,
     scaled,
@@ -37,6 +35,8 @@ from connectx_toolkit.training.vector_games import ConnectX, Played, alternating
 from tests.conftest import random_game
 from tests.oracle import board_after
 from tests.oracle import has_line as oracle_has_line
+
+pytestmark = pytest.mark.slow
 
 
 def choices(games, turns) -> Choices:
@@ -88,11 +88,6 @@ def test_the_baseline_moves_towards_a_batch():
     """By a twentieth of the way to the mean return at each ply; where the batch has no move, it stays."""
     found = updated_baseline(np.array([0.5, 0.2, -1.0]), np.array([0, 0, 2]), np.array([1.0, 0.0, 1.0]))
     assert found.tolist() == pytest.approx([0.5, 0.2, -0.9])
-
-
-def test_scaled_advantages():
-    assert scaled(np.array([3.0, -4.0], np.float32)).tolist() == pytest.approx([3 / 12.5**0.5, -4 / 12.5**0.5])
-    assert scaled(np.zeros(2, np.float32)).tolist() == [0, 0]
 
 
 def test_games_until_a_running_reward():
@@ -329,26 +324,6 @@ def config_of(road: Path, **changes) -> policy_gradient.Config:
     return replace(config, **changes)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["value", "--opponent", "STRONG", "--games", "STRONG"], "expected int8 moves"),
-        (["value", "--opponent", "DAMAGED"], "checksum"),
-        (["imitate", "--depth", "3", "--run", "IMITATE"], "choose another --run, or delete it"),
-    ],
-)
-def test_bad_input_gives_one_line(road, tmp_path, arguments, message, capsys):
-    strong = road / "weights" / "strong.bin"
-    content = bytearray(strong.read_bytes())
-    content[-1] ^= 1
-    (tmp_path / "damaged.bin").write_bytes(content)
-    shutil.copytree(road / "imitate", tmp_path / "imitate")
-    names = {"STRONG": strong, "DAMAGED": tmp_path / "damaged.bin", "IMITATE": tmp_path / "imitate"}
-    assert train.main([str(names.get(argument, argument)) for argument in arguments]) == 2
-    error = capsys.readouterr().err.splitlines()[-1]
-    assert message in error
-
-
 def test_a_run_of_other_options_is_refused(road, capsys):
     assert train.main(["policy-gradient", "--run", str(road / "pg"), "--opponent", str(road / "weights/strong.bin"),
                        "--games", "400", "--batch", "50"]) == 2  # fmt: skip
@@ -420,17 +395,6 @@ def test_an_update_follows_the_returns(road, tmp_path):
         for _ in range(5):
             run.learn(rows, np.array([result], np.int8))
         assert ((softmax(logits_of(run.network)(mine))[:, 3] - before) * result > 0).all()
-
-
-def test_random_weights_are_the_default(road, tmp_path):
-    strong = Network.from_bytes((road / "weights" / "strong.bin").read_bytes())
-    fresh, copied = (
-        policy_gradient.Run(config_of(road, run=tmp_path, **start)) for start in ({}, {"start": "opponent"})
-    )
-    assert copied.network.to_bytes() == strong.to_bytes() != fresh.network.to_bytes()
-    assert fresh.network.architecture == strong.architecture
-    same = matches(copied.network, strong, 400, 1)
-    assert abs(same["sampled"][0] - same["sampled"][2]) < 80 and same["greedy"] != same["sampled"]
 
 
 def test_rate_and_entropy_decay(road, tmp_path, monkeypatch):

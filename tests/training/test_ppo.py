@@ -18,7 +18,8 @@ from connectx_toolkit.training.environments.sb3 import CourseCNN
 from connectx_toolkit.training.environments.vector_env import ENDINGS
 from connectx_toolkit.training.learners import ppo
 from connectx_toolkit.training.runs import NAME
-from connectx_toolkit.training.vector_games import ConnectX
+
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(autouse=True)
@@ -111,24 +112,3 @@ def test_networks_equal_the_policy(tmp_path):
     assert np.allclose(outputs["value"], values, atol=1e-5)
     ppo.train(config(tmp_path))
     PlainNetwork.from_bytes((tmp_path / "ppo.bin").read_bytes(), config(tmp_path).architecture)
-
-
-def test_the_versions_keep_the_newest(tmp_path):
-    trainer = ppo.train_by_self_play(config(tmp_path, steps=768))
-    assert len(trainer.versions) == 2
-    newest = trainer._sb3.arrays_of(trainer.model.policy)
-    assert all((trainer.versions[-1][name] == value).all() for name, value in newest.items())
-    assert any((trainer.versions[0][name] != value).any() for name, value in newest.items())
-
-
-def test_self_play_meets_the_newest_in_half_of_its_games(tmp_path):
-    """Of 50 versions the newest alone plays in the middle: half of the weight is its, whichever others are drawn."""
-    trainer = ppo.Trainer(config(tmp_path, opponent="self"))
-    for column in [0] * 49 + [1]:
-        version = {name: 0 * array for name, array in trainer.versions[0].items()}
-        trainer.versions.append(version | {"policy.bias": np.eye(4, dtype=np.float32)[column] * 100})
-    games = ConnectX(1, trainer.config.geometry)
-    shares = [0.0] * 4
-    for weight, player in trainer._opponents(np.random.default_rng(1)):
-        shares[player(games, np.arange(1))[0]] += weight
-    assert shares[0] + shares[3] == pytest.approx(0.5) == shares[1] + shares[2]

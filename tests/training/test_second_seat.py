@@ -29,11 +29,13 @@ from connectx_toolkit.training.makers.replies import Learner, Problems, fit, log
 from connectx_toolkit.training.runs import FINISHED
 from tests.training.in_place import pool_in_place
 
+pytestmark = pytest.mark.slow
 MODEL = perfect.opponent.model
+ONE_OF_A_KIND = {player.kind: player for player in DEVELOPMENT + HELD_OUT}.values()
 
 
-@pytest.mark.parametrize("player", DEVELOPMENT + HELD_OUT, ids=lambda player: player.name)
-def test_players_of_the_pool(player, monkeypatch):
+@pytest.mark.parametrize("player", ONE_OF_A_KIND, ids=lambda player: player.kind)
+def test_players_of_the_pool(player):
     """Legal moves from the empty board, a win that is there, and not always the same game."""
     if player.kind in ("minimax", "leaf", "puct", "mcts"):
         player = player._replace(strength=min(player.strength, 60 if player.kind in ("puct", "mcts") else 4))
@@ -94,7 +96,7 @@ def test_the_forecast_is_learnt(monkeypatch):
     monkeypatch.setattr(replies, "WARM_UP", 5)
     monkeypatch.setattr(replies, "LEARNING_RATE", 0.02)
     labels = opening_labels()
-    labels = labels.take(np.arange(0, len(labels), 160))
+    labels = labels.take(np.arange(0, len(labels), 480))
     problems = problems_of(labels, MODEL.policy, MODEL.types)
     assert np.allclose(problems.chances.sum(2), 1, atol=1e-5)
     scores = np.where(labels.legal, labels.scores.astype(int), NO_MOVE)

@@ -20,6 +20,7 @@ from connectx_toolkit.training.vector_games import (
 )
 from tests import oracle
 
+pytestmark = pytest.mark.slow
 LINES = [{0, 1, 2}, {3, 4, 5}, {6, 7, 8}, {0, 3, 6}, {1, 4, 7}, {2, 5, 8}, {0, 4, 8}, {2, 4, 6}]
 
 
@@ -117,30 +118,9 @@ def test_opponents_by_name(name, cells):
         assert set(player(TicTacToe(300), np.arange(300)).tolist()) == set(range(9))
 
 
-@pytest.mark.parametrize("name", ["maximin", "lookahead", "lookahead@0", "minimax@2"])
-def test_no_such_opponent(name):
-    with pytest.raises(ValueError, match="should be minimax, lookahead@PLIES or random"):
-        tree_player(tree_of(Nim(1, 7, 3)), name, np.random.default_rng(6))
-
-
 def test_numbers_of_positions():
     tree = tree_of(TicTacToe(1))
     order = np.random.default_rng(5).permutation(len(tree))
     assert (tree.numbers(tree.boards[order]) == order).all()
     with pytest.raises(ValueError, match="not a position"):
         tree.numbers(np.ones((1, 3, 3), np.int8))
-
-
-@pytest.mark.parametrize(
-    ("name", "message"), [("chess", "the game should be nim, tictactoe, or"), ("6x7", "6x7"), ("0x7k4", "at least 1")]
-)
-def test_no_such_game(name, message):
-    with pytest.raises(ValueError, match=message):
-        games_named(name)
-
-
-def test_too_large_a_tree():
-    with pytest.raises(ValueError, match="at most 39 cells"):
-        tree_of(games_named("6x7k4"))
-    with pytest.raises(ValueError, match="more than 100 positions"):
-        tree_of(games_named("3x3k3"), limit=100)

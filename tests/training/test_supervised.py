@@ -11,6 +11,8 @@ from connectx_toolkit.system.files import read_as
 from connectx_toolkit.training.learners import imitation
 from connectx_toolkit.training.supervised import Examples, Parts, logits_of, split
 
+pytestmark = pytest.mark.slow
+
 
 def first_stones(columns: np.ndarray) -> Parts:
     """The parts of games that each begin in their column; the answers are the games' numbers."""

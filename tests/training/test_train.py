@@ -2,10 +2,8 @@
 
 import hashlib
 import json
-import re
 import subprocess
 import sys
-from dataclasses import dataclass, fields
 from pathlib import Path
 
 import numpy as np
@@ -13,14 +11,13 @@ import pytest
 
 from connectx.books import Book, walk
 from connectx.position import STANDARD, Position
-from connectx_toolkit.cli import train
 from connectx_toolkit.system.files import BOOK_SCORES, ROOT
 from connectx_toolkit.training.makers import book
 from connectx_toolkit.training.makers.exact_scores import ScoreFile, read_scores
-from connectx_toolkit.training.options import Options, option
 from connectx_toolkit.training.runs import NAME
 from tests.training.in_place import this_process
 
+pytestmark = pytest.mark.slow
 WEIGHTS = Path(__file__).parents[2] / "agents" / "weights"
 
 
@@ -81,64 +78,6 @@ def test_scores_that_are_not_there_are_not_made(tmp_path):
     with pytest.raises(FileNotFoundError):
         read_scores(tmp_path / "typo.txt")
     assert list(tmp_path.iterdir()) == []
-
-
-def test_help_has_every_method_in_a_group(capsys):
-    """With options that it has, one's own models and games first."""
-    with pytest.raises(SystemExit) as ended:
-        train.main(["--help"])
-    told = capsys.readouterr().out.splitlines()
-    assert ended.value.code == 0 and max(map(len, told)) <= 120
-    places = [told.index(title) for title in train.GROUPS]
-    assert places == sorted(places) and "your own model" in told[places[0]]
-    called = [words.split() for group in train.GROUPS.values() for words in group]
-    assert all(any(line.split()[: len(words)] == words for line in told) for words in called)
-    assert {name for name, *_ in called} == set(train.METHODS)
-    for name, *options in called:
-        assert {option.removeprefix("--") for option in options} <= vars(
-            train.parse([name, *ARGUMENTS.get(name, [])])
-        ).keys()
-
-
-ARGUMENTS = {"adopt": ["model.zip"], "tune": ["my_agent.py"]}
-
-
-@dataclass
-class Bounded(Options):
-    """One field for each kind of limit."""
-
-    count: int = option(5, "a count", least=1, most=9)
-    rate: float = option(0.5, "a rate", above=0, below=1)
-    kind: str = option("", "a kind", among=("", "one", "other"))
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"count": 0}, "count should be at least 1, not 0"),
-        ({"count": 10}, "count should be at most 9, not 10"),
-        ({"rate": 0.0}, "rate should be above 0, not 0.0"),
-        ({"rate": 1.0}, "rate should be below 1, not 1.0"),
-        ({"rate": float("inf")}, "rate should be a finite number, not inf"),
-        ({"kind": "third"}, "kind should be one of one, other, not 'third'"),
-    ],
-    ids=str,
-)
-def test_the_field_that_is_wrong_is_named(changes, message):
-    Bounded(1, 0.001, "one")
-    Bounded(9, 0.999)
-    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
-        Bounded(**changes)
-
-
-@pytest.mark.parametrize("method", train.METHODS)
-def test_every_number_of_every_method_has_a_limit(method):
-    """But for seeds; help and defaults are there, and allowed."""
-    config = train.module_of(method).Config()
-    for item in fields(config):
-        assert item.metadata["help"]
-        free = item.name == "seed" or item.type not in (int, float)
-        assert free or {"least", "above"} & item.metadata["limits"].keys(), item.name
 
 
 def test_a_book_is_built_and_resumed(tmp_path, monkeypatch):

@@ -9,6 +9,8 @@ from kaggle_environments.envs.connectx import connectx as kaggle
 from connectx.position import STANDARD, Position
 from connectx_toolkit.training.vector_games import FIRST, NOBODY, SECOND, ConnectX
 
+pytestmark = pytest.mark.slow
+
 
 def random_actions(games, rng) -> np.ndarray:
     """(n,) int64: a random legal action in each game; 0 where there is none."""

@@ -11,18 +11,12 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
-import optuna
 import pytest
 
 from connectx.position import STANDARD
 from connectx_toolkit.arena.match import open_pool
 from connectx_toolkit.arena.start_positions import openings_for
-from connectx_toolkit.games import recipes
 from connectx_toolkit.games.exam_positions import standard_exam
-from connectx_toolkit.games.labelled import canonical_keys
-from connectx_toolkit.kaggle.rules import Rules
-from connectx_toolkit.players.process import AgentProcess
 from connectx_toolkit.system.files import ROOT
 from connectx_toolkit.tuning import judgement, tune
 from connectx_toolkit.tuning.candidates import place_for, spec_of
@@ -30,8 +24,8 @@ from connectx_toolkit.tuning.numbers import numbers_in
 from connectx_toolkit.tuning.objective import Positions, for_tuning
 from connectx_toolkit.tuning.study import Search
 from connectx_toolkit.tuning.tune import HEAD, Config, train
-from tests.conftest import disk_that_is
 
+pytestmark = pytest.mark.slow
 HELPER = "def middle(column):\n    return -abs(3 - column)\n"
 # The greater PLAY is, the better it plays: it takes wins from 30 on, stops losses from 60 on.
 AGENT = '''"""Plays by one number."""
@@ -139,13 +133,6 @@ def test_an_agent_that_draws_is_asked_several_times(folder, capsys):
     assert {len(sheet.columns) for sheet in judged.sheets} == {judgement.TIMES}
 
 
-def test_a_study_of_somebody_else_is_left_alone(folder):
-    (folder / "runs").mkdir()
-    optuna.create_study(storage="sqlite:///runs/mine.db", study_name="my_agent")
-    with pytest.raises(ValueError, match="of something else"):
-        train(config(storage="sqlite:///runs/mine.db"))
-
-
 def test_faults_are_told_and_cost(folder, capsys):
     """A candidate that crashes has lost at once, wherever it is asked."""
     (folder / "my_agent.py").write_text(AGENT.replace("    position =", "    assert PLAY < 50\n    position =", 1))
@@ -219,13 +206,6 @@ def test_what_is_no_tuned_agent_is_not_replaced(folder):
     assert not (folder / "runs").exists() and (folder / "my_agent_tuned.py").read_text() == "MINE = 1\n"
 
 
-def test_an_agent_that_cannot_be_loaded(folder):
-    (folder / "helper.py").unlink()
-    with pytest.raises(ValueError, match=r"my_agent\.py cannot be loaded: .*helper"):
-        train(config())
-    assert not (folder / "runs/tune/my_agent/study.db").exists()
-
-
 def test_killed_and_resumed(folder):
     """Killed three times, with two processes each; then it ends with what all of them have found."""
     command = [sys.executable, str(ROOT / "train.py"), "tune", "my_agent.py", "--trials", "60", "--count", "60"]
@@ -288,19 +268,6 @@ def test_a_candidate_finds_what_lies_beside_the_original(tmp_path):
     assert not os.path.lexists(path.parent / "gone.txt") and original.read_text() == "old"
 
 
-def test_the_toolkit_is_found_where_it_is(tmp_path):
-    """Beside an agent in a checkout lies ours: by a link, it would be another package, and be compiled again."""
-    path = place_for(ROOT / "my_agent.py", tmp_path, "my_agent.py")
-    path.write_text(
-        "import connectx.search\n\ndef agent(obs, config):\n    raise ValueError(connectx.search.__file__)\n"
-    )
-    assert (path.parent / "agents").is_symlink()
-    with AgentProcess(spec_of(path, "my_agent.py")) as player:
-        player.begin(Rules().config, 1)
-        reply = player.ask(0, 1, 60.0, bytes(42), 2.0)
-    assert str(ROOT / "connectx" / "search.py") in reply.detail
-
-
 def test_a_move_without_time_for_the_rest_of_a_game_is_a_fault(tmp_path):
     slow = "import time\ndef agent(obs, config):\n    time.sleep(0.2)\n    return obs.board.index(0)\n"
     (tmp_path / "slow.py").write_text(slow)
@@ -310,30 +277,8 @@ def test_a_move_without_time_for_the_rest_of_a_game_is_a_fault(tmp_path):
     assert steps[0].faults == ["too slow"] * 3
 
 
-def test_positions_for_tuning_are_critical_and_not_those_of_the_exam():
-    labels, exam = for_tuning(10_000), standard_exam(recipes.STANDARD_COUNT)
-    assert len(labels) == recipes.TUNING_COUNT and labels.critical.all()
-    both = np.intersect1d(canonical_keys(labels.positions, labels.masks), canonical_keys(exam.positions, exam.masks))
-    assert len(both) == 0
-
-
 def test_what_the_search_has_seen_does_not_judge(monkeypatch):
     seen = for_tuning(20)
     monkeypatch.setattr(judgement, "fresh_exam", lambda count, seed: for_tuning(count))
     left = judgement.unseen(50, 1, seen)
     assert len(left) == 30 and not set(left.masks.tolist()) & set(seen.masks.tolist()) - set(left.masks.tolist())
-
-
-@pytest.mark.parametrize("state", ["full", "read-only"])
-def test_a_disk_that_takes_nothing(state, folder):
-    told = pytest.raises((OSError, ValueError), match=r"no space|is full|no folder|cannot be written")
-    with disk_that_is(state, folder / "disk", {}) as disk, told:
-        train(config(run=disk / "tune" if state == "full" else disk))
-
-
-def test_without_optuna_the_extra_is_named(folder, tmp_path):
-    (tmp_path / "optuna.py").write_text("raise ModuleNotFoundError(\"No module named 'optuna'\", name='optuna')\n")
-    command = [sys.executable, str(ROOT / "train.py"), "tune", "my_agent.py"]
-    environment = os.environ | {"PYTHONPATH": str(tmp_path)}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 2 and "optuna" in done.stderr and "[tune]" in done.stderr and done.stderr.count("\n") == 1

@@ -1,8 +1,7 @@
 """Notebooks as people have them when they want to build a function: cells, which are run in a kernel, and what is due.
 
-A notebook is a text with cells between lines of ``# %%``; ``LEGAL`` runs before as In[1]. Each ends with a function
-``my_agent`` unless it says so. ``expected`` is "" where the built file has to play as the function does, else what the
-refusal says.
+A notebook begins with a line of its name, after ``####``, and lines of what is due, after ``#:``. Its cells stand
+between lines of ``# %%``; ``LEGAL`` runs before as In[1]. It ends with a function ``my_agent``, unless it says so.
 """
 
 from typing import NamedTuple
@@ -15,40 +14,36 @@ def free(obs, config):
 
 class Situation(NamedTuple):
     text: str
-    expected: str = ""
+    expected: str = ""  # in the refusal; "" where the built file has to play as the function does
     agent: str = "my_agent"
     says: str = ""  # in a note
-    changes: tuple[str, ...] = ()  # what play modifies, as the report says it
-    lacks: str = ""  # in the agent's file
+    changes: str = ""  # what play modifies, as the report says it
 
     @property
     def cells(self) -> list[str]:
         return [LEGAL, *(cell.strip("\n") for cell in self.text.split("# %%\n"))]
 
 
-PLAIN = {
-    "an import": Situation(
-        r"""
+def situations(text: str) -> dict[str, Situation]:
+    """By their names."""
+    found = {}
+    for notebook in text.split("#### ")[1:]:
+        name, *lines = notebook.splitlines(keepends=True)
+        due = dict(line[3:].strip().split(": ", 1) for line in lines if line.startswith("#: "))
+        found[name.strip()] = Situation("".join(line for line in lines if not line.startswith("#: ")), **due)
+    return found
+
+
+PLAIN = situations(
+    r"""
+#### an import
 import numpy as np
 from math import floor as down
 # %%
 def my_agent(obs, config):
     columns = free(obs, config)
     return columns[down(np.sum(obs.board) * 1.5) % len(columns)]
-""",
-    ),
-    "a helper of another cell": Situation(
-        r"""
-def stones(obs, config):
-    return sum(1 for cell in obs.board if cell)
-# %%
-def my_agent(obs, config):
-    columns = free(obs, config)
-    return columns[stones(obs, config) % len(columns)]
-""",
-    ),
-    "a method of a cached function": Situation(
-        r"""
+#### a method of a cached function
 from functools import lru_cache
 
 @lru_cache
@@ -65,20 +60,7 @@ def my_agent(obs, config):
     memory.clear()
     columns = free(obs, config)
     return columns[step(sum(map(bool, obs.board))) % len(columns)]
-""",
-    ),
-    "a constant": Situation(
-        r"""
-STEP = 3
-WEIGHTS = {'a': 1.5, 'b': [1, 2, 3]}
-# %%
-def my_agent(obs, config):
-    columns = free(obs, config)
-    return columns[(obs.step * STEP + WEIGHTS['b'][2]) % len(columns)]
-""",
-    ),
-    "config at module level": Situation(
-        r"""
+#### config at module level
 config_of_mine = dict(depth=2, names=('a', 'b'), inf=float('inf'))
 # %%
 config_of_mine['depth'] = 5
@@ -86,10 +68,7 @@ config_of_mine['depth'] = 5
 def my_agent(obs, config):
     columns = free(obs, config)
     return columns[config_of_mine['depth'] % len(columns)]
-""",
-    ),
-    "a class": Situation(
-        r"""
+#### a class
 class Scorer:
     bonus = 1
     def __init__(self, weights):
@@ -105,10 +84,7 @@ Scorer.bonus = 4
 def my_agent(obs, config):
     columns = free(obs, config)
     return columns[scorer.score(obs) % len(columns)]
-""",
-    ),
-    "a decorator of the notebook": Situation(
-        r"""
+#### a decorator of the notebook
 import functools
 def legal(shift):
     def around(function):
@@ -122,22 +98,7 @@ def legal(shift):
 @legal(2)
 def my_agent(obs, config):
     return obs.step
-""",
-    ),
-    "a decorator of a package": Situation(
-        r"""
-from functools import lru_cache
-@lru_cache(maxsize=None)
-def fib(n):
-    return n if n < 2 else fib(n - 1) + fib(n - 2)
-# %%
-def my_agent(obs, config):
-    columns = free(obs, config)
-    return columns[fib(obs.step) % len(columns)]
-""",
-    ),
-    "indented by two spaces, with a magic": Situation(
-        r"""
+#### indented by two spaces, with a magic
 %matplotlib inline
 
 def free(obs, config):
@@ -146,10 +107,7 @@ def free(obs, config):
 def my_agent(obs, config):
   columns = free(obs, config)
   return columns[(obs.step + 1) % len(columns)]
-""",
-    ),
-    "a timed cell": Situation(
-        r"""
+#### a timed cell
 %%time
 
 def free(obs, config):
@@ -165,21 +123,7 @@ def turned(n):
 def my_agent(obs, config):
     columns = free(obs, config)
     return columns[turned(SHIFT) % len(columns)]
-""",
-    ),
-    "the agent defined twice": Situation(
-        r"""
-def my_agent(obs, config):
-    columns = free(obs, config)
-    return columns[1 % len(columns)]
-# %%
-def my_agent(obs, config):
-    columns = free(obs, config)
-    return columns[(obs.step + 2) % len(columns)]
-""",
-    ),
-    "helpers defined four times": Situation(
-        r"""
+#### helpers defined four times
 def shift(n):
     return n * 1
 # %%
@@ -197,21 +141,16 @@ def shift(n):
 def my_agent(obs, config):
     columns = free(obs, config)
     return columns[shift(obs.step) % len(columns)]
-""",
-    ),
-    "another global called agent": Situation(
-        r"""
+#### another global called agent
+#: agent: mine
 def agent(obs, config):
     return 0
 # %%
 def mine(obs, config):
     columns = free(obs, config)
     return columns[(obs.step + 3) % len(columns)]
-""",
-        agent="mine",
-    ),
-    "the old agent under another name": Situation(
-        r"""
+#### the old agent under another name
+#: agent: best
 def my_agent(obs, config):
     columns = free(obs, config)
     return columns[(obs.step + 1) % len(columns)]
@@ -221,11 +160,7 @@ best = my_agent
 def my_agent(obs, config):
     columns = free(obs, config)
     return columns[0 % len(columns)]
-""",
-        agent="best",
-    ),
-    "a closure over a trained table": Situation(
-        r"""
+#### a closure over a trained table
 import numpy as np
 table = np.zeros((42, 7))
 rng = np.random.default_rng(1)
@@ -239,22 +174,7 @@ def make(table, shift=1):
     return play
 my_agent = make(table)
 table = None
-""",
-    ),
-    "an array changed after it was made": Situation(
-        r"""
-import numpy as np
-boost = np.arange(7.0)
-# %%
-boost[3] = 40
-# %%
-def my_agent(obs, config):
-    columns = free(obs, config)
-    return columns[int(boost[obs.step % 7]) % len(columns)]
-""",
-    ),
-    "a defaultdict with a lambda": Situation(
-        r"""
+#### a defaultdict with a lambda
 from collections import defaultdict
 Q = defaultdict(lambda: [0.5] * 7)
 # %%
@@ -263,57 +183,21 @@ for n in range(42):
 # %%
 def my_agent(obs, config):
     return max(free(obs, config), key=lambda c: Q[obs.step][c])
-""",
-    ),
-    "a table with tuples as keys, filled by a function": Situation(
-        r"""
-table = {}
-# %%
-def learn(n):
-    global best
-    best = 2
-    for k in range(n):
-        table[(k, k % 3)] = k * k
-# %%
-learn(200)
-# %%
-def my_agent(obs, config):
-    columns = free(obs, config)
-    return columns[table.get((obs.step, obs.step % 3), best) % len(columns)]
-""",
-    ),
-    "a frame": Situation(
-        r"""
-import pandas as pd
-frame = pd.DataFrame({'a': range(42), 'b': [n * 0.5 for n in range(42)]})
-# %%
-def my_agent(obs, config):
-    columns = free(obs, config)
-    return columns[int(frame.loc[obs.step, 'a'] + frame['b'][obs.step]) % len(columns)]
-""",
-    ),
-    "a frame of mixed types": Situation(
-        r"""
+#### a frame of mixed types
 import pandas as pd
 frame = pd.DataFrame({'a': [1, 'x', None, 2.5], 'b': list('abcd')}, index=list('pqrs'))
 # %%
 def my_agent(obs, config):
     columns = free(obs, config)
     return columns[(len(frame.loc['q', 'a']) + int(2 * frame['a'].iloc[3]) + obs.step) % len(columns)]
-""",
-    ),
-    "a partial": Situation(
-        r"""
+#### a partial
 from functools import partial
 def play(shift, obs, config):
     columns = free(obs, config)
     return columns[(shift + obs.step) % len(columns)]
 # %%
 my_agent = partial(play, 4)
-""",
-    ),
-    "a method": Situation(
-        r"""
+#### a method
 class Bot:
     def __init__(self):
         self.shift = 3
@@ -324,10 +208,7 @@ class Bot:
 bot = Bot()
 bot.shift = 5
 my_agent = bot.act
-""",
-    ),
-    "an instance that is called": Situation(
-        r"""
+#### an instance that is called
 class Bot:
     def __init__(self, shift):
         self.shift = shift
@@ -336,15 +217,9 @@ class Bot:
         return columns[(self.shift + obs.step) % len(columns)]
 # %%
 my_agent = Bot(2)
-""",
-    ),
-    "a lambda": Situation(
-        r"""
+#### a lambda
 other, my_agent = (lambda obs, config: 0), lambda obs, config: free(obs, config)[0]
-""",
-    ),
-    "attributes set later": Situation(
-        r"""
+#### attributes set later
 class Cfg:
     x = 1
 # %%
@@ -354,10 +229,8 @@ def my_agent(obs, config):
 # %%
 Cfg.x = 5
 my_agent.book = list(range(42))
-""",
-    ),
-    "a counter changed in play": Situation(
-        r"""
+#### a counter changed in play
+#: changes: turns, seen
 turns = 0
 seen = {}
 # %%
@@ -371,41 +244,7 @@ def my_agent(obs, config):
 from connectx_toolkit.kaggle.agent_file import Struct
 for _ in range(5):
     my_agent(Struct(board=[0] * 42, step=0, mark=1), Struct(columns=7))
-""",
-        changes=("turns", "seen"),
-    ),
-    "draws": Situation(
-        r"""
-import random
-import numpy as np
-# %%
-def my_agent(obs, config):
-    columns = free(obs, config)
-    return columns[(random.randrange(100) + np.random.randint(50)) % len(columns)]
-""",
-    ),
-    "a dataclass and an enumeration": Situation(
-        r"""
-from dataclasses import dataclass, field
-from enum import Enum
-class Side(Enum):
-    LEFT = 1
-    RIGHT = 2
-@dataclass
-class Plan:
-    side: Side
-    steps: list = field(default_factory=list)
-# %%
-plan = Plan(Side.RIGHT, [1, 2])
-plan.steps.append(9)
-# %%
-def my_agent(obs, config):
-    columns = free(obs, config)
-    return columns[(plan.steps[-1] if plan.side is Side.RIGHT else 0) % len(columns)]
-""",
-    ),
-    "a tree of objects that lead back": Situation(
-        r"""
+#### a tree of objects that lead back
 class Node:
     __slots__ = ('value', 'parent', 'children')
     def __init__(self, value, parent=None):
@@ -421,10 +260,8 @@ for n in range(3000):
 def my_agent(obs, config):
     columns = free(obs, config)
     return columns[(last.parent.parent.value + root.children[0].parent.value) % len(columns)]
-""",
-    ),
-    "defaults and two that share a list": Situation(
-        r"""
+#### defaults and two that share a list
+#: changes: shared, holder
 shared = [1, 2, 3]
 holder = {'list': shared}
 DEPTH = 3
@@ -436,53 +273,14 @@ def my_agent(obs, config):
     columns = free(obs, config)
     shared.append(obs.step)
     return columns[(deep(obs.step) + DEPTH + len(shared)) % len(columns)]
-""",
-        changes=("shared", "holder"),
-    ),
-    "two defaults that are arrays": Situation(
-        r"""
-import numpy as np
-first, second = np.arange(3), np.arange(7) ** 2
-def pick(n, a=first, b=second):
-    return int(a[n % 3] + b[n % 7])
-del first, second
-# %%
-def my_agent(obs, config):
-    columns = free(obs, config)
-    return columns[pick(obs.step) % len(columns)]
-""",
-    ),
-    "a method put into a class later": Situation(
-        r"""
-class Bot:
-    def value(self):
-        return 1
-bot = Bot()
-# %%
-def better(self):
-    return 5
-Bot.value = better
-# %%
-def my_agent(obs, config):
-    columns = free(obs, config)
-    return columns[(bot.value() + obs.step) % len(columns)]
-""",
-    ),
-    "an annotation of nobody's": Situation(
-        r"""
+#### an annotation of nobody's
 from __future__ import annotations
 def my_agent(obs: Observation, config: Config) -> int:
     return free(obs, config)[0]
-""",
-    ),
-    "only obs": Situation(
-        r"""
+#### only obs
 def my_agent(obs):
     return [c for c in range(7) if obs['board'][c] == 0][-1]
-""",
-    ),
-    "training in cells": Situation(
-        r"""
+#### training in cells
 import numpy as np
 w = np.zeros(7)
 # %%
@@ -495,10 +293,7 @@ for _ in range(10):
 def my_agent(obs, config):
     w[0] += 0
     return max(free(obs, config), key=lambda c: w[c])
-""",
-    ),
-    "numba": Situation(
-        r"""
+#### numba
 from numba import njit
 @njit
 def hashed(n):
@@ -507,10 +302,7 @@ def hashed(n):
 def my_agent(obs, config):
     columns = free(obs, config)
     return columns[hashed(obs.step) % len(columns)]
-""",
-    ),
-    "a module that a cell writes, and a constant of it that was changed": Situation(
-        r"""
+#### a module that a cell writes, and a constant of it that was changed
 %%writefile shifts_of_mine.py
 STEP = 1
 def shift(n):
@@ -523,10 +315,7 @@ STEP = 4
 def my_agent(obs, config):
     columns = free(obs, config)
     return columns[(shifts_of_mine.shift(obs.step) + shift(STEP)) % len(columns)]
-""",
-    ),
-    "modules of a folder elsewhere": Situation(
-        r"""
+#### modules of a folder elsewhere
 import os, sys
 os.makedirs("elsewhere/parts_of_mine", exist_ok=True)
 open("elsewhere/parts_of_mine/__init__.py", "w").close()
@@ -542,10 +331,7 @@ from parts_of_mine.shifts import shift
 def my_agent(obs, config):
     columns = free(obs, config)
     return columns[(alone.shift(obs.step) + shift(1)) % len(columns)]
-""",
-    ),
-    "written by getsource, too": Situation(
-        r"""
+#### written by getsource, too
 import inspect
 def write_agent_to_file(function, file):
     with open(file, "w") as f:
@@ -559,10 +345,7 @@ def my_agent(obs, config):
 write_agent_to_file(my_agent, "submission.py")
 def agent(obs, config):
     return 0
-""",
-    ),
-    "classes of all kinds": Situation(
-        r"""
+#### classes of all kinds
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -608,27 +391,8 @@ bot = Agent(pair)
 def my_agent(obs, config=None, *, depth=lambda: math.floor(2.5)):
     columns = free(obs, config)
     return columns[(bot(obs, config) + depth()) % len(columns)]
-""",
-    ),
-    "variables around a closure that change": Situation(
-        r"""
-def make(table):
-    count = 0
-    def play(obs, config):
-        nonlocal count
-        count += 1
-        columns = free(obs, config)
-        return columns[(table[count % 7] + count) % len(columns)]
-    return play
-my_agent = make([3, 1, 4, 1, 5, 9, 2])
-# %%
-from connectx_toolkit.kaggle.agent_file import Struct
-my_agent(Struct(board=[0] * 42, step=0, mark=1), Struct(columns=7));
-""",
-        changes=("count of my_agent",),
-    ),
-    "a tree that only the agent binds": Situation(
-        r"""
+#### a tree that only the agent binds
+#: changes: tree
 class Node:
     def __init__(self, visits):
         self.visits = visits
@@ -643,11 +407,7 @@ def my_agent(obs, config):
         tree = Node(sum(obs.board))
     columns = free(obs, config)
     return columns[tree.visits % len(columns)]
-""",
-        changes=("tree",),
-    ),
-    "a module called agent.py": Situation(
-        r"""
+#### a module called agent.py
 %%writefile agent.py
 def shift(n):
     return n + 2
@@ -657,21 +417,7 @@ from agent import shift
 def my_agent(obs, config):
     columns = free(obs, config)
     return columns[shift(obs.step) % len(columns)]
-""",
-    ),
-    "a generator of numpy": Situation(
-        r"""
-import numpy as np
-rng = np.random.default_rng(7)
-rng.random(5);
-# %%
-def my_agent(obs, config):
-    return int(rng.choice(free(obs, config)))
-""",
-        changes=("rng",),
-    ),
-    "all names of numpy, and a builtin's name": Situation(
-        r"""
+#### all names of numpy, and a builtin's name
 from numpy import *
 from operator import itemgetter
 first = itemgetter(0)
@@ -680,10 +426,7 @@ def max(values, default=0):
 # %%
 def my_agent(obs, config):
     return int(first([max(free(obs, config))]) + array([0]).sum())
-""",
-    ),
-    "in a block, with tabs, é and lambdas over lines": Situation(
-        r"""
+#### in a block, with tabs, é and lambdas over lines
 é = "é" * 3
 if é:
 	def my_agent(obs, config):
@@ -693,10 +436,7 @@ policies = {"a": lambda obs: 0, "é": lambda obs: (
     obs.step
     + len('a "quoted" text' '\'')
 )}
-""",
-    ),
-    "a static method, and one of a class": Situation(
-        r"""
+#### a static method, and one of a class
 class Bot:
     step = 3
     @classmethod
@@ -709,10 +449,7 @@ class Bot:
 turn = Bot.shift
 Bot.step = 4
 my_agent = Bot.act
-""",
-    ),
-    "subclasses of what Python has": Situation(
-        r"""
+#### subclasses of what Python has
 import heapq, itertools
 class Table(dict):
     def __missing__(self, key):
@@ -727,10 +464,8 @@ queue.kind = "mine"
 def my_agent(obs, config):
     columns = free(obs, config)
     return columns[(table[obs.step] + queue.best() + len(queue.kind)) % len(columns)]
-""",
-    ),
-    "attributes that nothing reads and no file can hold": Situation(
-        r"""
+#### attributes that nothing reads and no file can hold
+#: says: Player: line, log left out
 import os, socket
 class Player:
     def __init__(self):
@@ -744,11 +479,7 @@ player = Player()
 # %%
 def my_agent(obs, config):
     return player.choose(free(obs, config))
-""",
-        says="Player: line, log left out",
-    ),
-    "methods that are cached, and super": Situation(
-        r"""
+#### methods that are cached, and super
 from functools import cached_property, lru_cache
 class Base:
     def __init__(self):
@@ -768,10 +499,7 @@ mine.value(1)
 def my_agent(obs, config):
     columns = free(obs, config)
     return columns[mine.value(obs.step) % len(columns)]
-""",
-    ),
-    "two closures of one maker that call each other": Situation(
-        r"""
+#### two closures of one maker that call each other
 def make():
     def even(n):
         return True if n == 0 else odd(n - 1)
@@ -782,23 +510,7 @@ is_even = make()
 # %%
 def my_agent(obs, config):
     return free(obs, config)[0 if is_even(obs.step % 9) else -1]
-""",
-    ),
-    "a default that is filled": Situation(
-        r"""
-def deep(n, memo={0: 3, 1: 4}):
-    if n not in memo:
-        memo[n] = deep(n - 1) + deep(n - 2)
-    return memo[n]
-deep(20)
-# %%
-def my_agent(obs, config):
-    columns = free(obs, config)
-    return columns[deep(obs.step) % len(columns)]
-""",
-    ),
-    "tensors and a sequence of layers": Situation(
-        r"""
+#### tensors and a sequence of layers
 import torch
 torch.manual_seed(3)
 bias = torch.linspace(0, 1, 7)
@@ -811,10 +523,8 @@ def my_agent(obs, config):
         scores = net(torch.tensor(obs.board, dtype=torch.float32)) + bias
         scores = memory(scores[None, None])[0][0, 0]
     return max(free(obs, config), key=lambda c: float(scores[c]))
-""",
-    ),
-    "a memory of its own": Situation(
-        r"""
+#### a memory of its own
+#: changes: attributes of my_agent, memory
 from collections import deque
 class Memory:
     def __init__(self, size):
@@ -829,29 +539,7 @@ def my_agent(obs, config):
 # %%
 from connectx_toolkit.kaggle.agent_file import Struct
 my_agent(Struct(board=[0] * 42, step=17, mark=1), Struct(columns=7));
-""",
-        changes=("attributes of my_agent", "memory"),
-    ),
-    "a memory that a cell fills, too": Situation(
-        r"""
-from collections import deque
-class Memory:
-    def __init__(self, size):
-        self.moves = deque(maxlen=size)
-# %%
-memory = Memory(5)
-def my_agent(obs, config):
-    memory.moves.append(obs.step)
-    my_agent.calls = getattr(my_agent, "calls", 0) + 1
-    columns = free(obs, config)
-    return columns[sum(memory.moves) % len(columns)]
-# %%
-memory.moves.append(17)
-""",
-        changes=("attributes of my_agent", "memory"),
-    ),
-    "a function that calls itself, within another": Situation(
-        r"""
+#### a function that calls itself, within another
 def make(depth):
     def search(n, d=depth):
         return n if d == 0 else search(n + 1, d - 1)
@@ -861,10 +549,7 @@ def make(depth):
         return columns[best["other"](best["function"](obs.step)) % len(columns)]
     return inner
 my_agent = make(3)
-""",
-    ),
-    "an instance of a class that was defined anew": Situation(
-        r"""
+#### an instance of a class that was defined anew
 class P:
     def v(self):
         return 1
@@ -877,47 +562,8 @@ class P:
 def my_agent(obs, config):
     columns = free(obs, config)
     return columns[(p.v() + P().v() * obs.step) % len(columns)]
-""",
-    ),
-    "a variable that two closures share": Situation(
-        r"""
-def make():
-    count = 0
-    def turn():
-        nonlocal count
-        count += 1
-    def play(obs, config):
-        turn()
-        columns = free(obs, config)
-        return columns[count % len(columns)]
-    return play
-my_agent = make()
-""",
-        changes=("count of my_agent",),
-    ),
-    "boxes of beads, filled as they are asked for": Situation(
-        r"""
-import random
-boxes = {}
-def box(key):
-    if key not in boxes:
-        boxes[key] = [4] * 7
-    return boxes[key]
-def train(games):
-    rng = random.Random(1)
-    for _ in range(games):
-        n = rng.randrange(43)
-        beads = box(n)
-        beads[(n * 3 + 5) % 7] += 3
-train(2000)
-# %%
-def my_agent(obs, config):
-    beads = box(sum(map(bool, obs.board)))
-    return max(free(obs, config), key=lambda c: beads[c])
-""",
-    ),
-    "learns on in play": Situation(
-        r"""
+#### learns on in play
+#: changes: q
 q = {}
 def update(s, a, r):
     q[s, a] = q.get((s, a), 0.0) + 0.1 * (r - q.get((s, a), 0.0))
@@ -930,35 +576,7 @@ def my_agent(obs, config):
     c = max(free(obs, config), key=lambda a: q.get((s, a), 0.0))
     update(s, c, 1)
     return c
-""",
-        changes=("q",),
-    ),
-    "a trained network that counts its calls": Situation(
-        r"""
-import numpy as np
-class Net:
-    def __init__(self):
-        self.w = np.random.default_rng(0).normal(size=(42, 7))
-        self.calls = 0
-    def forward(self, x):
-        return x @ self.w
-    def learn(self, x, y):
-        self.w -= 0.05 * np.outer(x, self.forward(x) - y)
-net = Net()
-r = np.random.default_rng(5)
-for _ in range(300):
-    x = r.integers(0, 3, 42) / 2
-    net.learn(x, np.eye(7)[int(x.sum()) % 7])
-# %%
-def my_agent(obs, config):
-    net.calls += 1
-    v = net.forward(np.array(obs.board) / 2)
-    return int(max(free(obs, config), key=lambda c: v[c]))
-""",
-        changes=("net",),
-    ),
-    "settings whose keys are attributes": Situation(
-        r"""
+#### settings whose keys are attributes
 class AttrDict(dict):
     __getattr__ = dict.__getitem__
 settings = AttrDict(column=4)
@@ -966,10 +584,7 @@ settings = AttrDict(column=4)
 def my_agent(obs, config):
     columns = free(obs, config)
     return settings.column if settings.column in columns else columns[0]
-""",
-    ),
-    "attributes that no step of the code names": Situation(
-        r"""
+#### attributes that no step of the code names
 class Plan:
     style = "calm"
 plan = Plan()
@@ -986,22 +601,7 @@ def my_agent(obs, config):
     if hasattr(book, f"reply_{stones}") or "{0.style}".format(plan) == "calm":
         return columns[-1]
     return columns[0]
-""",
-    ),
-    "arrays of the same memory": Situation(
-        r"""
-import numpy as np
-flat = np.zeros(42, int)
-grid = flat.reshape(6, 7)
-# %%
-def my_agent(obs, config):
-    flat[:] = obs.board
-    return int(np.flatnonzero(grid[0] == 0)[int(grid.sum()) % 2 - 1])
-""",
-        changes=("flat", "grid"),
-    ),
-    "a class within a class, set later": Situation(
-        r"""
+#### a class within a class, set later
 class Outer:
     class Weights:
         side = 0
@@ -1010,10 +610,7 @@ held = [Outer.Weights()]
 # %%
 def my_agent(obs, config):
     return free(obs, config)[Outer.Weights.side + held[0].side + 1]
-""",
-    ),
-    "classes that are found by their base, and functions by their names": Situation(
-        r"""
+#### classes that are found by their base, and functions by their names
 class Base: pass
 class Second(Base):
     def value(self, c):
@@ -1025,10 +622,7 @@ def my_agent(obs, config):
     rules = [held for name, held in sorted(globals().items()) if name.startswith("rule_")]
     values = [kind().value for kind in Base.__subclasses__()]
     return max(free(obs, config), key=lambda c: sum(each(c) for each in values + rules))
-""",
-    ),
-    "methods of an instance that were swapped": Situation(
-        r"""
+#### methods of an instance that were swapped
 from types import MethodType
 class Bot:
     def value(self, n):
@@ -1049,10 +643,7 @@ def my_agent(obs, config):
     columns = free(obs, config)
     n = sum(map(bool, obs.board))
     return columns[(bot.value(n) + bot.other(n) + twin.other(n)) % len(columns)]
-""",
-    ),
-    "what singledispatch chooses from": Situation(
-        r"""
+#### what singledispatch chooses from
 from functools import singledispatch
 @singledispatch
 def score(x, n):
@@ -1068,10 +659,7 @@ def my_agent(obs, config):
     columns = free(obs, config)
     n = sum(map(bool, obs.board))
     return columns[(score(3, n) + score('abc', n)) % len(columns)]
-""",
-    ),
-    "defaults of methods, rebound and filled": Situation(
-        r"""
+#### defaults of methods, rebound and filled
 DEPTH = 3
 class Search:
     def deep(self, n, d=DEPTH, memo={}):
@@ -1084,10 +672,7 @@ def my_agent(obs, config):
     columns = free(obs, config)
     n = sum(map(bool, obs.board))
     return columns[(search.deep(n) + DEPTH) % len(columns)]
-""",
-    ),
-    "bound anew by a decorator of a package": Situation(
-        r"""
+#### bound anew by a decorator of a package
 from functools import lru_cache
 def score(n):
     return n if n < 2 else score(n - 1) + score(n - 2)
@@ -1097,10 +682,8 @@ def my_agent(obs, config):
     columns = free(obs, config)
     n = sum(map(bool, obs.board))
     return columns[(score(n)) % len(columns)]
-""",
-    ),
-    "iterators, a queue and a choice of one's own": Situation(
-        r"""
+#### iterators, a queue and a choice of one's own
+#: changes: turns, wheel, line, pick, queue
 import itertools, random, heapq
 turns = itertools.count(5, 3)
 wheel = itertools.cycle([3, 1, 4])
@@ -1115,17 +698,7 @@ def my_agent(obs, config):
     columns = free(obs, config)
     first, name = heapq.heapreplace(queue, (next(turns) % 7, "d"))
     return columns[(next(wheel) + next(line) + first + pick(range(7))) % len(columns)]
-""",
-        changes=(
-            "turns",
-            "wheel",
-            "line",
-            "pick",
-            "queue",
-        ),
-    ),
-    "functions that draw from the global generators": Situation(
-        r"""
+#### functions that draw from the global generators
 import random
 import numpy as np
 choice = random.choice
@@ -1134,10 +707,8 @@ toss = np.random.randint
 def my_agent(obs, config):
     columns = free(obs, config)
     return columns[(choice(range(7)) + int(toss(5))) % len(columns)]
-""",
-    ),
-    "a method of a list, and of int": Situation(
-        r"""
+#### a method of a list, and of int
+#: changes: seen, push
 seen = [4]
 push = seen.append
 popcount = int.bit_count
@@ -1146,14 +717,7 @@ def my_agent(obs, config):
     columns = free(obs, config)
     push(obs.step)
     return columns[(len(seen) + popcount(sum(seen))) % len(columns)]
-""",
-        changes=(
-            "seen",
-            "push",
-        ),
-    ),
-    "what numpy makes of functions and values": Situation(
-        r"""
+#### what numpy makes of functions and values
 import numpy as np
 def near(c): return abs(c - 4)
 fast = np.vectorize(near)
@@ -1170,10 +734,8 @@ def my_agent(obs, config):
     n = int(fast(obs.step)) + int(raw(obs.step)) + int(poly(obs.step)) + int(rec.a[1]) + len(words[0])
     n += int(half * 2) + len(text) + int(day.astype(int)) + np.zeros(1, kind).nbytes + int(masked.sum())
     return columns[n % len(columns)]
-""",
-    ),
-    "windows that slide over one board": Situation(
-        r"""
+#### windows that slide over one board
+#: changes: board, lines
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 board = np.zeros((6, 7), np.int8)
@@ -1185,14 +747,8 @@ def my_agent(obs, config):
     columns = free(obs, config)
     n = (lines[0] == 1).all(axis=(2, 3)).sum() + lines[1].max(axis=(2, 3)).sum() + lines[2][0].sum()
     return columns[int(n) % len(columns)]
-""",
-        changes=(
-            "board",
-            "lines",
-        ),
-    ),
-    "a buffer and what shows it": Situation(
-        r"""
+#### a buffer and what shows it
+#: changes: cells, grid
 import numpy as np
 cells = bytearray(42)
 grid = np.frombuffer(cells, np.uint8).reshape(6, 7)
@@ -1201,14 +757,8 @@ def my_agent(obs, config):
     cells[:] = bytes(obs.board)
     columns = free(obs, config)
     return columns[int((grid * np.arange(7)).sum()) % len(columns)]
-""",
-        changes=(
-            "cells",
-            "grid",
-        ),
-    ),
-    "tensors of one storage, and one that learns": Situation(
-        r"""
+#### tensors of one storage, and one that learns
+#: changes: plane, grid, weights
 import torch
 plane = torch.zeros(42)
 grid = plane.view(6, 7)
@@ -1220,15 +770,7 @@ def my_agent(obs, config):
     with torch.no_grad():
         weights.sub_(weights.grad, alpha=0.01); weights.grad = None
     return max(free(obs, config), key=lambda c: float(weights[c] - grid[:, c].sum()))
-""",
-        changes=(
-            "plane",
-            "grid",
-            "weights",
-        ),
-    ),
-    "tied weights, buffers and statistics": Situation(
-        r"""
+#### tied weights, buffers and statistics
 import torch
 from torch import nn
 torch.manual_seed(1)
@@ -1252,10 +794,7 @@ def my_agent(obs, config):
     with torch.no_grad():
         out = net(torch.tensor(obs.board, dtype=torch.float32)[None])[0]
     return max(free(obs, config), key=lambda c: float(out[c]))
-""",
-    ),
-    "instances that say how they are copied": Situation(
-        r"""
+#### instances that say how they are copied
 class Move:
     made = 0
     def __init__(self, col, *, bonus=0):
@@ -1283,10 +822,8 @@ def my_agent(obs, config):
     columns = free(obs, config)
     n = sum(map(bool, obs.board))
     return columns[(tree.moves[0].fresh + tree.moves[1].bonus + tree.extra * n + Move.made) % len(columns)]
-""",
-    ),
-    "counted by a decorator, and called without it": Situation(
-        r"""
+#### counted by a decorator, and called without it
+#: changes: calls, count of score, count of _value
 import functools, time
 calls = {}
 def timed(f):
@@ -1312,15 +849,7 @@ def my_agent(obs, config):
     columns = free(obs, config)
     n = sum(map(bool, obs.board))
     return columns[(score(n) + bot.value(n) + score.__wrapped__(n) + calls['value']) % len(columns)]
-""",
-        changes=(
-            "calls",
-            "count of score",
-            "count of _value",
-        ),
-    ),
-    "a module of one's own that was changed": Situation(
-        r"""
+#### a module of one's own that was changed
 %%writefile heuristics_of_mine.py
 SIDE = 1
 Q = {}
@@ -1338,10 +867,7 @@ def my_agent(obs, config):
     columns = free(obs, config)
     n = sum(map(bool, obs.board))
     return columns[(heuristics_of_mine.value(n)) % len(columns)]
-""",
-    ),
-    "settings of packages": Situation(
-        r"""
+#### settings of packages
 import sys
 sys.setrecursionlimit(20000)
 def deep(n):
@@ -1350,10 +876,7 @@ def deep(n):
 def my_agent(obs, config):
     columns = free(obs, config)
     return columns[deep(4000 + obs.step) % len(columns)]
-""",
-    ),
-    "names of builtins that stand for values": Situation(
-        r"""
+#### names of builtins that stand for values
 map = {"a": 3}
 zip = [1, 2, 3]
 list, len_, next = [5, 6], len, 4
@@ -1362,10 +885,8 @@ type = "mine"
 def my_agent(obs, config):
     columns = free(obs, config)
     return columns[(map["a"] + zip[1] + list[0] + next + len(type) + obs.step) % len(columns)]
-""",
-    ),
-    "dataclasses, enumerations and collections of all kinds": Situation(
-        r"""
+#### dataclasses, enumerations and collections of all kinds
+#: changes: recent
 from dataclasses import dataclass, field, InitVar, KW_ONLY
 from enum import Enum, IntFlag, auto
 from functools import cached_property, partialmethod
@@ -1419,11 +940,7 @@ def my_agent(obs, config):
     n += layers["y"] + tally["a"] + list(order).index("a")
     columns = free(obs, config)
     return columns[n % len(columns)]
-""",
-        changes=("recent",),
-    ),
-    "classes that decorators, a metaclass and type() made": Situation(
-        r"""
+#### classes that decorators, a metaclass and type() made
 REGISTRY = {}
 def register(name):
     def around(cls):
@@ -1461,10 +978,7 @@ def my_agent(obs, config):
     n = sum(map(bool, obs.board))
     n = REGISTRY["b"]().value(n) + sum(kind().value(n) for kind in Meta.known) + len(Meta.known)
     return columns[(n + settings.depth + Third().value(1)) % len(columns)]
-""",
-    ),
-    "a borrowed method, and members of a class set later": Situation(
-        r"""
+#### a borrowed method, and members of a class set later
 class A:
     def value(self, n): return n + 1
 class B(A):
@@ -1481,10 +995,7 @@ def my_agent(obs, config):
     columns = free(obs, config)
     n = sum(map(bool, obs.board))
     return columns[(c.value(n) + c.size + C.make(n) + C.of(n)) % len(columns)]
-""",
-    ),
-    "descriptors, and slots": Situation(
-        r"""
+#### descriptors, and slots
 class Positive:
     def __set_name__(self, owner, name):
         self.name = "_" + name
@@ -1506,10 +1017,8 @@ def my_agent(obs, config):
     columns = free(obs, config)
     n = sum(map(bool, obs.board))
     return columns[(bot.depth * n + bot.side) % len(columns)]
-""",
-    ),
-    "an instance whose __getattr__ raises KeyError": Situation(
-        r"""
+#### an instance whose __getattr__ raises KeyError
+#: changes: my_agent
 class Settings:
     def __init__(self, **held):
         self.__dict__["held"] = held
@@ -1522,11 +1031,7 @@ class Settings:
         self.turn += 1
         return columns[(self.depth + self.turn + obs.step) % len(columns)]
 my_agent = Settings(depth=3, turn=0)
-""",
-        changes=("my_agent",),
-    ),
-    "coroutines, generators and match": Situation(
-        r"""
+#### coroutines, generators and match
 import asyncio
 (width := 7)
 if (half := width // 2) > 2:
@@ -1554,10 +1059,8 @@ def my_agent(obs, config):
             g = order(); next(g)
             return free(obs, config)[g.send(obs.step) % len(free(obs, config))]
     return free(obs, config)[-1]
-""",
-    ),
-    "closures of loops, and two that share a sum": Situation(
-        r"""
+#### closures of loops, and two that share a sum
+#: changes: total of get
 fs = []
 for i in range(4):
     fs.append(lambda n: n + i)
@@ -1579,11 +1082,8 @@ def my_agent(obs, config):
     add(obs.step)
     columns = free(obs, config)
     return columns[(sum(f(obs.step) for f in fs + gs + hs) + get()) % len(columns)]
-""",
-        changes=("total of get",),
-    ),
-    "generators that share a stream of bits": Situation(
-        r"""
+#### generators that share a stream of bits
+#: changes: one, two, a, b, g
 import numpy as np, torch
 bits = np.random.PCG64(3)
 one, two = np.random.Generator(bits), np.random.Generator(bits)
@@ -1598,17 +1098,8 @@ def my_agent(obs, config):
     n += int(torch.randint(9, (1,), generator=g))
     columns = free(obs, config)
     return columns[int(n) % len(columns)]
-""",
-        changes=(
-            "one",
-            "two",
-            "a",
-            "b",
-            "g",
-        ),
-    ),
-    "a table of Zobrist keys, and a book": Situation(
-        r"""
+#### a table of Zobrist keys, and a book
+#: changes: table
 import random, json
 with open("book_of_mine.json", "w") as file:
     json.dump({"0": 3, "1": 2, "2": 5}, file)
@@ -1634,11 +1125,8 @@ def my_agent(obs, config):
     table[key] = Entry((column + 1, visits + 1))
     columns = free(obs, config)
     return columns[(column + key) % len(columns)]
-""",
-        changes=("table",),
-    ),
-    "weak references, and what each thread has": Situation(
-        r"""
+#### weak references, and what each thread has
+#: says: Player: local left out
 import weakref, threading
 class Node: pass
 node = Node(); node.n = 4
@@ -1653,11 +1141,7 @@ def my_agent(obs, config):
     columns = free(obs, config)
     n = sum(map(bool, obs.board))
     return columns[(player.value() + n) % len(columns)]
-""",
-        says="Player: local left out",
-    ),
-    "a cell that ran twice": Situation(
-        r"""
+#### a cell that ran twice
 boost = 2
 def value(n): return n + boost
 # %%
@@ -1679,10 +1163,7 @@ def my_agent(obs, config):
     columns = free(obs, config)
     n = sum(map(bool, obs.board))
     return columns[(value(n) if accelerated is None else 0) % len(columns)]
-""",
-    ),
-    "names of types, and a sparse matrix": Situation(
-        r"""
+#### names of types, and a sparse matrix
 import numpy as np
 from typing import Generic, NewType, TypeVar
 from scipy import sparse
@@ -1697,20 +1178,14 @@ box = Box(sparse.csr_matrix(np.eye(7)[::-1]))
 def my_agent(obs, config) -> Column:
     columns: Board = free(obs, config)
     return Column(columns[int((box.item @ np.arange(7.0))[obs.step % 7]) % len(columns)])
-""",
-    ),
-    "a set of texts": Situation(
-        r"""
+#### a set of texts
+#: says: openings is a set whose order differs
 openings = {"33", "3342", "334"}
 # %%
 def my_agent(obs, config):
     columns = free(obs, config)
     return columns[("33" in openings) * obs.step % len(columns)]
-""",
-        says="openings is a set whose order differs",
-    ),
-    "a decorator that gives other arguments": Situation(
-        r"""
+#### a decorator that gives other arguments
 import functools
 def on_board(f):
     @functools.wraps(f)
@@ -1721,33 +1196,7 @@ def on_board(f):
 @on_board
 def my_agent(board):
     return sum(board)
-""",
-    ),
-    "members of a class replaced": Situation(
-        r"""
-class Bot:
-    weight = 2
-    __hidden = [1]
-    @property
-    def depth(self):
-        return 3
-    @classmethod
-    def of(cls, n): return n
-    def secret(self): return self.__hidden[0]
-Bot.depth = property(lambda self: 6)
-Bot.of = classmethod(lambda cls, n: n * 4)
-Bot._Bot__hidden.append(5)
-Bot._Bot__hidden[0] = 9
-bot = Bot()
-# %%
-def my_agent(obs, config):
-    columns = free(obs, config)
-    n = sum(map(bool, obs.board))
-    return columns[(bot.depth + bot.of(n) + bot.secret()) % len(columns)]
-""",
-    ),
-    "a variable that was deleted, and values of all kinds": Situation(
-        r"""
+#### a variable that was deleted, and values of all kinds
 import numpy as np, logging, pathlib, fractions, decimal, array, re, types, string
 def make():
     gone = 3
@@ -1772,10 +1221,7 @@ def my_agent(obs, config):
     n = inner(sum(map(bool, obs.board))) + int(long) + int(frac * 4) + int(dec * 2) + arr[1]
     n += len(pattern.findall('1 2')) + space.a + len([1, 2, 3][part]) + (empty is ...) + (log.name == 'x')
     return columns[n % len(columns)]
-""",
-    ),
-    "operators that raise": Situation(
-        r"""
+#### operators that raise
 class Vector:
     def __init__(self, *v): self.v = v
     def __eq__(self, other): raise TypeError("no")
@@ -1790,10 +1236,8 @@ def my_agent(obs, config):
     columns = free(obs, config)
     n = sum(map(bool, obs.board))
     return columns[((one @ two) + n * held['one'][0].v[2]) % len(columns)]
-""",
-    ),
-    "a class with values of its own beside what is left out": Situation(
-        r"""
+#### a class with values of its own beside what is left out
+#: says: Player: log left out
 import os
 class Helper:
     table = [1, 2]
@@ -1806,24 +1250,19 @@ player = Player()
 def my_agent(obs, config):
     columns = free(obs, config)
     return columns[(player.helper.table[2] * obs.step + player.shifts[1] + player.more["a"][0]) % len(columns)]
-""",
-        says="Player: log left out",
-    ),
-}
-
-REFUSED = {
-    "a name that no cell defines": Situation(
-        r"""
+"""
+)
+REFUSED = situations(
+    r"""
+#### a name that no cell defines
+#: expected: In\[3\], line 3: my_agent reads DEPHT, .*did you mean DEPTH\?
 DEPTH = 3
 # %%
 def my_agent(obs, config):
     columns = free(obs, config)
     return columns[DEPHT % len(columns)]
-""",
-        expected="In\\[3\\], line 3: my_agent reads DEPHT, .*did you mean DEPTH\\?",
-    ),
-    "a helper that was deleted": Situation(
-        r"""
+#### a helper that was deleted
+#: expected: In\[3\], line 3: my_agent reads stones.*no cell defines now
 def stones(obs, config):
     return sum(1 for cell in obs.board if cell)
 # %%
@@ -1832,92 +1271,36 @@ def my_agent(obs, config):
     return columns[stones(obs, config) % len(columns)]
 # %%
 del stones
-""",
-        expected="In\\[3\\], line 3: my_agent reads stones.*no cell defines now",
-    ),
-    "a function of exec": Situation(
-        r"""
+#### a function of exec
+#: expected: made by exec, or typed
 exec('def my_agent(obs, config):\n    return 0')
-""",
-        expected="made by exec, or typed",
-    ),
-    "async": Situation(
-        r"""
-async def my_agent(obs, config):
-    return 0
-""",
-        expected="my_agent is async",
-    ),
-    "a generator": Situation(
-        r"""
-def my_agent(obs, config):
-    yield 0
-""",
-        expected="my_agent is a generator",
-    ),
-    "an open file": Situation(
-        r"""
+#### an open file
+#: expected: my_agent needs a value that no file can hold: book is a .*TextIOWrapper
 import os
 book = open(os.devnull)
 # %%
 def my_agent(obs, config):
     return len(book.read())
-""",
-        expected="my_agent needs a value that no file can hold: book is a .*TextIOWrapper",
-    ),
-    "a socket": Situation(
-        r"""
-import socket
-line = {'a': socket.socket()}
-# %%
-def my_agent(obs, config):
-    return len(line)
-""",
-        expected="line\\['a'\\] is a socket",
-    ),
-    "a generator that is held": Situation(
-        r"""
+#### a generator that is held
+#: expected: moves is a generator
 moves = (n for n in range(42))
 # %%
 def my_agent(obs, config):
     return next(moves)
-""",
-        expected="moves is a generator",
-    ),
-    "a frame with two columns of a name": Situation(
-        r"""
+#### a frame with two columns of a name
+#: expected: frame is a DataFrame .*: give the agent a dict or an array
 import pandas as pd
 frame = pd.DataFrame([[1, 2]], columns=['a', 'a'])
 # %%
 def my_agent(obs, config):
     return len(frame)
-""",
-        expected="frame is a DataFrame .*: give the agent a dict or an array",
-    ),
-    "a class, not an instance": Situation(
-        r"""
-class my_agent:
-    pass
-""",
-        expected="my_agent is no function",
-    ),
-    "three arguments": Situation(
-        r"""
-def my_agent(obs, config, extra):
-    return 0
-""",
-        expected="cannot be called with",
-    ),
-    "of IPython": Situation(
-        r"""
+#### of IPython
+#: expected: without IPython
 def my_agent(obs, config):
     display(obs)
     return 0
-""",
-        expected="without IPython",
-    ),
-    "more than Kaggle takes": Situation(
-        r"""
+#### more than Kaggle takes
+#: expected: my_agent holds [\d,]+ bytes of values, .* takes 10,000: .*; largest is big, 80,000 bytes
 import numpy as np
 from connectx_toolkit.builder.notebook import live
 live.MOST = 10_000
@@ -1925,11 +1308,8 @@ big = np.random.default_rng(0).random((10, 1000))
 # %%
 def my_agent(obs, config):
     return int(big[0, 0])
-""",
-        expected=r"my_agent holds [\d,]+ bytes of values, .* takes 10,000: .*; largest is big, 80,000 bytes",
-    ),
-    "a hook": Situation(
-        r"""
+#### a hook
+#: expected: net has hooks \(_forward_hooks\), which are not carried: remove them$
 import torch
 torch.manual_seed(1)
 net = torch.nn.Linear(42, 7)
@@ -1939,11 +1319,8 @@ def my_agent(obs, config):
     with torch.no_grad():
         out = net(torch.tensor(obs.board, dtype=torch.float32))
     return max(free(obs, config), key=lambda c: float(out[c]))
-""",
-        expected="net has hooks \\(_forward_hooks\\), which are not carried: remove them$",
-    ),
-    "parametrizations": Situation(
-        r"""
+#### parametrizations
+#: expected: remove_parametrizations\(net\['0'\], 'weight'\) keeps its weights
 import torch
 from torch import nn
 from torch.nn.utils import parametrizations
@@ -1954,11 +1331,8 @@ def my_agent(obs, config):
     with torch.no_grad():
         out = net(torch.tensor(obs.board, dtype=torch.float32))
     return max(free(obs, config), key=lambda c: float(out[c]))
-""",
-        expected="remove_parametrizations\\(net\\['0'\\], 'weight'\\) keeps its weights",
-    ),
-    "a context variable": Situation(
-        r"""
+#### a context variable
+#: expected: depth is a _contextvars.ContextVar, .*: make it inside a function
 import contextvars
 depth = contextvars.ContextVar("depth", default=3)
 depth.set(5)
@@ -1967,11 +1341,8 @@ def my_agent(obs, config):
     columns = free(obs, config)
     n = sum(map(bool, obs.board))
     return columns[(depth.get() + n) % len(columns)]
-""",
-        expected="depth is a _contextvars.ContextVar, .*: make it inside a function",
-    ),
-    "a jitclass": Situation(
-        r"""
+#### a jitclass
+#: expected: counter is a numba.*Counter, .*: make it inside a function
 from numba import int64
 from numba.experimental import jitclass
 @jitclass([("n", int64)])
@@ -1987,11 +1358,8 @@ def my_agent(obs, config):
     columns = free(obs, config)
     n = sum(map(bool, obs.board))
     return columns[(counter.add(n)) % len(columns)]
-""",
-        expected="counter is a numba.*Counter, .*: make it inside a function",
-    ),
-    "a name that __reduce__ gives": Situation(
-        r"""
+#### a name that __reduce__ gives
+#: expected: MISSING is a Missing whose __reduce__ gives a name, MISSING: make it inside
 class Missing:
     def __reduce__(self):
         return "MISSING"
@@ -1999,11 +1367,8 @@ MISSING = Missing()
 # %%
 def my_agent(obs, config):
     return free(obs, config)[0 if MISSING else -1]
-""",
-        expected="MISSING is a Missing whose __reduce__ gives a name, MISSING: make it inside",
-    ),
-    "tuples within tuples": Situation(
-        r"""
+#### tuples within tuples
+#: expected: my_agent holds tuples within tuples, .*: hold lists
 import sys
 sys.setrecursionlimit(2000)
 chain = None
@@ -2014,11 +1379,8 @@ def my_agent(obs, config):
     columns = free(obs, config)
     n = sum(map(bool, obs.board))
     return columns[(n * chain[1][1][0]) % len(columns)]
-""",
-        expected="my_agent holds tuples within tuples, .*: hold lists",
-    ),
-    "a class that reads what was deleted": Situation(
-        r"""
+#### a class that reads what was deleted
+#: expected: my_agent reads raw, which no cell defines now
 raw = [3, 1, 4]
 class Bot:
     weights = [w * 2 for w in raw]
@@ -2030,19 +1392,14 @@ def my_agent(obs, config):
     columns = free(obs, config)
     n = sum(map(bool, obs.board))
     return columns[(bot.weights[1] * n + bot.size) % len(columns)]
-""",
-        expected="my_agent reads raw, which no cell defines now",
-    ),
-}
-
-OF_THE_BUILDER = {
-    "a package that Kaggle lacks": Situation(
-        r"""
-
+"""
+)
+OF_THE_BUILDER = situations(
+    r"""
+#### a package that Kaggle lacks
+#: expected: ^In\[2\], line 2: unknown package package_of_nobody
 def my_agent(obs, config):
     import package_of_nobody
     return package_of_nobody.choose(obs)
-""",
-        expected=r"^In\[2\], line 2: unknown package package_of_nobody",
-    ),
-}
+"""
+)

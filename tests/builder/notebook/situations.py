@@ -112,33 +112,16 @@ LESSON_4 = [
 ]
 
 TOOLS = """
-STATE = {}
-
-
 def fill(c):
     if callable(c):
         c(None, None)
     elif hasattr(c, "__setitem__"):
         c[0] = 5
     return c
-
-
-def train_model(n):
-    return [c * n % 7 for c in range(7)]
-
-
-def train_all(n):
-    STATE.update(enumerate(train_model(n)))
-
-
-class Trainer:
-    pass
 """
 
 PLAYING: dict[str, Page] = {
     "import": Page(["import numpy as np, IPython\nimport nbformat", choosing("np.abs(c - 3)")]),
-    "helper": Page(["def near(c):\n    return abs(c - 4)", choosing("near(c)")]),
-    "constant": Page(["BEST = 5", choosing("abs(c - BEST)")]),
     "class": Page(
         [
             "class Order:\n    first = 2\n    def of(self, c):\n        return abs(c - self.first)",
@@ -153,9 +136,6 @@ PLAYING: dict[str, Page] = {
             f"@legal_only\n{HEAD}    return 1",
         ]
     ),
-    "default": Page(
-        ["ROW = [3, 2, 4]", "def order(c, first=ROW[1]):\n    return abs(c - first)", choosing("order(c)")]
-    ),
     "learntools first": Page(
         ["from learntools.core import binder\nbinder.bind(globals())\nfrom learntools.game_ai.ex1 import *", MIDDLE]
     ),
@@ -166,9 +146,6 @@ PLAYING: dict[str, Page] = {
             choosing("abs(c - FIRST) + len(TEXT)"),
         ]
     ),
-    "2-space indents": Page(
-        [f"def my_agent(obs, config):\n  if obs.mark == 1:\n    return {FREE}[0]\n  return {FREE}[-1]"]
-    ),
     "tabs": Page([f"def my_agent(obs, config):\n\tif obs.mark == 1:\n\t\treturn {FREE}[0]\n\treturn {FREE}[-1]"]),
     "%%time": Page(
         [
@@ -177,7 +154,6 @@ PLAYING: dict[str, Page] = {
             choosing("SIGN * abs(c - FIRST)"),
         ]
     ),
-    "defined twice": Page([choosing("c"), choosing("-c"), "my_agent"]),
     "helper defined four times": Page(
         [
             *(f"def near(c):\n    return abs(c - {n}) + undefined_{n}" for n in range(3)),
@@ -204,14 +180,6 @@ PLAYING: dict[str, Page] = {
             choosing("ORDER.index(c)"),
         ]
     ),
-    "filled by a call": Page(
-        [
-            "TABLE = {}",
-            "def fill(table, n):\n    for c in range(n):\n        table[c] = (c * 5) % 7",
-            "fill(TABLE, 7)",
-            choosing("TABLE[c]"),
-        ]
-    ),
     "made by a call": Page(
         [
             "def make(first):\n    return [abs(c - first) for c in range(7)]",
@@ -229,8 +197,6 @@ PLAYING: dict[str, Page] = {
             choosing("(AT_1[c], near(c))"),
         ]
     ),
-    "+= reads": Page(["N = 2", "N += 3", choosing("abs(c - N)")]),
-    "conditional": Page(["FAST = False", "if FAST:\n    N = 1\nelse:\n    N = 5", choosing("abs(c - N)")]),
     "star import of one's own": Page(
         ["from tools import *", choosing("near(c)")],
         files=(("tools.py", "import math\n\nFIRST = 4\n\ndef near(c):\n    return abs(c - FIRST)\n"),),
@@ -273,22 +239,10 @@ PLAYING: dict[str, Page] = {
             choosing("near(c)").replace("obs, config", "obs: Observation, config: Config"),
         ]
     ),
-    "local annotation": Page([f"{HEAD}    best: Column = max({FREE})\n    return best"]),
     "counter changed in play": Page(
         ["calls = 0", f"{HEAD}    global calls\n    calls += 1\n    return {FREE}[calls % len({FREE})]"]
     ),
-    "cache filled in play": Page(
-        ["CACHE = {}", "def near(c):\n    CACHE[c] = abs(c - 4)\n    return CACHE[c]", choosing("near(c)")]
-    ),
     "drawn in play": Page(["import random\nrandom.seed(5)", f"{HEAD}    return random.choice({FREE})"]),
-    "seeded in a function": Page(
-        [
-            "import random",
-            "def table():\n    rng = random.Random(3)\n    return [rng.random() for c in range(7)]",
-            "TABLE = table()",
-            choosing("TABLE[c]"),
-        ]
-    ),
     "recursion limit": Page(
         [
             "import sys\nsys.setrecursionlimit(30000)",
@@ -298,7 +252,6 @@ PLAYING: dict[str, Page] = {
     ),
     "syntax error elsewhere": Page(["def broken(:\n    pass", MIDDLE, "1 +"]),
     "other languages": Page(["%%bash\nls", "%%html\n<b>x</b>", "%%javascript\nalert(1)", MIDDLE]),
-    "one of several": Page([choosing("c"), choosing("-c").replace("my_agent", "other_agent")], named=True),
     "read as of getsource": Page(
         [
             choosing("near(c)"),
@@ -322,13 +275,6 @@ PLAYING: dict[str, Page] = {
         ]
     ),
     "imports of one package": Page(["import os.path", "import os", choosing("len(os.path.join('a' * c, 'b')) * -1")]),
-    "comprehension over a global": Page(
-        [
-            "ROWS = [[c, -c] for c in range(7)]",
-            "PAIRS = {c: [r[1] for r in ROWS] for c in range(7)}",
-            choosing("PAIRS[c][c]"),
-        ]
-    ),
     "class reads a global": Page(
         [
             "WIDTH = 7",
@@ -359,12 +305,7 @@ PLAYING: dict[str, Page] = {
         ["import tools\nfrom tools import near", "tools.FIRST = 5", choosing("near(c)")],
         files=(("tools.py", "FIRST = 1\n\ndef near(c):\n    return abs(c - FIRST)\n"),),
     ),
-    "an own module is tried": Page(
-        ["import tools", "tools.near(3)", choosing("tools.near(c)")],
-        files=(("tools.py", "FIRST = 1\n\ndef near(c):\n    return abs(c - FIRST)\n"),),
-    ),
     "%env": Page(["%env FIRST=5", "import os\nFIRST = int(os.environ.get('FIRST', 1))", choosing("abs(c - FIRST)")]),
-    "%time": Page(["def make():\n    return 5", "%time FIRST = make()", choosing("abs(c - FIRST)")]),
     "the main module": Page(
         ["if __name__ == '__main__':\n    FIRST = 5\nelse:\n    FIRST = 1", choosing("abs(c - FIRST)")]
     ),
@@ -377,7 +318,6 @@ PLAYING: dict[str, Page] = {
         ]
     ),
     "attribute of the agent": Page([choosing("abs(c - my_agent.first)"), "my_agent.first = 5"]),
-    "two on a line": Page(["A = 2; B = 3", "import os; C = 'é'; D = len(C)", choosing("abs(c - A - B + D)")]),
     "an instance of a class defined anew": Page(
         [
             "class P:\n    def near(self, c):\n        return abs(c - 5)",
@@ -386,39 +326,11 @@ PLAYING: dict[str, Page] = {
             choosing("(p.near(c), P().near(c))"),
         ]
     ),
-    "changed through a list": Page(
-        ["ORDER = [0, 1, 2, 3, 4, 5, 6]", "both = [ORDER, None]", "both[0].reverse()", choosing("ORDER.index(c)")]
-    ),
-    "a chain of targets": Page(["A = B = [3]\nA += [4]\nB.append(5)", choosing("abs(c - len(A))")]),
-    "changed in a comprehension": Page(
-        [
-            "BAG = []",
-            "_ = [BAG.append(n) for n in (5, 2)]\nlist(map(BAG.append, [1]))",
-            choosing("abs(c - BAG[0]) + len(BAG)"),
-        ]
-    ),
-    "changed through a default of a function": Page(
-        ["SEEN = [0]", "def note(n, into=SEEN):\n    into[0] = n", "note(5)", choosing("abs(c - SEEN[0])")]
-    ),
     "changed through what a call gives": Page(
         [
             "CONFIG = {'first': 0}\nclass Near:\n    by = 0\nnear = Near()\ndef get():\n    return CONFIG",
             "settings = get()\nsettings['first'] = 5\nget()['second'] = 1\nvars(near)['by'] = 1",
             choosing("abs(c - CONFIG['first'] - CONFIG['second'] + near.by)"),
-        ]
-    ),
-    "a method put into the class of an instance": Page(
-        [
-            "class Bot:\n    def near(self, c):\n        return c\nbot = Bot()",
-            "def better(self, c):\n    return abs(c - 5)\nBot.near = better",
-            choosing("bot.near(c)"),
-        ]
-    ),
-    "an instance that changes as it is called": Page(
-        [
-            "class Near:\n    first = 0\n    def __call__(self, c):\n        self.first = c\nnear = Near()",
-            "near(5)",
-            choosing("abs(c - near.first)"),
         ]
     ),
     "an instance that plays, and was tried": Page(
@@ -484,12 +396,6 @@ PLAYING: dict[str, Page] = {
     "lesson 1": Page(LESSON_1),
     "lesson 2": Page(LESSON_2),
     "lesson 3": Page(LESSON_3),
-    "a function of a package": Page(
-        ["from tools import train_model\nmodel = train_model(3)", choosing("model[c]")], files=(("tools.py", TOOLS),)
-    ),
-    "draws of a generator": Page(
-        ["import numpy as np\nrng = np.random.default_rng(3)", "TABLE = rng.random(7)", choosing("TABLE[c]")]
-    ),
     "results of games": Page(
         [
             "from kaggle_environments import evaluate\nBEST = evaluate('connectx', ['random', 'negamax'])",
@@ -503,22 +409,6 @@ PLAYING: dict[str, Page] = {
             choosing("book.n"),
         ],
         files=(("tools.py", TOOLS),),
-    ),
-    "learnt by a method that is passed on": Page(
-        [
-            "class Learner:\n    n = 0\n    def act(self, obs, config):\n        self.n += 1\n        return 3\nlearner = Learner()",
-            "from tools import fill\nfill(learner.act)",
-            choosing("abs(c - learner.n)"),
-        ],
-        files=(("tools.py", TOOLS),),
-    ),
-    "a module that trains": Page(
-        ["import tools", "tools.train_all(3)", choosing("tools.STATE.get(c)")], files=(("tools.py", TOOLS),)
-    ),
-    "bound by exec": Page(["NEAR = 3", "exec('NEAR = 5')", choosing("abs(c - NEAR)")]),
-    "bound by globals()": Page(["NEAR = 3", "globals()['NEAR'] = 5", choosing("abs(c - NEAR)")]),
-    "bound by globals() in a function": Page(
-        ["NEAR = 3\ndef setup():\n    globals()['NEAR'] = 5", "setup()", choosing("abs(c - NEAR)")]
     ),
     "bound by globals() in a function, by any name": Page(
         [
@@ -540,12 +430,6 @@ PLAYING: dict[str, Page] = {
         [
             "def rule_a(c): return c * 2\ndef rule_b(c): return -abs(c - 3) * 3",
             choosing("-sum(f(c) for n, f in sorted(globals().items()) if n.startswith('rule_'))"),
-        ]
-    ),
-    "found by their base": Page(
-        [
-            "class B: pass\nclass Second(B):\n    def value(self, c): return -abs(c - 2)",
-            choosing("-sum(k().value(c) for k in B.__subclasses__())"),
         ]
     ),
     "functions of a loop": Page(
@@ -629,15 +513,6 @@ PLAYING: dict[str, Page] = {
             f"{HEAD}    columns = {FREE}\n    return columns[(next(steps) + next(wheel) + depth.get()) % len(columns)]",
         ],
     ),
-    "changed by setattr on what a call gives": Page(
-        [
-            "class Cfg:\n    pass\n_cfg = Cfg()\n_cfg.first = 0\ndef cfg():\n    return _cfg",
-            "def tune(**k):\n    for name, v in k.items():\n        setattr(cfg(), name, v)",
-            "tune(first=5)",
-            "tune(first=4, second=1)",
-            choosing("abs(c - cfg().first) + cfg().second"),
-        ],
-    ),
     "instances that their class keeps": Page(
         [
             "from dataclasses import dataclass, field\n@dataclass(slots=True)\nclass Cfg:\n    first: int = 2\n    order: list = field(default_factory=lambda: [1, 2])\nclass Bot:\n    made = []\n    def __init__(self, cfg):\n        self.cfg = cfg\n        type(self).made.append(self)\n    def near(self, c): return abs(c - self.cfg.first) + len(self.cfg.order) * c",
@@ -652,17 +527,10 @@ PLAYING: dict[str, Page] = {
             choosing("Q.get(c, 0)"),
         ],
     ),
-    "np.add.at": Page(
-        ["import numpy as np\nW = np.zeros(7)", "np.add.at(W, [5, 5, 2], 1)", choosing("-W[c]")],
-    ),
     "out=": Page(
         ["import numpy as np\nW = np.array([0., 5, 1, 2, 9, 3, 4])", "np.negative(W, out=W)", choosing("W[c]")]
     ),
-    "heapq": Page(
-        ["import heapq\nORDER = [0, 1, 2, 3, 4, 5, 6]", "heapq.heappop(ORDER)", choosing("abs(c - ORDER[0] * 5)")]
-    ),
     "a method under a name": Page(["ORDER = [3]", "add = ORDER.append\nadd(0)", choosing("abs(c - ORDER[-1])")]),
-    "a method of a class": Page(["ORDER = [6, 5, 4, 3, 2, 1, 0]", "list.sort(ORDER)", choosing("ORDER.index(c)")]),
     "drawn with a seed": Page(
         [
             "import numpy as np, random\nnp.random.seed(3)\nTABLE = np.random.rand(7)",
@@ -686,18 +554,6 @@ AGAIN = "when its cells run again: they draw a value at random, train it"
 REFUSED: dict[str, tuple[list, str]] = {
     "lesson 4": (LESSON_4, "unknown package stable_baselines3"),
     "trained by a call": ([QLEARNING, "train(100)", choosing("Q[c]")], AGAIN),
-    "trained by a call that gives it": (
-        [
-            QLEARNING.replace("Q = {}\n", "").replace("    for", "    Q = {}\n    for") + "\n    return Q",
-            "Q = train(100)",
-            choosing("Q[c]"),
-        ],
-        AGAIN,
-    ),
-    "trained in a loop": (
-        ["TABLE = [0] * 7\nenv = object()", "for n in range(7):\n    TABLE[n] = env.step(n)", choosing("TABLE[c]")],
-        "AttributeError: 'object' object has no attribute 'step'",
-    ),
     "an optimizer": (
         [
             NET,
@@ -708,25 +564,8 @@ REFUSED: dict[str, tuple[list, str]] = {
         ],
         AGAIN,
     ),
-    "by another name": (
-        [
-            NET,
-            "model = Net()\nmodel.load_state_dict(torch.load('net.pt'))",
-            "net = model",
-            "class Trainer:\n    def __init__(self, net):\n        self.net = net\n    def go(self):\n"
-            "        self.net.fit(3)",
-            "Trainer(net).go()",
-            ASKING,
-        ],
-        "net.pt: no such file",
-    ),
     "first weights": ([NET, "model = Net()", ASKING], AGAIN),
-    "sklearn": (
-        ["from sklearn.svm import SVC\nmodel = SVC()", "model.fit([[0]], [0])", choosing("model.predict([[c]])[0]")],
-        "ModuleNotFoundError: No module named 'sklearn'",
-    ),
     "draws": (["import numpy as np\nTABLE = np.random.rand(7)", choosing("TABLE[c]")], AGAIN),
-    "shuffled": (["import random\nORDER = list(range(7))", "random.shuffle(ORDER)", choosing("ORDER[c]")], AGAIN),
     "learnt in games": (
         [
             "import random\nQ = {}",
@@ -735,15 +574,6 @@ REFUSED: dict[str, tuple[list, str]] = {
             choosing("Q.get(c, 0)"),
         ],
         "my_agent of the page's cells and its file play otherwise",
-    ),
-    "given to a trainer": (
-        [
-            "from tools import Trainer\nmodel = dict()",
-            "trainer = Trainer()",
-            "trainer.fit(model, 3)",
-            choosing("model.get(c)"),
-        ],
-        "AttributeError: 'Trainer' object has no attribute 'fit'",
     ),
     "run from a file": (["%run tools.py", choosing("near(c)")], "if %run brought it, import it yourself"),
     "awaited": (
@@ -788,22 +618,6 @@ REFUSED: dict[str, tuple[list, str]] = {
         ],
         "my_agent of the page's cells and its file play otherwise",
     ),
-    "drawn by the system": (
-        [
-            "import secrets\nORDER = [secrets.randbelow(100) for _ in range(7)]",
-            choosing("ORDER[c]"),
-        ],
-        AGAIN,
-    ),
-    "registered by a metaclass": (
-        [
-            "class Meta(type):\n    known = []\n    def __new__(meta, name, bases, space):\n        cls = super().__new__(meta, name, bases, space)\n        Meta.known.append(cls)\n        return cls",
-            "class Rule(metaclass=Meta):\n    def value(self, c): return c",
-            "class Second(Rule):\n    def value(self, c): return abs(c - 5) * 3",
-            choosing("sum(k().value(c) for k in Meta.known)"),
-        ],
-        "Run build(my_agent) in the notebook, which carries its values",
-    ),
     "registered for singledispatch": (
         [
             "from functools import singledispatch\n@singledispatch\ndef score(x, c):\n    return 0",
@@ -824,15 +638,10 @@ REFUSED: dict[str, tuple[list, str]] = {
         [choosing("c"), choosing("-c").replace("my_agent", "other")],
         "which of its functions is the agent? my_agent (cell 1, line 1), other (cell 2, line 1): write lesson.ipynb:other",
     ),
-    "two files": (
-        ["%%writefile a.py\n" + choosing("c"), "%%writefile b.py\n" + choosing("-c")],
-        "which of its functions is the agent? my_agent (a.py), my_agent (b.py)",
-    ),
     "no agent": (
         ["def near(c):\n    return c"],
         "lesson.ipynb has no function of (obs, config), which an agent should be: it defines near",
     ),
-    "no function": (["x = 1"], "has no function of (obs, config), which an agent should be, nor any other function"),
     "async": (["async " + MIDDLE], "my_agent must be a plain function (def)"),
     "a file that is no Python": (
         ["%%writefile submission.py\ndef my_agent(obs, config:\n    return 0"],

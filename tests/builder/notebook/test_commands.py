@@ -1,6 +1,5 @@
 """Notebooks on the command line: built, checked as they are, and played by evaluate.py."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -8,7 +7,6 @@ from kaggle_environments import make
 
 from connectx_toolkit.cli import build as build_submission
 from connectx_toolkit.cli.main import run
-from connectx_toolkit.players.fingerprint import fingerprint
 from connectx_toolkit.players.spec import UnknownAgent, load, resolve
 from tests.builder.notebook.pages import FREE, HEAD, moves_of, moves_of_file, written
 from tests.builder.notebook.situations import LESSON_1, MIDDLE, choosing
@@ -35,32 +33,6 @@ def test_a_build_is_accepted_and_plays_in_kaggles_environment(folder, capsys):
     environment.run(["submission.py", "random"])
     assert [each.status for each in environment.state] == ["DONE", "DONE"]
     assert environment.steps[1][0].action == 5
-
-
-def test_the_default_output_has_the_name_that_was_given(folder, capsys, monkeypatch):
-    monkeypatch.setattr("connectx_toolkit.builder.submission.SUBMISSIONS", Path("built"))
-    Path("built").mkdir()
-    written(folder / "lesson.ipynb", [MIDDLE])
-    written(folder / "two.ipynb", [MIDDLE, choosing("c").replace("my_agent", "other")])
-    for name, file in (("lesson.ipynb", "lesson.py"), ("two.ipynb:other", "other.py")):
-        assert build_submission.main([name, "--positions", "5"]) == 0
-        assert (folder / "built" / file).is_file()
-    assert "wrote built/other.py" in capsys.readouterr().out
-
-
-def test_data_beside_the_notebook_comes_along(folder, capsys):
-    """By path, as an archive; from the notebook's folder, wherever the command runs."""
-    page = folder / "below" / "lesson.ipynb"
-    page.parent.mkdir()
-    written(page, ["import json\nwith open('table.json') as file:\n    TABLE = json.load(file)", choosing("TABLE[c]")])
-    (page.parent / "table.json").write_text(json.dumps([abs(c - 2) for c in range(7)]))
-    assert build_submission.main([str(page), "-o", "submission.tar.gz", "--positions", "10"]) == 0
-    assert "table.json" in capsys.readouterr().out
-    agent = resolve(str(page))
-    assert fingerprint(agent) == fingerprint(agent)
-    before = fingerprint(agent)
-    (page.parent / "table.json").write_text("[0, 0, 0, 0, 0, 0, 0]")
-    assert fingerprint(agent) != before
 
 
 @pytest.mark.parametrize(
@@ -122,15 +94,3 @@ def test_evaluate_plays_a_notebooks_agent(folder, capsys):
     for name, words in (("lesson.ipynb", "which of its functions"), ("lesson.ipynb~5", "not files")):
         with pytest.raises(UnknownAgent, match=words):
             resolve(name)
-
-
-def test_what_determines_the_play_changes_the_fingerprint(folder):
-    """The cells that the agent needs and its modules, not other cells."""
-    written(folder / "lesson.ipynb", PAGE)
-    before = fingerprint(resolve("lesson.ipynb"))
-    written(folder / "lesson.ipynb", [*PAGE, "print('more')"])
-    assert fingerprint(resolve("lesson.ipynb")) == before
-    (folder / "tools.py").write_text("def near(c):\n    return c\n")
-    after = fingerprint(resolve("lesson.ipynb"))
-    written(folder / "lesson.ipynb", [*PAGE[:2], PAGE[2].replace("near(c)", "-near(c)")])
-    assert len({before, after, fingerprint(resolve("lesson.ipynb"))}) == 3

@@ -21,6 +21,7 @@ from connectx_toolkit.system.files import ROOT
 from tests.builder.notebook.kernel import POSITIONS
 from tests.builder.notebook.live_situations import OF_THE_BUILDER, PLAIN, REFUSED, Situation
 
+pytestmark = pytest.mark.slow
 ALL = PLAIN | OF_THE_BUILDER | REFUSED
 KERNEL = f"import sys; sys.path.insert(0, {str(ROOT)!r})\nfrom tests.builder.notebook import kernel"
 ANEW = f"get_ipython().reset(new_session=True)\n{KERNEL}"
@@ -103,8 +104,7 @@ def test_the_file_plays_as_the_function_does(name, kernel, runner):
     text = written.agent.read_text()
     assert moves_of(built(place), runner) == json.loads((place / "moves.json").read_text()), text
     assert situation.says in "\n".join(written.notes)
-    assert sorted(facts_of(place)["changed"]) == sorted(situation.changes)
-    assert not situation.lacks or situation.lacks not in text
+    assert sorted(facts_of(place)["changed"]) == sorted(filter(None, situation.changes.split(", ")))
 
 
 @pytest.mark.parametrize("name", REFUSED)
@@ -152,13 +152,3 @@ def test_without_ipython(how, tmp_path, runner):
         assert "mine.py, line 8" in written_in(place).places.values()
     else:
         assert "made by exec, or typed at Python's prompt" in facts_of(place)["refused"]
-
-
-def test_a_script_that_was_edited_since(tmp_path):
-    place, script = tmp_path / "0", tmp_path / "mine.py"
-    text = SCRIPT.format(root=str(ROOT), place=str(place)).replace(
-        "kernel.capture", "open(__file__, 'w').close(); kernel.capture"
-    )
-    script.write_text(text)
-    subprocess.run([sys.executable, str(script)], check=True)
-    assert "my_agent is not in its file any more" in facts_of(place)["refused"]

@@ -2,21 +2,18 @@
 
 import json
 import time
-from collections import Counter
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
 
 from connectx.position import STANDARD
-from connectx.predictor import Predictor
-from connectx_toolkit.builder.notebook.predictors import parts_of
-from connectx_toolkit.builder.notebook.proof import Proof, asked_here, excess_of
+from connectx_toolkit.builder.notebook.proof import Proof, asked_here
 from connectx_toolkit.builder.preflight.findings import Report
 from connectx_toolkit.builder.preflight.stage import Runner, sample
 from tests.builder.notebook.live_situations import Situation
 from tests.builder.notebook.test_live import built, moves_of, run, run_calls, written_in
 
+pytestmark = pytest.mark.slow
 WORLD = """
 import gymnasium, numpy as np, torch
 from gymnasium import spaces
@@ -229,12 +226,6 @@ def test_proofs(tmp_path):
     assert (tmp_path / str(len(PROOFS)) / "submission.py").is_file()
 
 
-def test_how_much_two_sides_differ():
-    same, other = Counter(a=50, b=50), Counter(a=80, b=20)
-    assert excess_of([[same, Counter(a=52, b=48)]]) < 1 < 4 < excess_of([[same, other]])
-    assert excess_of([[same, same]]) < 0 and excess_of([[same, Counter()]]) == excess_of([]) == float("inf")
-
-
 @pytest.mark.parametrize(
     ("body", "words"),
     [
@@ -277,25 +268,3 @@ def test_a_function_that_hangs():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("connectx_toolkit.builder.notebook.proof.SECONDS", 0.2)
         assert asked_here(hangs, {}, questions).why == "gives no answer here within 0.2 s"
-
-
-def test_what_stands_for_a_model_takes_what_it_takes():
-    """One observation or several, with the model's shapes of answers; another shape is an error in both."""
-    from stable_baselines3 import PPO
-
-    names: dict = {"__name__": "notebook"}
-    exec(WORLD.partition("# %%")[0], names)
-    model = PPO("MlpPolicy", names["World"](), n_steps=8, batch_size=8, seed=3)
-    content, settings = parts_of(model)
-    stand_in = Predictor(np.frombuffer(content, np.uint8), settings)
-    several = np.random.default_rng(0).integers(0, 3, (50, 1, 6, 7)).astype(np.float32)
-    for given in (several, several[0]):
-        (ours, state), (theirs, _) = (each.predict(given, deterministic=True) for each in (stand_in, model))
-        assert np.array_equal(ours, theirs) and ours.shape == theirs.shape and ours.dtype == theirs.dtype
-        assert state is None
-    for each in (stand_in, model):
-        with pytest.raises(ValueError):
-            each.predict(np.zeros((6, 8), np.float32))
-    same = np.repeat(several[:1], 2000, axis=0)
-    drawn = [Counter(each.predict(same, deterministic=False)[0].tolist()) for each in (stand_in, model)]
-    assert excess_of([drawn]) < 4  # type: ignore[list-item]

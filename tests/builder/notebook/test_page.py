@@ -106,30 +106,6 @@ def test_an_agent_in_a_file_of_the_page_is_a_page_of_its_own(tmp_path, runner):
     ]
 
 
-def test_lines_and_their_places(tmp_path):
-    """Whatever separates lines, and in strings what only looks so; a fault is told with its cell."""
-    (tmp_path / "agent").mkdir()
-    cells = ['A = """\r\n\u2028\x0c"""\r\nB = 2', f"{HEAD}\n    # é\n    return A, B"]
-    found = from_page(written(tmp_path / "lesson.ipynb", cells), None, tmp_path / "agent")
-    lines = found.agent.read_text().split("\n")
-    for text, place in (("B = 2", "cell 1, line 3"), ("    return A, B", "cell 2, line 4")):
-        number = lines.index(text) + 1
-        assert found.places[number] == f"lesson.ipynb, {place}"
-        assert found.placed(f"ValueError ({AGENT}, line {number})") == f"ValueError (lesson.ipynb, {place})"
-        frame = f'  File "/tmp/x/{AGENT}", line {number}, in f'
-        assert found.placed(frame) == f"  lesson.ipynb, {place}, in f"
-    assert found.placed(f"my_{AGENT}, line 3") == f"my_{AGENT}, line 3"
-
-
-def test_a_chain_of_many_functions(tmp_path):
-    """It is followed in a second or two, and said where it is too long for that."""
-    (tmp_path / "agent").mkdir()
-    link = "def f{1}(c):\n    return f{0}(c) + T{0}[0]\nT{1} = [{1}]\nT{1}.append(f{1}(1))"
-    links = [link.format(number, number + 1) for number in range(59)]
-    path = written(tmp_path / "lesson.ipynb", ["def f0(c):\n    return c\nT0 = [1]", *links, choosing("f59(c)")])
-    assert "T0 = [1]" in from_page(path, None, tmp_path / "agent").agent.read_text()
-
-
 def test_a_function_that_is_defined_again(tmp_path):
     """Without a name, what the page writes counts; by its name, its last definition."""
     path = written(tmp_path / "lesson.ipynb", [choosing("c"), WRITING, choosing("-c")])
