@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from benchmarks import machine, recipes, solver
+from benchmarks import learners, machine, recipes, solver
 from benchmarks.machine import record
 from connectx.encoding import encode_many
 from connectx.position import NO_MOVE, STANDARD, Position

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import sync_playwright
 
 from connectx.position import STANDARD, Position
 from connectx_toolkit.games.analysis import judge
