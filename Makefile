@@ -20,10 +20,10 @@ submission: $(VENV)/.installed-build  ## build and check submissions/submission.
 install: $(VENV)/.installed  ## everything that the commands need
 
 test: check $(VENV)/.installed-docs  ## lint, types, and every test; in the end, what was left out and what brings it in
-	$(BIN)/python -m pytest -n auto --dist loadgroup --no-loadscope-reorder
+	$(BIN)/python -m pytest -n auto --no-loadscope-reorder
 
 quick: $(VENV)/.installed-dev  ## the tests that take no time: no browser, no training, no games of Kaggle's
-	$(BIN)/python -m pytest -m "not slow" -n 2 --dist loadgroup --no-loadscope-reorder
+	$(BIN)/python -m pytest -m "not slow" -n 2 --no-loadscope-reorder
 
 check: $(VENV)/.installed-dev  ## lint and types only
 	$(BIN)/ruff check .

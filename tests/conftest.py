@@ -9,15 +9,16 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from zlib import crc32
 
 import pytest
+from xdist.scheduler import LoadScopeScheduling
 
 from connectx.position import Geometry, Position, geometry_of
 from connectx_toolkit.builder.preflight.stage import Runner
 from connectx_toolkit.cli.main import run
 from connectx_toolkit.system.console import DOOR
 from connectx_toolkit.system.cores import usable_cores
-from connectx_toolkit.system.files import ROOT
 
 os.environ[DOOR] = "pytest"  # messages are those of commands, unless a test takes it away
 
@@ -79,13 +80,21 @@ REAL_CLOCK = pytest.mark.flaky(reruns=3)
 LONGEST = ("test_idioms", "test_notebook", "test_preflight", "test_build_submission")
 
 
-@pytest.hookimpl(tryfirst=True)  # xdist looks at the groups after this
 def pytest_collection_modifyitems(items):
-    """Each file's tests in one worker, idioms, which mostly wait, in four; the longest first, so that none is left."""
+    """The longest files first, so that no worker has one of them left when the others have nothing."""
     items.sort(key=lambda item: LONGEST.index(item.path.stem) if item.path.stem in LONGEST else len(LONGEST))
-    for number, item in enumerate(items):
-        share = number % 4 if item.path.stem == "test_idioms" else 0
-        item.add_marker(pytest.mark.xdist_group(f"{item.path.relative_to(ROOT)} {share}"))
+
+
+class ByFile(LoadScopeScheduling):
+    """Each file's tests in one worker; idioms, which mostly wait, in four. (xdist's groups need pytest before 9.2.)"""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = nodeid.split("::")[0]
+        return f"{file} {crc32(nodeid.encode()) % 4}" if "test_idioms" in file else file
+
+
+def pytest_xdist_make_scheduler(config, log):
+    return ByFile(config, log)
 
 
 def pytest_xdist_auto_num_workers(config):

@@ -34,7 +34,7 @@ def look(obs):
 PPO = f"""{WORLD}
 from stable_baselines3 import PPO
 model = PPO('MlpPolicy', World(), n_steps=64, batch_size=32, seed=1)
-model.learn(512)
+model.learn(128)
 # %%
 """
 CHOICE = """
