@@ -11,6 +11,8 @@ from connectx_toolkit.players.spec import UnknownAgent, load, resolve
 from tests.builder.notebook.pages import FREE, HEAD, moves_of, moves_of_file, written
 from tests.builder.notebook.situations import LESSON_1, MIDDLE, choosing
 
+pytestmark = pytest.mark.slow
+
 BEST = f"BEST = -np.Inf\n{choosing('max(near(c), BEST)')}"
 PAGE = ["import numpy as np", "from tools import near", BEST, "agent = 'random'"]
 

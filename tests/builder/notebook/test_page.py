@@ -15,6 +15,8 @@ from connectx_toolkit.kaggle.rules import Limits
 from tests.builder.notebook.pages import FREE, HEAD, moves_in_ipython, moves_of_file, text_of, written
 from tests.builder.notebook.situations import LESSON_1, MIDDLE, PLAYING, REFUSED, TOOLS, WRITING, choosing
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def in_ipython(tmp_path_factory) -> dict[str, tuple[Path, list[int]]]:
