@@ -1,4 +1,4 @@
-"""The agent ``policy``: the same moves in torch and in numpy, from its source and built."""
+"""The agents ``policy`` and ``one_pass``: the same moves in torch and in numpy, from their sources and built."""
 
 import importlib.util
 import random
@@ -10,8 +10,9 @@ import pytest
 import torch
 from kaggle_environments.agent import get_last_callable
 
-from agents import policy
+from agents import one_pass, policy
 from connectx.network import PlainNetwork
+from connectx.policy_net import TIE
 from connectx.position import STANDARD, Position
 from connectx_toolkit.builder.build import render
 from connectx_toolkit.builder.source.inline import inline
@@ -20,7 +21,7 @@ from connectx_toolkit.system.files import AGENTS
 from tests.conftest import observe, random_game
 
 pytestmark = pytest.mark.slow
-FAULT = "policy: its network runs in numpy, torch raised "
+FAULT = "policy network: runs in numpy, torch raised "
 # Symmetric positions: the logits of a move and of its mirror image differ by rounding alone.
 SYMMETRIC = [[], [3], [3] * 2, [3] * 3, [3] * 4, [3] * 5, [0, 6], [0, 6, 3], [1, 5, 3, 3], [2, 4, 3], [2, 4, 3, 3, 3]]
 
@@ -41,8 +42,8 @@ def from_source() -> Callable:
     return module.agent
 
 
-def built() -> Callable:
-    text = render(inline(AGENTS / "policy.py"), None)[0]
+def built(name: str = "policy") -> Callable:
+    text = render(inline(AGENTS / f"{name}.py"), None)[0]
     return get_last_callable(text, path=text)
 
 
@@ -50,14 +51,15 @@ def moves(agent: Callable, asked: list[Position]) -> list[int]:
     return [agent(*observe(position)) for position in asked]
 
 
-def test_the_moves_are_those_of_numpy(capsys):
-    asked = positions(300)
-    plain = PlainNetwork.from_bytes((AGENTS / "weights" / "policy.bin").read_bytes())
+@pytest.mark.parametrize("module", [policy, one_pass], ids=lambda module: module.__name__)
+def test_the_moves_are_those_of_numpy(module, capsys):
+    asked, name = positions(300), module.__name__.removeprefix("agents.")
+    plain = PlainNetwork.from_bytes((AGENTS / "weights" / f"{name}.bin").read_bytes())
     stones = (np.array([getattr(p, part) for p in asked], np.int64) for part in ("position", "mask"))
     logits = plain.judge_many(*stones)["policy"]
-    best = (logits > logits.max(1, keepdims=True) - policy.TIE).argmax(1)  # only legal columns come near the best
-    assert moves(policy.agent, asked) == best.tolist() and policy.network._in_torch is not None
-    assert moves(built(), asked[:60]) == best[:60].tolist() and not capsys.readouterr().err
+    best = (logits > logits.max(1, keepdims=True) - TIE).argmax(1)  # only legal columns come near the best
+    assert moves(module.agent, asked) == best.tolist() and module.network._in_torch is not None
+    assert moves(built(name), asked[:60]) == best[:60].tolist() and not capsys.readouterr().err
 
 
 def no_import(monkeypatch):
@@ -105,6 +107,7 @@ def test_torch_uses_one_thread():
         torch.set_num_threads(threads)
 
 
-def test_its_summary_says_its_size():
-    assert entry_of("policy").summary.startswith("torch policy net, 1.7 million parameters: judges ")
-    assert f"{policy.network.architecture.size / 1e6:.1f}" == "1.7"
+@pytest.mark.parametrize("module", [policy, one_pass], ids=lambda module: module.__name__)
+def test_its_summary_says_its_size(module):
+    summary = entry_of(module.__name__.removeprefix("agents.")).summary
+    assert f"{module.network.architecture.size / 1e6:.1f} million parameters" in summary
