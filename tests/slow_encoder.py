@@ -106,6 +106,10 @@ def observation(board, me, inarow, name):
         "tactics-1": [*stones, *wins, landing & wins[0], landing & wins[1], *ahead],
         "lines-1": [*facts, safe_moves(board, me, inarow), *pairs],
     }
+    below = [{(r, c) for r, c in cells if not board[r][c] and (r - 1, c) in side} for side in wins]
+    odd = {(row, column) for row, column in cells if (rows - row) % 2 == 1}  # rows counted from 1 at the bottom
+    own = odd if count % 2 == 0 else cells - odd
+    sets["zugzwang-1"] = [*sets["lines-1"], *below, own, cells - own]
     sets["fours-1"] = [*sets["lines-1"], *(fours(board, me) if (rows, columns) == (6, 7) else [])]
     return [
         [[int((row, column) in plane) for column in range(columns)] for row in reversed(range(rows))]
