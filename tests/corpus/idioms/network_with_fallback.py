@@ -1,5 +1,5 @@
 # expect: ACCEPT
-# says: asks the network for book.invalid
+# says: book.invalid
 import urllib.request
 
 try:

@@ -1,5 +1,5 @@
 # expect: REJECT load
-# because: not among the packages that Kaggle is known to have
+# because: connect_four_helpers
 import connect_four_helpers
 
 
