@@ -124,18 +124,6 @@ if __name__ == "__main__":
     assert run("evaluate", "list".split()) == 0
 """
 
-HANGS = """
-from pathlib import Path
-from connectx_toolkit.builder.preflight.check import check
-from connectx_toolkit.builder.preflight.stage import Runner
-from connectx_toolkit.kaggle.rules import Limits
-
-if __name__ == "__main__":
-    with Runner() as runner:
-        report = check(Path("hangs.py"), runner, Limits(overage=1.0))
-        print(report.verdict, *report.reasons)
-"""
-
 
 @pytest.fixture(scope="module")
 def python(tmp_path_factory) -> Path:
@@ -219,19 +207,6 @@ def test_the_commands_need_no_posix(call, folder):
     assert "not imitated: /kaggle_simulations/agent cannot be made here" in words
     assert "a limit on memory, a slower processor, the end of all that a file starts" in words and "peak" not in words
     assert (folder / "s.py").read_bytes().count(b"\r") == 0
-
-
-def test_a_check_without_posix_finds_faults(call, folder):
-    """A file that ends its process, one that never answers, and one that cannot be slowed down."""
-    (folder / "ends.py").write_text("import os\n\ndef agent(obs, config):\n    os._exit(3)\n")
-    (folder / "hangs.py").write_text("def agent(obs, config):\n    while True:\n        pass\n")
-    build = str(ROOT / "build_submission.py")
-    ended = call(build, "--check", "ends.py")
-    assert ended.returncode == 1 and "ended itself with exit code 3" in " ".join(ended.stdout.split()), ended.stdout
-    hung = call("-c", HANGS)
-    assert hung.stdout.startswith("REJECT") and "no answer within 3 s" in hung.stdout, hung.stdout + hung.stderr
-    slow = call(build, "--check", "main.py", "--slowdown", "3")
-    assert slow.returncode == 3 and "cannot slow a process down" in " ".join(slow.stdout.split()), slow.stdout
 
 
 def test_files_are_text_in_utf_8(call, folder):

@@ -1,5 +1,5 @@
 # expect: ACCEPT
-# says: tries to reach book.invalid
+# says: book.invalid
 import urllib.request
 
 try:

@@ -1,5 +1,5 @@
 # expect: REJECT load
-# because: Kaggle is not known to have connect_four_helpers
+# because: connect_four_helpers
 import connect_four_helpers
 
 
