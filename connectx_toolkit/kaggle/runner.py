@@ -159,15 +159,21 @@ def threads():
     return max(threading.active_count(), tasks if tasks > len(usable_cores()) + 2 else 1)
 
 
-def ask(agent, question, raw_path, structify):
+def ask(agent, question, raw_path, structify, is_looked_at):
     """Calls the agent directly: its reply, what it printed to stderr, and its seconds: by the clock, of those the ones
-    that it waited for a processor, and of processors."""
+    that it waited for a processor, and of processors.
+
+    Args:
+        is_looked_at: whether ``jobs.supervise`` wants to know what the move is at work on. Only then: faulthandler
+            reads the frames of running threads without Python's lock, and can crash a process that imports numba.
+    """
     obs, config = structify(question["obs"]), structify(question["config"])
     config["__raw_path__"] = raw_path  # as Kaggle's loader does: an item, not an attribute
     seats.seed(question["seed"])
     out, err = io.StringIO(), io.StringIO()
     started, worked, waited = time.perf_counter(), time.process_time(), waiting("self")
-    faulthandler.dump_traceback_later(LOOK, repeat=True, file=2)  # for ``jobs.supervise``: at work on what?
+    if is_looked_at:
+        faulthandler.dump_traceback_later(LOOK, repeat=True, file=2)
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         fault = None
         try:
@@ -225,8 +231,9 @@ def job_replies(job, progress, part):
     times, legal = [], 0
     least, usual_seconds = job.get("enough", (float("inf"), 0.0))
     for number, question in enumerate(job["questions"], 1):
-        progress(f"question {number - 1}")
-        reply = ask(agent, question, raw_path, structify)
+        stage = f"question {number - 1}"
+        progress(stage)
+        reply = ask(agent, question, raw_path, structify, is_looked_at=stage in job.get("own", {}))
         part(reply | {"seen": watch.findings()})
         times.append(max(0.0, reply["seconds"] - reply["waited"]))
         board, columns = question["obs"]["board"], question["config"]["columns"]
