@@ -159,7 +159,7 @@ def threads():
     return max(threading.active_count(), tasks if tasks > len(usable_cores()) + 2 else 1)
 
 
-def ask(agent, question, raw_path, structify, is_looked_at):
+def ask(agent, question, raw_path, structify, is_looked_at=False):
     """Calls the agent directly: its reply, what it printed to stderr, and its seconds: by the clock, of those the ones
     that it waited for a processor, and of processors.
 
