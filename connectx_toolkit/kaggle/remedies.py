@@ -238,6 +238,7 @@ RULES: tuple[tuple[str, str, str | Callable[[Raised, Situation], str]], ...] = (
     ("TypeError", ".*(?:positional|keyword-only) argument", _arguments),
     ("SystemExit", "", "it ends the judge's process: return a column"),
     ("KeyboardInterrupt", "", "it ends the judge's process: return a column"),
+    ("EOFError", "EOF when reading a line", "nobody types on the judge: decide from obs and config"),
     ("ValueError", "signal only works in main thread", "Kaggle may call the agent in another thread"),
 )
 

@@ -9,13 +9,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 from kaggle_environments.agent import get_last_callable
 
 from connectx_toolkit.builder.build import Options, submission_bytes
 from connectx_toolkit.builder.embedded.importer import JUDGE_FOLDER, Modules
 from connectx_toolkit.builder.preflight.stage import question
-from connectx_toolkit.builder.source.data_files import pickled_classes
 from connectx_toolkit.builder.source.inline import Inlined, Refused, inline
 
 OBS, CONFIG = question("", [])[1:3]
@@ -238,55 +236,3 @@ def test_paths_that_lead_elsewhere_are_left_alone(tmp_path, monkeypatch):
     assert beside(Path("here.txt")) == tmp_path / "here.txt"
     monkeypatch.chdir("/")
     assert beside("/here.txt") == str(tmp_path / "here.txt") and beside("/etc/nothing") == "/etc/nothing"
-
-
-class Net:
-    """A class of one's own, to be pickled with its module's name."""
-
-
-@pytest.mark.parametrize("protocol", [2, 3, 4, 5])
-def test_classes_in_pickles_are_seen_without_unpickling(protocol, tmp_path):
-    path = tmp_path / "net.pkl"
-    path.write_bytes(pickle.dumps({"tests.builder.test_data_files": "Net", "nets": [Net(), Net()]}, protocol))
-    assert f"{__name__}.Net" in pickled_classes(path)
-    path.write_bytes(pickle.dumps({"tests.builder.test_data_files": "Net", "table": np.arange(3)}, protocol))
-    assert {name.split(".")[0] for name in pickled_classes(path)} <= {"numpy", "_codecs"}
-    path.write_bytes(path.read_bytes()[:20])
-    assert not pickled_classes(path)
-
-
-SAVED_WHOLE = """import torch
-
-
-class Net(torch.nn.Module):
-    def forward(self, x):
-        return x
-
-
-net = torch.load("net.pt", weights_only=False)
-
-
-def agent(obs, config):
-    return 0
-"""
-
-
-def test_a_module_saved_whole_is_refused_with_the_cure(tmp_path, monkeypatch):
-    (tmp_path / "net_agent.py").write_text(SAVED_WHOLE.replace('net = torch.load("net.pt", weights_only=False)', ""))
-    monkeypatch.syspath_prepend(tmp_path)
-    import net_agent  # type: ignore[import-not-found]
-
-    torch.save(net_agent.Net(), tmp_path / "net.pt")
-    (tmp_path / "net_agent.py").write_text(SAVED_WHOLE)
-    with pytest.raises(Refused) as caught:
-        inline(tmp_path / "net_agent.py")
-    (refusal,) = caught.value.refusals
-    assert refusal.line == 9 and "net.pt holds net_agent.Net" in refusal.reason and "state_dict" in refusal.reason
-    assert "`python train.py adopt net.pt -o net_agent_adopted.py --module " in refusal.reason
-    torch.save(torch.nn.Sequential(torch.nn.Linear(2, 1)), tmp_path / "net.pt")  # no class of one's own: can be loaded
-    assert list(inline(tmp_path / "net_agent.py").files) == ["net.pt"]
-    (tmp_path / "net_agent.py").write_text(SAVED_WHOLE.replace(", weights_only=False", ""))
-    with pytest.raises(Refused, match=r"torch\.nn\.modules\.(container\.Sequential|linear\.Linear), a whole module"):
-        inline(tmp_path / "net_agent.py")
-    torch.save(net_agent.Net().state_dict(), tmp_path / "net.pt")
-    assert list(inline(tmp_path / "net_agent.py").files) == ["net.pt"]

@@ -125,38 +125,18 @@ def test_cache_is_switched_off(tmp_path, decorator):
 @pytest.mark.parametrize(
     ("line", "word"),
     [
-        ("import sys\nsys.exit()", "sys.exit"),
-        ("raise SystemExit", "SystemExit"),
-        ("quit()", "quit"),
-        ("x = open('weights')", "read_data"),
-        ("from pathlib import Path\nx = Path('w').read_bytes()", "read_data"),
-        ("import numpy as np\nx = np.load('w.npy')", "read_data"),
-        ("import torch\nx = torch.load('net.pt')", "read_data"),
         ("import nonesuch", "unknown package nonesuch"),
         ("import rich", "known to have. Catch ImportError"),
         ("import panda", "did you mean pandas?"),
         ("from stable_baselines3 import PPO", "`python train.py adopt model.zip -o helper_adopted.py`"),
-        ("import os\nos._exit(1)", "os._exit"),
-        ("def stop():\n    import os\n    os.kill(1, 9)", "os.kill"),
-        ("x = open('/home/me/w.npz', 'rb')", "is a path of this machine"),
-        (r"x = open('C:\\Users\\me\\w.npz', 'rb')", 'open it as Path(__file__).parent / "w.npz"'),
-        (r"x = open('nets\\w.npz', 'rb')", 'has backslashes, and the judge runs Linux: write "nets/w.npz"'),
-        ("import numpy as np\nx = np.load('/kaggle_simulations/agent/w.npy')", "no such file"),
-        ("import gzip\nx = gzip.open(filename='w.gz')", "no such file"),
         ("from . import *", "binds nothing"),
         ("import helper.nothing", "no module"),
         ("from ..above import x", "beyond the top"),
-        ("import importlib\nimportlib.import_module('helper')", "cannot be seen"),
-        ("__import__('helper')", "cannot be seen"),
-        ("import sys\nsys.stdout.buffer", "buffer"),
-        ("import signal\nsignal.alarm(1)", "signal"),
-        ("import __main__", "__main__"),
         ("import numba\n@numba.njit(cache=1 > 0)\ndef f():\n    pass", "cache="),
         ("from connectx.weights import read_data\nname = 'w'\nread_data(name)", "literal"),
         ("from connectx.weights import read_data\nread_data('missing.npz')", "does not exist"),
         ("from connectx.weights import read_data\nread_data('../w.npz')", "beside"),
         ("from connectx.weights import read_data\nreader = read_data", "where it is named"),
-        ("x = input()", "input"),
         ("def broken(:", "syntax error"),
     ],
 )
@@ -175,19 +155,12 @@ def test_refused_by_file_and_line(tmp_path, line, word):
         "import sys\nsys.path.append('/kaggle_simulations/agent')",
         "import os\nos.chdir('/kaggle_simulations/agent') if os.path.exists('/kaggle_simulations/agent') else None",
         "import tempfile, shutil, glob",
-        "log = open('log.txt', 'a')",
-        "open('cache', mode='w').close()\nx = open('cache')",
-        "x = open('/proc/cpuinfo')",
-        "import os\nx = open('book') if os.path.exists('book') else None",
-        "try:\n    x = open('book')\nexcept OSError:\n    x = None",
         "if __name__ == '__main__':\n    import pandas\n    print(open(__file__).read())",
         "try:\n    import cupy\nexcept ImportError:\n    cupy = None",
         "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import pandas",
         "def open(name):\n    return name\n\n\nx = open('mine')",
         "import io, numpy\nx = lambda data: numpy.load(io.BytesIO(data))",
         "import os\nx = os.path.join('a', os.sep)",
-        "class Exit(Exception):\n    pass\n\n\nimport sys\nx = sys.maxsize",
-        "import pickle\nx = pickle.dumps(1)",
     ],
 )
 def test_not_refused(tmp_path, line):
@@ -218,17 +191,6 @@ def test_a_module_beside_keeps_its_name(tmp_path):
     (tmp_path / "my_agent_").mkdir()
     inlined = inline(tmp_path / "my-agent.py")
     assert inlined.entry[0] == "my_agent__" and inlined.sources["my_agent.py"] == "COLUMN = 3\n"
-
-
-def test_a_path_of_this_machine_that_lies_beside_the_agent(tmp_path):
-    """The folder may be any, /tmp too, where agents otherwise read what they wrote themselves."""
-    book = tmp_path / "data" / "book.txt"
-    cure = 'book.txt is a path of this machine: open it as Path(__file__).parent / "data/book.txt"'
-    write(tmp_path, {"data/book.txt": "5"})
-    ((_, line, reason),) = refusals(tmp_path, f"x = open({str(book)!r}).read()\n{AGENT}")
-    assert line == 1 and cure in reason
-    (note,) = inline(write(tmp_path, {"agent.py": f"def load():\n    return open({str(book)!r})\n{AGENT}"})).notes
-    assert cure in note
 
 
 @pytest.mark.parametrize(

@@ -14,9 +14,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from connectx_toolkit.builder.source import data_files
 from connectx_toolkit.builder.source.module import Module, Project
-from connectx_toolkit.builder.source.refusals import Refusal, Refused, adopt_command
+from connectx_toolkit.builder.source.refusals import Refusal, Refused
 from connectx_toolkit.kaggle.agent_function import agent_in, first_bindings
 from connectx_toolkit.kaggle.dependencies import REACHED, files_below, is_private, named_files, together
 from connectx_toolkit.kaggle.sources import import_name
@@ -96,7 +95,6 @@ def inline(
             inlined.entry = (name, _entry_name(module, entry, refusals))
     inlined.paths = {module.path.resolve() for module in modules.values()}
     inlined.sources = {module.key: module.rewritten(bool(inlined.files)) for module in modules.values()}
-    refusals += _saved_whole(modules.values(), inlined)
     if refusals:
         raise Refused([inlined.placed(refusal) for refusal in sorted(set(refusals))])
     inlined.notes += _grouped([inlined.placed(note) for module in modules.values() for note in module.notes])
@@ -125,17 +123,12 @@ def _follow_imports(name: str, path: Path, project: Project, refusals: list[Refu
 def _files(
     modules: Collection[Module], home: Path, extra: Sequence[Path], inlined: Inlined
 ) -> dict[str, tuple[Path, Refusal]]:
-    """``Inlined.files``: what the strings of the agent's own modules name, and --data. What will clearly be missing is
-    refused or noted.
+    """``Inlined.files``: what the strings of the agent's own modules name, and --data.
 
     Args:
         home: the folder that the agent's data lie in.
     """
     own = [each for each in modules if not each.path.is_relative_to(ROOT / REACHED) and not each.path.is_dir()]
-    if not any(module.calls_of("os.chdir") for module in modules):
-        written = {name for module in modules for name in module.written_names()}
-        for module in modules:
-            module.judge_missing(home, written)
     named = [(module, module.mentions) for module in own]
     places = {text: Refusal(m.path, line, "") for m, each in reversed(named) for text, line in each.names.items()}
     every = together(each for _, each in named)
@@ -165,30 +158,6 @@ def _added(home: Path, extra: Sequence[Path]) -> dict[str, tuple[Path, Refusal]]
                 raise ValueError(f"{data} {path}: {file.name} may hold a credential, and people share submissions")
             found[file.relative_to(home).as_posix()] = (file, Refusal(path, 1, f"{data} {path}"))
     return found
-
-
-def _saved_whole(modules: Collection[Module], inlined: Inlined) -> list[Refusal]:
-    """Refuses data files with pickled classes, such as a whole network, which cannot be read on the judge."""
-    data = [entry for module in modules for entry in module.data.values()] + list(inlined.files.values())
-    own = {"__main__", *(module.key.removesuffix(".py").replace("/", ".") for module in modules)}
-    loads = [data_files.loads_numbers_only(node) for module in modules for node in module.calls_of("torch.load")]
-    refusals = []
-    for file, place in data:
-        names = sorted(data_files.pickled_classes(file))
-        mine = [name for name in names if name.rpartition(".")[0] in own]
-        layers = [name for name in names if name.startswith("torch.nn.modules.") and loads and all(loads)]
-        if mine or layers:
-            why = (
-                "a class of your own: unpickling looks for its module, which Kaggle lacks"
-                if mine
-                else ("a whole module: torch.load reads only numbers")
-            )
-            cure = (
-                "save those, by torch.save(net.state_dict(), ...), and build the network in the agent, or "
-                f"`{adopt_command(file.name, inlined.agent_path)}`"
-            )
-            refusals.append(place._replace(reason=f"{file.name} holds {[*mine, *layers][0]}, {why}; {cure}"))
-    return refusals
 
 
 def _grouped(notes: list[Refusal]) -> list[str]:

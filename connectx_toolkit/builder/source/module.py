@@ -4,31 +4,21 @@ import ast
 import re
 import sys
 import tokenize
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple, TypeGuard
 
 from connectx_toolkit.builder.source import data_files
-from connectx_toolkit.builder.source.refusals import (
-    Refusal,
-    Refused,
-    Verdict,
-    judged_import,
-    judged_use,
-    unknown_package,
-)
+from connectx_toolkit.builder.source.refusals import Refusal, Refused, unknown_package
 from connectx_toolkit.builder.source.text import Edit, Text, dotted, edited
 from connectx_toolkit.kaggle.agent_function import first_bindings, is_main_test
 from connectx_toolkit.kaggle.dependencies import Mentions, find_module, mentions, module_folders
 from connectx_toolkit.kaggle.remedies import IN_PUBLIC_IMAGE, KNOWN
 
 NUMBA_DECORATORS = frozenset({"jit", "njit", "vectorize", "guvectorize", "cfunc", "stencil", "jit_module"})
-CONDITIONAL = (ast.Try, ast.If, ast.IfExp)  # code inside these may not run, or may fail without harm
-FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 ON_YOUR_WORD = "package {}: taken on your word; if Kaggle lacks it, the load fails there"
 PERHAPS_WITHOUT = "package {}: not known to be on Kaggle, where the agent will probably play without it"
-# May contain open(), which is not called inside a submission; may fork, and catches what comes of it.
-UNCHECKED = frozenset({"connectx/weights.py", "connectx/machine_code.py"})
+UNCHECKED = frozenset({"connectx/weights.py", "connectx/machine_code.py"})  # open no file of an agent's
 
 
 class Project(NamedTuple):
@@ -77,20 +67,12 @@ class Module:
         self._span = Text(self.text).span
         dead = _dead_nodes(self.tree)
         self.nodes = [node for node in ast.walk(self.tree) if id(node) not in dead]
-        self.conditional = _inside(self.tree, CONDITIONAL)
-        self.in_functions = _inside(self.tree, FUNCTIONS)
-        self.deferred = self.conditional | self.in_functions  # may not run when the file is loaded
         self._want_parents()
         self._read_imports()
         self._read_uses()
 
     def refuse(self, node: ast.AST, reason: str) -> None:
         self.refusals.append(Refusal(self.path, getattr(node, "lineno", 1), reason))
-
-    def judge(self, node: ast.AST, verdict: Verdict | None) -> None:
-        if verdict is not None and self.key not in UNCHECKED:
-            found = self.refusals if verdict.is_refused else self.notes
-            found.append(Refusal(self.path, getattr(node, "lineno", 1), verdict.reason))
 
     def rewritten(self, opens_files: bool) -> str:
         return edited(self.text, [*self.edits, *(self._path_edits() if opens_files else ())])
@@ -101,21 +83,6 @@ class Module:
             if id(path) not in inside_text and not data_files.writes(call):
                 start, end = self._span(path)
                 yield from ((start, start, "__beside__("), (end, end, ")"))
-
-    def calls_of(self, name: str) -> list[ast.Call]:
-        return [node for node in self.nodes if isinstance(node, ast.Call) and self.qualified(node.func) == name]
-
-    def written_names(self) -> list[str]:
-        return [
-            data_files.literal_path(path, self.qualified) for call, path in self.openings if data_files.writes(call)
-        ]
-
-    def judge_missing(self, folder: Path, written: Collection[str]) -> None:
-        """Refuses reads of missing files (inside functions: notes them), except where the agent may do without."""
-        for call, path in self.openings:
-            reason = data_files.missing(call, path, self.qualified, folder, written)
-            if reason and id(call) not in self.conditional:
-                self.judge(call, Verdict(reason, id(call) not in self.deferred))
 
     @property
     def mentions(self) -> Mentions:
@@ -151,7 +118,7 @@ class Module:
         known = top in sys.stdlib_module_names or top in KNOWN | self.project.extra_packages
         if known and local is not None and local != self.path and not local.is_dir():
             self.refuse(node, f"{local.name} beside the agent has the name of the module {top}: rename it")
-        elif local is None and not known and not forgiving and judged_import(dotted) is None:
+        elif local is None and not known and not forgiving:
             self.refuse(node, unknown_package(top, self.path, self.nodes))
         elif local is None:
             self._note_package(node, top)
@@ -176,7 +143,7 @@ class Module:
             return
         else:
             text = PERHAPS_WITHOUT.format(package)
-        self.judge(node, Verdict(text, is_refused=False))
+        self.notes.append(Refusal(self.path, node.lineno, text))
 
     def _read_import(self, node: ast.Import, forgiving: bool) -> None:
         dots, statements, is_changed = "." * len(self.key.split("/")), [], False
@@ -184,7 +151,6 @@ class Module:
             self.names[alias.asname or alias.name.split(".")[0]] = (
                 alias.name if alias.asname else alias.name.split(".")[0]
             )
-            self.judge(node, judged_import(alias.name))
             parent, _, last = alias.name.rpartition(".")
             renamed = f" as {alias.asname}" if alias.asname else ""
             if not self._is_project(node, alias.name, forgiving):
@@ -206,7 +172,6 @@ class Module:
             return self.refuse(node, "a relative import from beyond the top of the agent's package: import it by name")
         for alias in node.names:
             self.names[alias.asname or alias.name] = f"{base}.{alias.name}"
-            self.judge(node, judged_import(f"{base}.{alias.name}"))
         if not base or self._is_project(node, base, forgiving):
             self._want_members(node, base)
         elif node.level:
@@ -264,7 +229,6 @@ class Module:
                 and self._is_read_data(node)
             ):
                 self.refuse(node, 'read_data must be called where it is named: read_data("file")')
-            self.judge(node, judged_use(node, self.qualified, own_names, id(node) not in self.deferred))
 
     def _read_opening(self, call: ast.Call, own_names: set[str]) -> None:
         path = data_files.path_of(call, self.qualified, self.names)

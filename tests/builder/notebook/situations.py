@@ -580,7 +580,7 @@ REFUSED: dict[str, tuple[list, str]] = {
         ["import asyncio\nNEAR = await asyncio.sleep(0, 5)", choosing("abs(c - NEAR)")],
         "SyntaxError: 'await' outside function",
     ),
-    "typed": (["N = int(input())", choosing("abs(c - N)")], "input: nobody types on the judge"),
+    "typed": (["N = int(input())", choosing("abs(c - N)")], "EOFError"),
     "of the shell": (
         ["FILES = !ls", choosing("len(FILES)")],
         "the output of a command is used, and Kaggle does not run it",
