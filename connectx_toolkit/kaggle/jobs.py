@@ -6,7 +6,6 @@ It is a fork of the runner, or where there is no fork a new interpreter.
 import contextlib
 import json
 import os
-import re
 import select
 import signal
 import subprocess
@@ -23,8 +22,6 @@ TAIL = 4000  # characters kept of the output of a job that Kaggle's own capture 
 POLL = 0.05  # seconds between checks of a job's memory
 NEWS = 4.0  # seconds between two messages that a job is still running
 SLOWER = "a slower processor"
-# In a traceback: a move compiles or imports, which it does once
-COMPILES = re.compile(rb'File "[^"]*([/\\](numba|llvmlite|torch|jax|tensorflow)[/\\]|<frozen importlib)')
 DUTY_PERIOD = 0.03  # seconds of one stop-and-go cycle where control groups are not available
 # The process removes its own modules from sys.modules: the code under test must not find any of this project.
 START = (
@@ -76,12 +73,6 @@ class Progress:
                 self.pids.append(int(line[4:]))
             else:
                 self.stage = line.decode()
-
-
-def is_stuck(job, stage, seconds, waited):
-    """Whether a move's own code has run for ``job["own"][stage]`` seconds without those that it waited."""
-    limit = job.get("own", {}).get(stage, float("inf"))
-    return seconds > limit and seconds - waited() > limit
 
 
 def broken_limit(job, stage, seconds, waited, peak):
@@ -169,18 +160,15 @@ def supervise(process, job, news):
 
     ``job["limit"]`` is in seconds since the last sign of progress (the load, each question, each move), without those
     that it waited for a processor; stages in ``job["limits"]`` have their own. ``job["duty"]`` is the share of the time
-    that the process may run, in the stage ``job["duty_at"]`` or in all. ``news`` is called every few seconds with the
-    stage, the seconds of the job and those of its slowest reply so far.
-
-    It ends as "stuck" if a move's own code runs too long (``is_stuck``): what compiles or imports is not its own.
+    that the process may run. ``news`` is called every few seconds with the stage, the seconds of the job and those of
+    its slowest reply so far.
     """
     started = last = looked = told = time.perf_counter()
     peak, ended, left, tail, waited = 0, "ok", POLL, b"", waiting(str(process.pid))
     progress, is_open = Progress(process.pid), True
-    own, own_waited = started, waited
     while is_open and progress.result is None:
         now = time.perf_counter()
-        if job.get("duty") and progress.stage.startswith(job.get("duty_at", "")):
+        if job.get("duty"):
             left = duty_cycle(process, job["duty"], now - started)
         if now - looked >= POLL:
             looked, peak = now, max(peak, *map(resident, progress.pids))
@@ -188,19 +176,14 @@ def supervise(process, job, news):
             told = now
             news(progress.stage, now - started, max((part.get("seconds", 0.0) for part in progress.parts), default=0.0))
         ended = broken_limit(job, progress.stage, now - last, waited, peak)
-        if is_stuck(job, progress.stage, now - own, own_waited):
-            ended = "stuck"
         if ended != "ok":
             break
         for is_answer, chunk in process.read(left):
             if not is_answer:
                 tail = (tail + chunk)[-TAIL:]
-                if COMPILES.search(chunk):
-                    own, own_waited = now, waiting(str(process.pid))
             elif chunk:
                 progress.read(chunk)
                 last, waited = now, waiting(str(process.pid))
-                own, own_waited = last, waited
             else:
                 is_open = False
     code, most = process.end()

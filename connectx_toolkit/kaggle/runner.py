@@ -8,7 +8,6 @@ is no fork, each job is a new interpreter, which imports all that again; it has 
 
 import base64
 import contextlib
-import faulthandler
 import gc
 import io
 import json
@@ -32,7 +31,6 @@ from connectx_toolkit.system.posix import HAS_FORK, c_function, link
 
 PRCTL = c_function("prctl")  # only on Linux
 NOWHERE = "/nonexistent"
-LOOK = 1.0  # seconds of a move between two looks at what it does
 
 
 def settle(job):
@@ -159,21 +157,13 @@ def threads():
     return max(threading.active_count(), tasks if tasks > len(usable_cores()) + 2 else 1)
 
 
-def ask(agent, question, raw_path, structify, is_looked_at=False):
-    """Calls the agent directly: its reply, what it printed to stderr, and its seconds: by the clock, of those the ones
-    that it waited for a processor, and of processors.
-
-    Args:
-        is_looked_at: whether ``jobs.supervise`` wants to know what the move is at work on. Only then: faulthandler
-            reads the frames of running threads without Python's lock, and can crash a process that imports numba.
-    """
+def ask(agent, question, raw_path, structify):
+    """Calls the agent directly: its reply, what it printed to stderr, its seconds, and those that it waited of them."""
     obs, config = structify(question["obs"]), structify(question["config"])
     config["__raw_path__"] = raw_path  # as Kaggle's loader does: an item, not an attribute
     seats.seed(question["seed"])
     out, err = io.StringIO(), io.StringIO()
-    started, worked, waited = time.perf_counter(), time.process_time(), waiting("self")
-    if is_looked_at:
-        faulthandler.dump_traceback_later(LOOK, repeat=True, file=2)
+    started, waited = time.perf_counter(), waiting("self")
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         fault = None
         try:
@@ -181,14 +171,12 @@ def ask(agent, question, raw_path, structify, is_looked_at=False):
         except Exception as problem:
             kind, column, text = "exception", None, repr(problem)[:300]
             fault = raised(problem)
-    faulthandler.cancel_dump_traceback_later()
     return {
         "type": kind,
         "column": column,
         "text": text,
         "fault": fault,
         "seconds": time.perf_counter() - started,
-        "processor": time.process_time() - worked,
         "waited": waited(),
         "stderr": err.getvalue()[-600:],
         "threads": threads(),
@@ -231,9 +219,8 @@ def job_replies(job, progress, part):
     times, legal = [], 0
     least, usual_seconds = job.get("enough", (float("inf"), 0.0))
     for number, question in enumerate(job["questions"], 1):
-        stage = f"question {number - 1}"
-        progress(stage)
-        reply = ask(agent, question, raw_path, structify, is_looked_at=stage in job.get("own", {}))
+        progress(f"question {number - 1}")
+        reply = ask(agent, question, raw_path, structify)
         part(reply | {"seen": watch.findings()})
         times.append(max(0.0, reply["seconds"] - reply["waited"]))
         board, columns = question["obs"]["board"], question["config"]["columns"]
@@ -320,11 +307,6 @@ def child(job, answer, output):
     os.dup2(output, 2)
     if PRCTL is not None:
         PRCTL(1, signal.SIGKILL)
-    if job.get("priority") is not None:
-        with contextlib.suppress(OSError, AttributeError):  # only root may have more than others; Windows has none
-            os.setpriority(os.PRIO_PROCESS, 0, job["priority"])
-            with open("/proc/self/autogroup", "w", encoding="ascii") as group:  # Linux's sessions share first
-                group.write(str(job["priority"]))
     if job.get("core") is not None:
         os.sched_setaffinity(0, {job["core"]})
     if job.get("cgroup"):

@@ -1,8 +1,8 @@
 """Loads a file in a first process and asks it hard positions: which faults occur, and is the clock at risk?
 
 Where other programs compute, a file waits for a processor. On an idle machine this waiting disappears if a move stops
-when its work is done, and stays if the move stops by the clock. ``find_what_ends_a_move`` finds out which. Until that
-is known, a verdict must be the same either way.
+when its work is done, and stays if the move stops by the clock. So times are taken with it and without (``is_idle``),
+and a verdict must be the same either way.
 
 At last comes Kaggle's validation game: the file against itself, at the judge's clock or, for a build, first at a quick
 one.
@@ -18,8 +18,6 @@ from connectx_toolkit.builder.preflight.findings import Report
 from connectx_toolkit.builder.preflight.stage import (
     GAME_PLIES,
     LONG,
-    NO_OVERAGE,
-    NODE_BUDGET,
     Question,
     Stage,
     hard_questions,
@@ -31,31 +29,11 @@ from connectx_toolkit.kaggle.rules import Limits
 OVERAGE = "overage time"
 GAME_MOVES = 21  # the longest game has this many moves for each side on 7x6
 ASK_SECONDS = 15.0  # after this no further question is asked
-# Seconds of a first move, compiling and importing apart, after which the agent is asked in a new process, without
-# overage time; and seconds of that move after which it hangs.
-SUSPICIOUS, HANGS = 5.0, 15.0
 OPTIONAL_SECONDS = 3.0  # for each question on another board
 OVERDRAWN = 0.1  # share of actTimeout: who exceeds it by more, when no overage time is left, does not look at the clock
-OTHER_SHARE = 1.3  # by how much the share of a processor should differ to tell what ends a move
-NEARLY_ALL, LEAST_SHARE = 0.7, 0.05  # of a processor
-PRIORITY = -15  # against two programs a core, for one that always computes: nine tenths of it
-BY_CLOCK, BY_WORK = 0.25, (0.75, 1.5)  # delay of a move as a share of that which its work would have
 BUSY = 0.25  # share of the time that was spent waiting for a processor, above which the machine is called busy
 NEARLY_FULL = {"one column is left", "one cell is left"}
 FULL_COLUMNS = {"column 0 is full", "the middle is full"}
-
-
-class Reading(NamedTuple):
-    """Whether the seconds that were waited for a processor are taken off the first move with its load, and off others.
-
-    Loading is work, whatever ends a move.
-    """
-
-    first: bool
-    later: bool
-
-
-WORK, CLOCK, ALL = Reading(True, True), Reading(True, False), Reading(False, False)
 
 
 class Fault(NamedTuple):
@@ -94,7 +72,7 @@ class Fault(NamedTuple):
 class Asked:
     """The results of loading the file and asking it hard positions; the ``optional`` ones are on other boards.
 
-    readings: between them lies what an idle machine would show, from the shortest times to the longest.
+    readings: the values of ``is_idle`` between whose times lie those of an idle machine.
     """
 
     questions: list[Question]
@@ -104,25 +82,24 @@ class Asked:
     faults: list[Fault] = field(default_factory=list)
     optional: dict[str, list[str]] = field(default_factory=dict)  # fault -> names of questions
     fails_at_true_clock: bool = False  # whether a fault occurred at the judge's own clock
-    readings: tuple[Reading, Reading] = (WORK, ALL)
-
-    @property
-    def told(self) -> Reading:
-        """The reading whose times are told: what its watch shows, if we know that it looks at one."""
-        return self.readings[self.readings[0] == CLOCK]
+    readings: tuple[bool, ...] = (True, False)
 
     @property
     def standard(self) -> list[tuple[Question, dict[str, Any]]]:
         return [pair for pair in zip(self.questions, self.replies, strict=False) if not pair[0].is_optional]
 
-    def figures(self, limits: Limits, reading: Reading) -> dict[str, float]:
-        """Seconds of the load, first and slowest move on 7x6, and of the overage time of a long game; {} if unknown."""
+    def figures(self, limits: Limits, is_idle: bool = True) -> dict[str, float]:
+        """Seconds of the load, first and slowest move on 7x6, and of the overage time of a long game; {} if unknown.
+
+        Args:
+            is_idle: without the seconds that were waited for a processor.
+        """
         if self.loaded is None or len(self.replies) < 2:
             return {}
         first, later = self.replies[:2]
-        load = max(0.0, self.loaded["load_seconds"] - reading.first * self.loaded["waited"])
-        first_move = load + max(0.0, first["seconds"] - reading.first * first["waited"])
-        over = max(0.0, later["seconds"] - reading.later * later["waited"] - limits.act_timeout)
+        load = max(0.0, self.loaded["load_seconds"] - is_idle * self.loaded["waited"])
+        first_move = load + max(0.0, first["seconds"] - is_idle * first["waited"])
+        over = max(0.0, later["seconds"] - is_idle * later["waited"] - limits.act_timeout)
         return {
             "load_seconds": load,
             "first_move_seconds": first_move,
@@ -131,9 +108,9 @@ class Asked:
             "projected_overage": max(0.0, first_move - limits.act_timeout) + (GAME_MOVES - 1) * over,
         }
 
-    def suspicions(self, limits: Limits, reading: Reading) -> dict[str, str]:
+    def suspicions(self, limits: Limits, is_idle: bool) -> dict[str, str]:
         """Topic -> how the clock may be exceeded."""
-        figures, found = self.figures(limits, reading), dict[str, str]()
+        figures, found = self.figures(limits, is_idle), dict[str, str]()
         if figures and figures["first_move_seconds"] > limits.first_move:
             found["first move"] = f"the first move takes {figures['first_move_seconds']:.1f} s with the load"
         if figures and (over := figures["overdrawn_seconds"]) > OVERDRAWN * limits.act_timeout:
@@ -159,18 +136,14 @@ def ask(
     slow = {f"question {number}": OPTIONAL_SECONDS for number, q in enumerate(questions) if q.is_optional}
     settings: dict[str, Any] = {"stop_after": ASK_SECONDS, "at_least": 3, "limits": slow}
     settings |= {"before a game": True} if restriction is None else restriction
-    if restriction is None and limits.first_move > SUSPICIOUS + HANGS:
-        settings["own"] = {"question 0": SUSPICIOUS}
     answer = here.replies(here.main, "path", questions, **settings | options)
-    if answer["ended"] == "stuck" and not _hangs(here, questions[0]):
-        answer = here.replies(here.main, "path", questions, **settings | options | {"own": {}})
     if restriction is None:
         _note_a_busy_machine(answer["parts"][1:], report)
     report.figures["peak_memory"] = answer["peak"]
     parts = answer["parts"]
     loaded, replies = (parts[0], parts[1:]) if parts and "name" in parts[0] else (None, [])
     seen = [(kind, name) for part in parts for kind, name in part["seen"]]
-    asked = Asked(questions, loaded, replies, seen, readings=(WORK if restriction is None else ALL, ALL))
+    asked = Asked(questions, loaded, replies, seen, readings=(True, False) if restriction is None else (False,))
     _find_faults(here, asked)
     ending = _ending(here, asked, answer)
     if ending is not None and ending.names and questions[len(replies)].is_optional:
@@ -179,55 +152,8 @@ def ask(
         asked.faults.append(ending)
     timed = {q.name for q in questions if q.config["actTimeout"] == limits.act_timeout}
     asked.fails_at_true_clock = any(timed & {*fault.names} for fault in asked.faults)
-    report.figures |= asked.figures(limits, asked.told)
+    report.figures |= asked.figures(limits, asked.readings[0])
     return asked
-
-
-def _hangs(here: Stage, first: Question) -> bool:
-    """Whether the agent gives no answer to a question that leaves it no overage time, in a new process.
-
-    With a node budget, so that the guard of a built file waits for it, too.
-    """
-    obs = first.obs | {"remainingOverageTime": NO_OVERAGE * here.limits.overage}
-    asked = first._replace(obs=obs, config=first.config | {"nodeBudget": NODE_BUDGET})
-    return here.replies(here.main, "path", [asked], own={"question 0": HANGS})["ended"] == "stuck"
-
-
-def find_what_ends_a_move(here: Stage, asked: Asked) -> None:
-    """Sets ``asked.readings`` if it is clear what ends a move.
-
-    The first two questions are asked again, and the second gets another share of the processor: a larger one where this
-    user may take it from other programs, else half of the one it had.
-    """
-    if len(asked.replies) < 2 or asked.readings != (WORK, ALL):
-        return
-    before = asked.replies[1]
-    half = min(1.0, before["processor"] / before["seconds"]) / 2
-    for share in ({"priority": PRIORITY}, {"duty": max(LEAST_SHARE, half), "duty_at": "question 1"}):
-        parts = here.replies(here.main, "path", asked.questions[:2], **share)["parts"]
-        end = end_of_a_move(before, parts[2]) if len(parts) == 3 else ""
-        if end:
-            asked.readings = (WORK, WORK) if end == "work" else (CLOCK, ALL)
-            return
-
-
-def end_of_a_move(before: dict[str, Any], after: dict[str, Any]) -> str:
-    """What two replies to a question, at different shares of a processor, say: "clock", "work", or "" if not clear.
-
-    An agent that watches the clock takes the same time with a smaller share, and does less; one that does not takes
-    longer, and does the same. But what the clock ended at small shares may be done sooner on an idle machine.
-    """
-    if min(reply["processor"] for reply in (before, after)) <= 0:
-        return ""
-    delay = math.log(after["seconds"] / before["seconds"])
-    fewer = delay - math.log(after["processor"] / before["processor"])
-    if abs(fewer) < math.log(OTHER_SHARE):
-        return ""
-    follows = delay / fewer  # 0 if the time stays, 1 if it is in inverse proportion to the share
-    if BY_WORK[0] < follows < BY_WORK[1]:
-        return "work"
-    is_like_idle = max(reply["processor"] / reply["seconds"] for reply in (before, after)) > NEARLY_ALL
-    return "clock" if abs(follows) < BY_CLOCK and is_like_idle else ""
 
 
 def confirm(here: Stage, asked: Asked) -> None:
@@ -263,12 +189,6 @@ def _ending(here: Stage, asked: Asked, answer: dict[str, Any]) -> Fault | None:
             text = f"no answer within {OPTIONAL_SECONDS:g} s, so the boards after it were skipped"
         else:
             text = f"no answer within {limits.first_move:g} s ({at})"
-        return Fault(topic, "run out of time", text, names, is_first)
-    if answer["ended"] == "stuck":
-        text = (
-            f"does not answer within {SUSPICIOUS:g} s ({at}), nor within {HANGS:g} s when asked again without overage"
-        )
-        text += " time. If its first move is to prepare something for so long, do that while the file loads"
         return Fault(topic, "run out of time", text, names, is_first)
     if answer["ended"] == "memory":
         text = f"more than {limits.memory / 2**20:.0f} MiB ({at})"
@@ -361,35 +281,35 @@ class Game:
     def is_late(self) -> bool:
         return self.answer["ended"] == "timeout" or "TIMEOUT" in self.result.get("statuses", [])
 
-    def overdrawn(self, act_timeout: float, reading: Reading) -> list[list[float]]:
+    def overdrawn(self, act_timeout: float, is_idle: bool) -> list[list[float]]:
         """Seconds of each seat's moves beyond ``act_timeout``."""
         timed = zip(self.result.get("durations", []), self.result.get("waited", []), strict=True)
         return [
-            [max(0.0, t - (reading.later if i else reading.first) * w - act_timeout) for i, (t, w) in enumerate(pairs)]
-            for pairs in (zip(*seat, strict=False) for seat in timed)
+            [max(0.0, seconds - is_idle * waited - act_timeout) for seconds, waited in zip(*seat, strict=False)]
+            for seat in timed
         ]
 
     @property
     def thinking(self) -> float:
         """Seconds that both seats took, without those that they waited; of a game that was ended, those it lasted."""
-        return sum(map(sum, self.overdrawn(0.0, WORK))) or self.answer["seconds"]
+        return sum(map(sum, self.overdrawn(0.0, is_idle=True))) or self.answer["seconds"]
 
-    def moves_on_overage(self, limits: Limits, otherwise: float, reading: Reading) -> float:
+    def moves_on_overage(self, limits: Limits, otherwise: float, is_idle: bool) -> float:
         """How many moves a seat has until the overage time is gone, at the usual pace of this game.
 
         ``otherwise``: seconds overdrawn a move if the game does not tell.
         """
         numbers = []
-        for seat in self.overdrawn(limits.act_timeout, reading) or [[]]:
+        for seat in self.overdrawn(limits.act_timeout, is_idle) or [[]]:
             pace = median_low(seat[1:] or [otherwise])  # what compiles at the first moves does so once
             # by thousandths of a second a move takes longer than the agent meant: they make no move less
             left = math.floor((limits.overage - sum(seat)) / pace + 0.1) if pace > SLACK else math.inf
             numbers.append(len(seat) + left)
         return min(numbers)
 
-    def is_late_by(self, limits: Limits, reading: Reading) -> bool:
-        """Whether a game ended late, and the times of this reading are reason enough."""
-        seats = self.overdrawn(limits.act_timeout, reading) or [[math.inf]]
+    def is_late_by(self, limits: Limits, is_idle: bool) -> bool:
+        """Whether a game ended late, and these times are reason enough."""
+        seats = self.overdrawn(limits.act_timeout, is_idle) or [[math.inf]]
         return self.is_late and any(sum(seat) > limits.overage for seat in seats)
 
 
@@ -401,8 +321,6 @@ def validate(here: Stage, asked: Asked, is_quick: bool, report: Report) -> Game:
     """
     true = (here.limits.act_timeout, here.limits.overage)
     quick = (min(QUICK_ACT, true[0]), min(QUICK_OVERAGE, true[1]))
-    if is_quick and len({tuple(asked.suspicions(here.limits, reading)) for reading in asked.readings}) > 1:
-        find_what_ends_a_move(here, asked)
     reason = _why_not_quick(here.limits, asked, report, quick) if is_quick and quick != true else ""
     if is_quick and quick != true and not reason:
         game = _play_on(here, asked, quick)
@@ -417,7 +335,7 @@ def validate(here: Stage, asked: Asked, is_quick: bool, report: Report) -> Game:
 
 def _why_not_quick(limits: Limits, asked: Asked, report: Report, quick: tuple[float, float]) -> str:
     """Why only a game at the judge's clock can tell; "" if a quick one can."""
-    if suspicions := asked.suspicions(limits, asked.readings[1]):
+    if suspicions := asked.suspicions(limits, asked.readings[-1]):
         return "; ".join(suspicions.values())
     if asked.fails_at_true_clock:
         return "it failed when asked at that clock"

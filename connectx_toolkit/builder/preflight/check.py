@@ -18,10 +18,8 @@ from connectx_toolkit.builder.preflight.asking import (
     OVERAGE,
     Asked,
     Game,
-    Reading,
     ask,
     fault_of,
-    find_what_ends_a_move,
     first_of,
     play,
     validate,
@@ -144,8 +142,6 @@ def _judge(here: Stage, tree: ast.Module, asked: Asked, is_quick: bool, report: 
     game = None if is_clear else validate(here, asked, is_quick, report)
     fails = game is None or bool(game.fault)
     is_open = fails and _is_for_want_of_place(here)
-    if game is not None and _hangs_on_the_machine(game, asked, here.limits):
-        find_what_ends_a_move(here, asked)
     if asked.loaded is not None:
         judge_callable(tree, asked.loaded, fails and not is_open, report)
     level = "unknown" if is_open else "reject" if fails else "warning"
@@ -209,35 +205,27 @@ def _report_game(here: Stage, game: Game, asked: Asked, report: Report) -> None:
 
 def _report_clock(here: Stage, game: Game, asked: Asked, report: Report) -> None:
     """Reports load, first move and overage time; leaves open what may have come from waiting for a processor."""
-    report.figures |= asked.figures(here.limits, asked.told)
-    readings = (*asked.readings, asked.told)
+    report.figures |= asked.figures(here.limits, asked.readings[0])
     timed = zip(("first move", OVERAGE), asked.replies, strict=False)  # the replies that the figures are of
     fails = {topic for topic, reply in timed if reply["type"] == "exception"}
-    for least, most, told in zip(*(_clock_findings(game, asked, here.limits, each) for each in readings), strict=True):
-        if told.topic in fails:
-            report.add(told.topic, "note", NOT_MEASURED)
-        elif (least.level == "reject") == (most.level == "reject"):
-            report.add(*told)
+    for least, *most in zip(*(_clock_findings(game, asked, here.limits, each) for each in asked.readings), strict=True):
+        if least.topic in fails:
+            report.add(least.topic, "note", NOT_MEASURED)
+        elif all((each.level == "reject") == (least.level == "reject") for each in most):
+            report.add(*least)
         else:
-            report.add(told.topic, "unknown", f"{most.text}; {OTHERS_COMPUTED}")
+            report.add(least.topic, "unknown", f"{most[0].text}; {OTHERS_COMPUTED}")
 
 
-def _hangs_on_the_machine(game: Game, asked: Asked, limits: Limits) -> bool:
-    """Whether the clock decides, and otherwise than it would on an idle machine, unless we know what ends a move."""
-    findings = [_clock_findings(game, asked, limits, reading) for reading in asked.readings]
-    late = {game.is_late_by(limits, reading) for reading in asked.readings}
-    return len(late) > 1 or len({tuple(each.level == "reject" for each in found) for found in findings}) > 1
-
-
-def _clock_findings(game: Game, asked: Asked, limits: Limits, reading: Reading) -> list[Finding]:
-    """What the times of a reading say of the first move and of the overage time; [] if there are none."""
-    figures, suspicions = asked.figures(limits, reading), asked.suspicions(limits, reading)
+def _clock_findings(game: Game, asked: Asked, limits: Limits, is_idle: bool) -> list[Finding]:
+    """What the times say of the first move and of the overage time; [] if there are none."""
+    figures, suspicions = asked.figures(limits, is_idle), asked.suspicions(limits, is_idle)
     if not figures:
         return []
     slowest = f"slowest move {figures['slowest_move_seconds']:.2f} s"
     with_move = f"with the first move {figures['first_move_seconds']:.2f} s of {limits.first_move:g} s"
     load = f"load {figures['load_seconds']:.2f} s, {with_move}, {slowest}"
-    is_late = game.is_late_by(limits, reading)
+    is_late = game.is_late_by(limits, is_idle)
     first = Finding("first move", "pass", load)
     if "first move" in suspicions and is_late:
         first = Finding("first move", "reject", load)
@@ -246,7 +234,7 @@ def _clock_findings(game: Game, asked: Asked, limits: Limits, reading: Reading) 
     if OVERAGE not in suspicions:
         used = f"takes {figures['projected_overage']:.1f} s of the {limits.overage:g} s"
         return [first, Finding(OVERAGE, "pass", f"a game of {GAME_MOVES} moves at this pace {used}")]
-    count = game.moves_on_overage(limits, figures["overdrawn_seconds"], reading)
+    count = game.moves_on_overage(limits, figures["overdrawn_seconds"], is_idle)
     gone = f"it is gone after {count:.0f} moves" if count < math.inf else "later in the game it takes less"
     level = "reject" if is_late or count < GAME_MOVES else "note"
     usual = f", and a game may have {GAME_MOVES}" if level == "reject" else ""
