@@ -9,13 +9,10 @@ import gzip
 import hashlib
 import io
 import tarfile
-import time
 import zlib
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
-from math import comb
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -25,6 +22,7 @@ from connectx.machine_code import EMBEDDED
 from connectx.machine_code import packed as packed_parts
 from connectx.position import STANDARD
 from connectx.weights import reduce, reduction_error, restored
+from connectx_toolkit.builder.comparison import ROUNDS, drawn
 from connectx_toolkit.builder.notebook.written import placed
 from connectx_toolkit.builder.preflight.check import check
 from connectx_toolkit.builder.preflight.findings import Report
@@ -143,9 +141,6 @@ ABOUT_CODE = f""": machine code of the modules' kernels for x86-64, by numba {ve
 PUBLISHED = Limits()
 LISTED = 20  # files that an error names
 TAKES = "about a minute, more for what loads or moves slowly or while other programs run"
-ROUNDS, LEAST_ROUNDS = 12, 3  # in which both sides are asked again where they differed, within COMPARE_SECONDS
-SAME_SIDE = 0.55  # share of differences that may keep their sides: a half, and some for a side that is a little slower
-DOUBT = 0.002  # at most one in 500 faithful builds of an agent that plays at random is refused
 CLOCKED = 0.05  # seconds a move: from there on the clock may decide how far an agent searches
 NODE_CLOCK = f"moves are compared at {NODE_BUDGET} nodes each, without a clock; budget.is_late(nodes) counts them, too"
 
@@ -481,67 +476,37 @@ def _judge_difference(
     """Decides whether moves differ because of the build, or because the source does not repeat its own moves.
 
     A source that is quick and repeats all its moves has no noise: one difference is enough. Else both are asked again
-    where they differed. Whatever the noise, a faithful build then takes the source's part as often as its own.
+    where they differed.
 
     Args:
         theirs: asks the source; ``who`` is what the report calls it.
         compared: each question with the source's reply, and the built file's column.
     """
-    differ = [
-        (question, reply["column"], column) for (question, reply), column in compared if reply["column"] != column
-    ]
-    text, first = f"the built file differs from {who} on {len(differ)} of {len(compared)} positions", differ[0][0]
+    differ = [question for (question, reply), column in compared if reply["column"] != column]
+    text, first = f"the built file differs from {who} on {len(differ)} of {len(compared)} positions", differ[0]
     if not _by_clock([asked for asked, _ in compared]):
-        again = theirs([question for (question, _), _ in compared])
-        replies = again["result"]["replies"] if again["result"] and "replies" in again["result"] else []
+        replies = _parts(theirs([question for (question, _), _ in compared]))
         pairs = zip((asked for asked, _ in compared), replies, strict=False)
-        fickle = {question.name for (question, before), reply in pairs if reply["column"] != before["column"]}
+        fickle = [question for (question, before), reply in pairs if reply["column"] != before["column"]]
         if not fickle:
             report.add("same moves", "reject", f"{text}, first on {first.name} ({_place(first)})")
             return
         text += f". Asked again with the same seeds, the source changes its own move on {len(fickle)} of {len(replies)}"
-        differ.sort(key=lambda each: each[0].name in fickle)  # what may be the build's comes first
-    repeated, swapped, rounds = _asked_again(stage, file, theirs, differ)
-    text += f". Both were asked there again, side by side, {rounds} times: {len(repeated)} pairs of moves came again"
-    text += f", {swapped} with the sides exchanged"
-    if is_of_the_build(len(repeated), swapped):
-        text += f". So the build is to blame, first on {repeated[0].name} ({_place(repeated[0])})"
-        report.add("same moves", "reject", text)
+    share = {"stop_after": COMPARE_SECONDS / ROUNDS}
+    ours = partial(stage.replies, file, "path", **share)
+    sides = (lambda asked: _parts(theirs(asked, bar=None, **share)), lambda asked: _parts(ours(asked)))
+    draws = drawn(differ, sides, COMPARE_SECONDS)
+    text += f". Both were asked there again, {draws.rounds} times"
+    if draws.differ:
+        report.add("same moves", "reject", f"{text}. So the build is to blame, first on {first.name} ({_place(first)})")
     else:
-        text += ". Its clock or its own random generator decides, so this shows no fault of the build"
-        report.add("same moves", "note", text)
+        text += ": each column comes as often. Its clock or its own random generator decides, so this shows no fault of"
+        report.add("same moves", "note", f"{text} the build")
 
 
-def is_of_the_build(repeated: int, swapped: int) -> bool:
-    """Whether two sides keep to their moves more often than ``SAME_SIDE`` of the time, beyond doubt."""
-    of = repeated + swapped
-    chance = sum(comb(of, k) * SAME_SIDE**k * (1 - SAME_SIDE) ** (of - k) for k in range(repeated, of + 1))
-    return chance <= DOUBT
-
-
-def _asked_again(
-    stage: Stage, file: Path, theirs: Asking, differ: list[tuple[Question, int, int | None]]
-) -> tuple[list[Question], int, int]:
-    """Asks both sides where they differed, at the same time, so that they share what else the machine does.
-
-    Each round has new processes, since what a process keeps makes its answers alike.
-
-    Returns the questions, one for each time, in which both repeat their moves; how often they exchange them; rounds.
-    """
-    questions, repeated, swapped, rounds = [question for question, _, _ in differ], list[Question](), 0, 0
-    started, share = time.perf_counter(), {"stop_after": COMPARE_SECONDS / ROUNDS}
-    with Runner(has_place=False) as runner, ThreadPoolExecutor(1) as thread, progress(ROUNDS, "round", "again") as bar:
-        source = partial(Stage.replies, replace(stage, runner=runner), *theirs.args[1:])
-        options = theirs.keywords | {"bar": None} | share
-        while rounds < ROUNDS and (rounds < LEAST_ROUNDS or time.perf_counter() - started < COMPARE_SECONDS):
-            answer = thread.submit(source, questions, **options)
-            sides = [stage.replies(file, "path", questions, **share)["parts"][1:], answer.result()["parts"][1:]]
-            for (question, before, after), ours, other in zip(differ, *sides, strict=False):
-                repeated += [question] if (other["column"], ours["column"]) == (before, after) else []
-                swapped += (other["column"], ours["column"]) == (after, before)
-            rounds += 1
-            bar.update()
-    return repeated, swapped, rounds
+def _parts(answer: dict[str, Any]) -> list[dict[str, Any]]:
+    """The replies in an answer; none if it could not be loaded."""
+    return answer["parts"][1:]
 
 
 def _failed(answer: dict[str, Any], who: str, report: Report) -> bool:

@@ -278,15 +278,6 @@ def test_positions_where_the_source_fails_are_left_out(runner, tmp_path):
     )
 
 
-@pytest.mark.parametrize(
-    ("repeated", "swapped", "is_blamed"),
-    [(0, 0, False), (10, 0, False), (11, 0, True), (60, 50, False), (165, 110, False), (73, 28, True), (0, 30, False)],
-)
-def test_a_build_is_blamed_only_if_both_sides_keep_to_their_moves(repeated, swapped, is_blamed):
-    """165 of 275: a side that has a little less time than the other."""
-    assert building.is_of_the_build(repeated, swapped) is is_blamed
-
-
 BY_CLOCK = f"""import time
 
 

@@ -15,13 +15,12 @@ import select
 import signal
 import sys
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from math import sqrt
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from connectx.position import STANDARD
+from connectx_toolkit.builder.comparison import drawn
 from connectx_toolkit.builder.notebook.carrying import Values, qualified_name
 from connectx_toolkit.builder.notebook.live import namespace_of
 from connectx_toolkit.builder.notebook.written import Written
@@ -36,11 +35,9 @@ TOPIC = "notebook"
 POSITIONS = 60
 SECONDS = 40.0  # that the function may take for all questions; after it no further one is asked
 CELLS_SECONDS = 120.0  # that a page's cells may run
-DRAWN, DRAWS, LEAST_DRAWS = 8, 100, 10  # positions in which moves are drawn again, and how often in each
 VARIABLES = ". It reads os.environ, and Kaggle has none of this notebook's variables: write the value into a cell"
 ELSEWHERE = "The file has no caches, and no changes that cells made to modules, such as np.argmax: let {} make them. "
 ELSEWHERE += "Or restart the kernel, run all cells, and build again"
-SIGMAS = 4.0  # at most one in 10,000 faithful files of an agent that draws is refused
 
 
 class Answer(NamedTuple):
@@ -194,28 +191,10 @@ def difference(questions: list[Question], first: tuple[Side, Answer], second: tu
         return Difference(0, len(pairs))
     a, b = pairs[differ[0]]
     said = f"first after {questions[differ[0]].obs['step']} plies: {_said(a)}, and in the file {_said(b)}"
-    slowest = max(reply["seconds"] for pair in pairs for reply in pair)
-    counts, draws = _drawn([questions[n] for n in differ], (first[0], second[0]), slowest)
-    if excess_of(counts) > SIGMAS:
-        return Difference(len(differ), len(pairs), said)
-    most = max(map(_difference, counts))
-    drawn = f"each column comes as often, within {most:.0%}, in {len(counts)} positions of {draws} draws"
-    return Difference(len(differ), len(pairs), said, drawn)
-
-
-def _drawn(questions: list[Question], sides: Sequence[Side], seconds: float) -> tuple[list[list[Counter[str]]], int]:
-    """How often each column is chosen on both sides, for each question, and in how many draws of other seeds.
-
-    Args:
-        seconds: that a move may take.
-    """
-    asks = SECONDS / max(seconds, 1e-6)
-    draws = int(min(DRAWS, max(LEAST_DRAWS, asks / DRAWN)))
-    chosen = questions[: int(max(1, min(DRAWN, asks / draws)))]
-    asked = [each._replace(config=each.config | {"draw": draw}) for each in chosen for draw in range(draws)]
-    texts = [[reply["text"] for reply in side(asked).replies] for side in sides]
-    starts = range(0, min(map(len, texts)) // draws * draws, draws)
-    return [[Counter(side[start : start + draws]) for side in texts] for start in starts], draws
+    sides = tuple(lambda asked, side=side: side(asked).replies for side, _ in (first, second))
+    draws = drawn([questions[n] for n in differ], sides, SECONDS)  # type: ignore[arg-type]
+    alike = f"each column comes as often, in {len(differ)} positions of {draws.rounds} draws"
+    return Difference(len(differ), len(pairs), said, "" if draws.differ else alike)
 
 
 def asked_here(function: Callable, state: Mapping[str, Callable[[], Any]], questions: list[Question]) -> Answer:
@@ -307,33 +286,6 @@ def _asked(function: Callable, questions: list[dict[str, Any]]) -> Iterator[dict
         yield runner.ask(agent, question, "", lambda entries: Struct(**entries))
         if time.monotonic() - started > SECONDS:
             return
-
-
-def excess_of(counts: list[list[Counter[str]]]) -> float:
-    """By how many standard deviations two sides' choices differ more than those of one side would.
-
-    The statistic is Pearson's chi-square for each position (columns by sides), summed; of so many degrees of freedom
-    it has that mean, and twice that variance. Without any position it is infinite.
-    """
-    total, freedom = 0.0, 0
-    for sides in counts:
-        sizes = [sum(side.values()) for side in sides]
-        columns = set().union(*sides)
-        if not all(sizes):
-            return float("inf")
-        for column in columns:
-            both = sum(side[column] for side in sides)
-            for side, size in zip(sides, sizes, strict=True):
-                expected = both * size / sum(sizes)
-                total += (side[column] - expected) ** 2 / expected
-        freedom += max(1, len(columns) - 1)
-    return (total - freedom) / sqrt(2 * freedom) if freedom else float("inf")
-
-
-def _difference(sides: list[Counter[str]]) -> float:
-    """The largest difference of a column's share."""
-    sizes = [max(1, sum(side.values())) for side in sides]
-    return max(abs(sides[0][column] / sizes[0] - sides[1][column] / sizes[1]) for column in set().union(*sides))
 
 
 def _said(reply: dict[str, Any]) -> str:
