@@ -25,7 +25,7 @@ from connectx_toolkit.builder.notebook.carrying import Values, qualified_name
 from connectx_toolkit.builder.notebook.live import namespace_of
 from connectx_toolkit.builder.notebook.written import Written
 from connectx_toolkit.builder.preflight.findings import Report
-from connectx_toolkit.builder.preflight.stage import Question, Runner, Stage, sample
+from connectx_toolkit.builder.preflight.stage import Question, Runner, Stage, openings_of_games, sample
 from connectx_toolkit.builder.preflight.stage import stage as new_stage
 from connectx_toolkit.kaggle import runner
 from connectx_toolkit.kaggle.agent_file import Struct
@@ -85,7 +85,7 @@ class Proof:
         Args:
             source: what the stage needs to load the source.
         """
-        questions, who, agent = sample(POSITIONS, geometries=(STANDARD,)), self.written.who, self.written.agent
+        questions, who, agent = asked_of_both(), self.written.who, self.written.agent
 
         def here(questions: list[Question]) -> Answer:
             return asked_here(self.function, self.written.state, questions)
@@ -125,7 +125,7 @@ class PageProof:
         self.written = written
 
     def __call__(self, stage: Stage, source: dict[str, Any], report: Report) -> None:
-        questions, entry, agent = sample(POSITIONS, geometries=(STANDARD,)), self.written.entry, self.written.agent
+        questions, entry, agent = asked_of_both(), self.written.entry, self.written.agent
         first = side_of(stage, agent, source, load_seed=0)
         ours = first(questions)
         with Runner(hash_seed=1) as runner, new_stage(stage.limits, runner, stage.name) as other:
@@ -159,6 +159,10 @@ class PageProof:
         agree = f"play alike: {found.drawn}" if found.drawn else f"agree on {found.of} positions"
         text = f"{entry} of the page's own cells, run here, and its file, loaded twice with other seeds, {agree}"
         report.add(TOPIC, "pass", f"{text}{'. Some cells failed here' if failed else ''}{beside}")
+
+
+def asked_of_both() -> list[Question]:
+    return openings_of_games(range(2)) + sample(POSITIONS, geometries=(STANDARD,)) + openings_of_games(range(2, 4))
 
 
 def raised_by(answer: Answer) -> str:

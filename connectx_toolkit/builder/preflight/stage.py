@@ -8,6 +8,7 @@ import contextlib
 import json
 import os
 import random
+from itertools import product
 import subprocess
 import sys
 import tempfile
@@ -162,6 +163,18 @@ def sample(count: int, seed: int = 7, geometries: tuple[Geometry, ...] = SAMPLE_
         if key not in seen:
             seen.add(key)
             questions.append(asked)
+    return questions
+
+
+def openings_of_games(plies: range) -> list[Question]:
+    """All different positions after so many plies: here every game begins, and what was learnt by heart matters."""
+    questions, seen = list[Question](), set()
+    for count in plies:
+        for moves in product(range(STANDARD.columns), repeat=count):
+            asked = question(f"opening {len(questions)}", list(moves), STANDARD, JUDGES, nodeBudget=NODE_BUDGET)
+            if (key := tuple(asked.obs["board"])) not in seen:
+                seen.add(key)
+                questions.append(asked)
     return questions
 
 
