@@ -8,8 +8,8 @@ first move. Modules write their kernels once:
   inside a kernel,
 - ``popcount`` counts set bits, and ``int_array`` makes the tables and stacks that a kernel works on.
 
-``Kernel.prepared`` needs no numba where the kernel's machine code is embedded in a submission, or kept on this computer
-(``connectx.machine_code``). numba is imported when something has to be compiled, and not before.
+``connectx.machine_code`` prepares a kernel without numba, where its machine code is at hand. numba is imported when
+something has to be compiled, and not before.
 
 Kernels compute on int64. On a board that fits 64 bits no stone reaches bit 63, so that right shifts and comparisons
 give the same for a compiled int64 and for Python's unbounded int. Sums, which overflow only in int64, are masked before
@@ -18,14 +18,14 @@ use.
 
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache, cached_property, update_wrapper
 from typing import Any
 
 # What the toolkit sets, where it is loaded: gives the machine code that this computer keeps of a ``Wanted`` kernel.
 kept: Callable[[Any], bytes | None] | None = None
-_noting: list[list[Any]] = []  # what the blocks of ``noting`` have noted, the innermost last
+noted: list[list[Any]] = []  # what the blocks of ``noting`` have noted, the innermost last
 _waiting: list[Callable] = []  # marked as jitable, not yet registered with numba
 _loading = threading.RLock()  # a board and a cell of a notebook may be the first at once
 
@@ -45,7 +45,7 @@ def njit(function) -> "Kernel":
 
 
 class Kernel:
-    """A function that can be called as it is, from other kernels, and by ``prepared`` without numba.
+    """A function that can be called as it is, and from other kernels.
 
     Attributes:
         py_func: the plain Python function.
@@ -74,35 +74,15 @@ class Kernel:
         """How numba takes a kernel that another one calls."""
         return self.dispatcher._numba_type_
 
-    def prepared(
-        self, *examples: Any, probe: Callable[[Callable], Sequence[int]], is_wide: bool = False
-    ) -> Callable | None:
-        """The kernel compiled for arguments of the types of ``examples``; None where it can only run as plain Python.
-
-        What is returned takes positional arguments, returns a bool, and belongs to one thread at a time.
-
-        Args:
-            probe: calls the kernel that it is given, and returns numbers which tell whether that works.
-            is_wide: whether the kernel gains from vectors of 512 bits.
-        """
-        from connectx.machine_code import Call, Wanted, code_for  # with numpy
-
-        wanted = Wanted(self.py_func, examples, probe, is_wide)
-        if _noting:
-            _noting[-1].append(wanted)
-            return None
-        code = code_for(wanted, kept)
-        return self.dispatcher if code is None else Call(code, examples)
-
 
 @contextmanager
 def noting() -> Iterator[list[Any]]:
     """In the block, kernels that are prepared are noted as ``Wanted``, and run as plain Python."""
-    _noting.append([])
+    noted.append([])
     try:
-        yield _noting[-1]
+        yield noted[-1]
     finally:
-        _noting.pop()
+        noted.pop()
 
 
 @cache

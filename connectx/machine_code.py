@@ -27,6 +27,7 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
+from connectx import jit
 from connectx.weights import pack, unpack
 
 EMBEDDED = "machine_code.bin"  # a submission's data beside this module
@@ -216,6 +217,25 @@ def packed(parts: Mapping[str, bytes]) -> bytes:
 def unpacked(content: bytes) -> dict[str, bytes]:
     """The parts of ``packed``. Raises ValueError if they are damaged."""
     return {name: part.tobytes() for name, part in unpack(content)[0].items()}
+
+
+def prepared(
+    kernel: jit.Kernel, *examples: Any, probe: Callable[[Callable], Sequence[int]], is_wide: bool = False
+) -> Callable | None:
+    """The kernel compiled for arguments of the types of ``examples``; None where it can only run as plain Python.
+
+    What is returned takes positional arguments, returns a bool, and belongs to one thread at a time.
+
+    Args:
+        probe: calls the kernel that it is given, and returns numbers which tell whether that works.
+        is_wide: whether the kernel gains from vectors of 512 bits.
+    """
+    wanted = Wanted(kernel.py_func, examples, probe, is_wide)
+    if jit.noted:
+        jit.noted[-1].append(wanted)
+        return None
+    code = code_for(wanted, jit.kept)
+    return kernel.dispatcher if code is None else Call(code, examples)
 
 
 _codes: dict[str, Code | None] = {}  # by key, of this process

@@ -21,6 +21,7 @@ from connectx.jit import int_array, jitable, njit, plain, popcount
 from connectx.leaf import GEOMETRY as LEAF_GEOMETRY
 from connectx.leaf import LeafNet, judge
 from connectx.lookahead import evaluate
+from connectx.machine_code import prepared
 from connectx.position import Geometry, Position, column_cells, key_of, open_cells, winning_spots
 
 __all__ = ["Result", "Searcher"]
@@ -266,7 +267,8 @@ class OutOfBudget(Exception):
 class Searcher:
     """Chooses moves on one geometry. Its transposition table is kept from move to move.
 
-    >>> from connectx.position import STANDARD
+    >>> from connectx.machine_code import prepared
+from connectx.position import STANDARD
     >>> position = Position.from_moves([3, 0, 3, 0, 3], STANDARD)
     >>> Searcher(STANDARD).search(position, Budget.seconds(1.0), max_depth=4).column
     3
@@ -283,13 +285,13 @@ class Searcher:
     ):
         self.geometry = geometry
         self._net = net if geometry == LEAF_GEOMETRY else None
-        prepared = None
+        kernel = None
         if geometry.fits_word if compiled is None else compiled:
             numbers = np.zeros(1, np.int64)
             probe = partial(trial, geometry, self._net)
-            prepared = negamax.prepared(numbers, numbers, numbers, numbers, geometry, self._net, probe=probe)
-        self.compiled = prepared is not None
-        self._kernel = prepared or plain(negamax)
+            kernel = prepared(negamax, numbers, numbers, numbers, numbers, geometry, self._net, probe=probe)
+        self.compiled = kernel is not None
+        self._kernel = kernel or plain(negamax)
         self._buckets = buckets or (TABLE_BUCKETS if self.compiled else PLAIN_TABLE_BUCKETS)
         self.forget()
         self._frames = int_array(frame_numbers(geometry), self.compiled)

@@ -24,6 +24,7 @@ import numpy as np
 
 from connectx.clock import Budget
 from connectx.jit import int_array, jitable, njit, plain, popcount
+from connectx.machine_code import prepared
 from connectx.position import SPAN, Geometry, Position, has_line, key_of, mirror_bits, winning_spots
 
 __all__ = ["Solver", "Value"]
@@ -432,7 +433,7 @@ class Solver:
         numbers = np.zeros(1, np.int64)
         probe = partial(trial, self.geometry, *self._sizes)
         kernel = kernel_for(self.geometry, *self._sizes)
-        return kernel.prepared(numbers, 0, numbers, numbers, numbers, 0, probe=probe, is_wide=True)
+        return prepared(kernel, numbers, 0, numbers, numbers, numbers, 0, probe=probe, is_wide=True)
 
     def _work_in(self, deep_part: int) -> None:
         """Gives the solver its own working memory and its own deep part of the table."""

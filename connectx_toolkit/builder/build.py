@@ -322,7 +322,7 @@ def machine_code(
     inlined: Inlined, runner: Runner, options: Options, tell: Callable[[str], None]
 ) -> tuple[bytes, list[str]]:
     """Machine code of the kernels that the agent prepares, b"" if there is none; why there is none where it should."""
-    if not options.machine_code or not any(".prepared(" in source for source in inlined.sources.values()):
+    if not options.machine_code or "connectx/machine_code.py" not in inlined.sources:
         return b"", []
     tell("compiling its kernels for the processors that Kaggle may have")
     job = _source_job(inlined) | {"job": "kernels", "form": "source", "file": str(inlined.agent_path.resolve())}

@@ -24,6 +24,7 @@ AGENT = """
 import numpy as np
 
 from connectx.jit import jitable, njit, plain
+from connectx.machine_code import prepared
 
 
 @jitable
@@ -46,12 +47,12 @@ def trial(run):
     return column.tolist()
 
 
-prepared = fill.prepared(np.zeros(7, np.int64), np.zeros(1, np.int64), probe=trial)
+kernel = prepared(fill, np.zeros(7, np.int64), np.zeros(1, np.int64), probe=trial)
 
 
 def agent(obs, config):
     column = np.zeros(1, np.int64)
-    (prepared or plain(fill))(np.array(obs["board"][:7]), column)
+    (kernel or plain(fill))(np.array(obs["board"][:7]), column)
     return int(column[0])
 """
 COMPILE = """

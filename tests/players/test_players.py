@@ -483,12 +483,13 @@ PREPARES = """
 import sys
 import numpy as np
 from connectx.jit import njit
+from connectx.machine_code import prepared
 
 @njit
 def is_positive(numbers):
     return numbers[0] > 0
 
-is_positive.prepared(np.zeros(1, np.int64), probe=lambda run: [])
+prepared(is_positive, np.zeros(1, np.int64), probe=lambda run: [])
 compiled = "numba" in sys.modules
 try:
     import connectx_toolkit
