@@ -1,6 +1,6 @@
-"""Exact play: the opening books, then the solver; among equal moves, the one after which the opponent errs most.
+"""Exact play: the opening table, then the solver; among equal moves, the one after which the opponent errs most.
 
-In openings outside the books, the scores come from the table of exact openings. If time runs out before the solver has
+The second seat has a book of its most probable openings. If time runs out before the solver has
 finished, a heuristic search chooses among the moves with the best proven bounds. On boards that are too large for the
 solver, and without numba after the openings, the heuristic search plays alone.
 """
@@ -8,7 +8,7 @@ solver, and without numba after the openings, the heuristic search plays alone.
 import random
 from functools import lru_cache
 
-from connectx.books import Book, SparseBook, openings
+from connectx.books import Book, openings
 from connectx.clock import Budget, GameMemory, budget_for
 from connectx.exact import promising
 from connectx.network import PlainNetwork
@@ -23,8 +23,7 @@ SOLVER_SHARE = {STANDARD: 0.9}  # of a move's time; the heuristic search gets th
 OTHER_SOLVER_SHARE = 0.5
 NODES_OF_ESTIMATES = 50  # of the solver, in whose time the model judges a position: for budgets that count nodes
 
-book = Book.from_bytes(read_data("weights/perfect_book.bin"))  # of the first seat
-second_book = SparseBook.from_bytes(read_data("weights/perfect_second_book.bin"))  # for SWINDLE
+second_book = Book.from_bytes(read_data("weights/perfect_second_book.bin"))  # for SWINDLE
 opponent = Opponent(
     ReplyModel.from_bytes(
         read_data("weights/perfect_replies.bin"),
@@ -122,9 +121,6 @@ def exact_move(position: Position, budget: Budget) -> int:
 
 
 def move(position: Position, budget: Budget) -> int:
-    column = book.column(position)
-    if column is not None:
-        return column
     if SWINDLE and (columns := second_book.columns(position)):
         return drawn(columns, budget)
     if position.geometry.fits_word and solver_for(position.geometry).compiled:

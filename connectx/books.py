@@ -1,22 +1,13 @@
 """What is known of the opening: a book of our moves, and the exact score of every position of the first plies.
 
-A ``Book`` has our move in every position that can arise while we follow it, in three bits each, or in some. It stores
-no position. A walk from the empty board visits the positions in a fixed order, ply by ply, and the book is the list of
-our columns in that order. The same columns always lead to the same positions, so the reader can repeat the walk of the
-builder. The two differ only in where a position's column comes from: a search, or the book.
-
-The book positions of a ply are those in which we are to move, in either seat, after our own book moves and any replies
-of the opponent. Up to ply ``full_plies`` the book also holds all other positions, but not their continuations. A
-position and its mirror image are one entry, under the smaller key. Finished games are left out.
-
-``Openings`` has the exact score of each position of the first plies without a line, on 7x6 up to ply 8. Its file has no
-keys either. A walk from the empty board visits the positions of the last ply in a fixed order, and the file
-lists the scores of those in which the side to move cannot win at once. The scores of all earlier plies follow from
-them. A position and its mirror image are one entry, under the smaller key. ``python train.py openings`` makes the file.
+A ``Book`` has our columns in some positions. ``Openings`` has the exact score of each position of the first plies
+without a line, on 7x6 up to ply 8. Its file has no keys: a walk from the empty board visits the positions of the last
+ply in a fixed order, and the file lists the scores of those in which the side to move cannot win at once. The scores of
+all earlier plies follow from them. In both, a position and its mirror image are one entry, under the smaller key.
 """
 
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from itertools import pairwise
 from typing import NamedTuple
@@ -39,12 +30,11 @@ from connectx.weights import pack, read_data, unpack
 
 __all__ = ["Openings", "opening_score", "openings"]
 
-BOOK_KIND = "repertoire"
-SPARSE_KIND = "positions"
+BOOK_KIND = "positions"
 
 
 class Layer(NamedTuple):
-    """Book positions of one ply, sorted by key; each is canonical (see ``Position.canonical``). Two int64 (n,)."""
+    """Positions of one ply, sorted by key; each is canonical (see ``Position.canonical``). Two int64 (n,)."""
 
     positions: np.ndarray
     masks: np.ndarray
@@ -64,118 +54,15 @@ def canonical(layer: Layer, geometry: Geometry) -> Layer:
     return Layer(chosen.positions[order], chosen.masks[order])
 
 
-def after_columns(layer: Layer, columns: np.ndarray, geometry: Geometry) -> Layer:
-    """The positions after each position's column is played; dropped where it is illegal or ends the game."""
-    positions, masks = layer
-    moves = open_cells(masks, geometry) & column_cells(columns.astype(np.int64), geometry)
-    wins = moves & winning_spots(positions, masks, geometry)
-    goes_on = (moves != 0) & (wins == 0) & ((masks | moves) != geometry.board_mask)
-    return Layer((positions ^ masks)[goes_on], (masks | moves)[goes_on])
-
-
 def after_any(layer: Layer, geometry: Geometry) -> Layer:
     """The positions after every move that does not end the game."""
-    replies = [after_columns(layer, np.full(len(layer.masks), column), geometry) for column in range(geometry.columns)]
+    positions, masks = layer
+    wins, replies = winning_spots(positions, masks, geometry), list[Layer]()
+    for column in range(geometry.columns):
+        moves = open_cells(masks, geometry) & column_cells(column, geometry)
+        goes_on = (moves != 0) & (moves & wins == 0) & ((masks | moves) != geometry.board_mask)
+        replies.append(Layer((positions ^ masks)[goes_on], (masks | moves)[goes_on]))
     return canonical(Layer(*(np.concatenate(bits) for bits in zip(*replies, strict=True))), geometry)
-
-
-# columns_of(layer, ours) -> our column in each position, integers (n,). ours, bool (n,): our own play can lead there
-Columns = Callable[[Layer, np.ndarray], np.ndarray]
-
-
-def walk(geometry: Geometry, full_plies: int, last_plies: tuple[int, int], columns_of: Columns) -> Iterator[Layer]:
-    """Yields the layers of book positions, ply by ply, and after each one asks ``columns_of`` for our columns in it.
-
-    Args:
-        full_plies: up to this ply all positions are in the book, unless ``last_plies`` ends a seat's book earlier.
-        last_plies: the last book ply of the first and of the second seat.
-    """
-    start = Layer(np.zeros(1, np.int64), np.zeros(1, np.int64))
-    everything = start
-    repertoire = {0: start, 1: after_any(start, geometry)}
-    for ply in range(max(last_plies) + 1):
-        if ply <= last_plies[ply % 2]:
-            ours = repertoire.pop(ply)
-            layer = everything if ply <= full_plies else ours
-            yield layer
-            is_ours = np.isin(layer.keys, ours.keys)
-            columns = columns_of(layer, is_ours)[is_ours]
-            repertoire[ply + 2] = after_any(after_columns(ours, columns, geometry), geometry)
-        if ply < full_plies:
-            everything = after_any(everything, geometry)
-
-
-class Book:
-    """Our column for each position of a walk.
-
-    Args:
-        columns: our column in every position, in the order of the walk: integers (n,).
-
-    Raises:
-        ValueError: the walk has more or fewer positions than there are columns, or a column is full.
-    """
-
-    def __init__(self, geometry: Geometry, full_plies: int, last_plies: tuple[int, int], columns: np.ndarray):
-        self.geometry, self.full_plies, self.last_plies = geometry, full_plies, last_plies
-        self.columns = columns
-        keys, taken = [], 0
-
-        def columns_of(layer: Layer, _: np.ndarray) -> np.ndarray:
-            nonlocal taken
-            chosen = columns[taken : taken + len(layer.masks)]
-            taken += len(layer.masks)
-            if (
-                len(chosen) < len(layer.masks)
-                or not (open_cells(layer.masks, geometry) & column_cells(chosen.astype(np.int64), geometry)).all()
-            ):
-                raise ValueError(f"a book of {len(columns)} columns does not fit its walk from position {taken} on")
-            return chosen
-
-        for layer in walk(geometry, full_plies, last_plies, columns_of):
-            keys.append(layer.keys)
-        if taken != len(columns):
-            raise ValueError(f"a book of {taken} positions should not have {len(columns)} columns")
-        unsorted = np.concatenate(keys)
-        order = np.argsort(unsorted)
-        self._keys, self._columns = unsorted[order], columns[order]
-
-    def to_bytes(self) -> bytes:
-        """The book as a weight container; each column takes as many bits as the board's width needs."""
-        bits = (self.geometry.columns - 1).bit_length()
-        spread = np.unpackbits(self.columns.astype(np.uint8)[:, None], axis=1)[:, 8 - bits :]
-        meta = {
-            "kind": BOOK_KIND,
-            "geometry": list(self.geometry[:3]),
-            "full_plies": self.full_plies,
-            "last_plies": list(self.last_plies),
-            "positions": len(self),
-        }
-        return pack({"columns": np.packbits(spread)}, meta)
-
-    @classmethod
-    def from_bytes(cls, content: bytes) -> "Book":
-        """The book that ``to_bytes`` wrote.
-
-        Raises:
-            ValueError: the content is damaged or not a book.
-        """
-        arrays, meta = unpack(content)
-        if not isinstance(meta, dict) or meta.get("kind") != BOOK_KIND or set(arrays) != {"columns"}:
-            raise ValueError(f"expected a book of kind {BOOK_KIND!r}, got arrays {sorted(arrays)} with {meta!r:.200}")
-        geometry = geometry_of(*meta["geometry"])
-        bits, positions = (geometry.columns - 1).bit_length(), meta["positions"]
-        spread = np.unpackbits(arrays["columns"])[: positions * bits].reshape(positions, bits)
-        columns = np.packbits(np.pad(spread, ((0, 0), (8 - bits, 0))), axis=1)[:, 0]
-        first, second = meta["last_plies"]
-        return cls(geometry, meta["full_plies"], (first, second), columns)
-
-    def __len__(self) -> int:
-        return len(self.columns)
-
-    def column(self, position: Position) -> int | None:
-        """Our move in a position; None if the position is not in the book."""
-        place = place_of(position, self._keys) if position.geometry == self.geometry else None
-        return None if place is None else as_it_stands(position, int(self._columns[place]))
 
 
 def place_of(position: Position, keys: np.ndarray) -> int | None:
@@ -190,7 +77,7 @@ def as_it_stands(position: Position, column: int) -> int:
     return column if position == position.canonical() else position.geometry.columns - 1 - column
 
 
-class SparseBook:
+class Book:
     """Our columns, equally good, in some positions of one board, by key.
 
     Args:
@@ -202,7 +89,7 @@ class SparseBook:
         self.geometry, self.keys, self.choices = geometry, keys, choices
 
     @classmethod
-    def of(cls, chosen: Mapping[Position, Iterable[int]]) -> "SparseBook":
+    def of(cls, chosen: Mapping[Position, Iterable[int]]) -> "Book":
         """The book of these columns in canonical positions, at least one, all of one board."""
         positions = sorted(chosen, key=lambda position: position.key)
         geometry = positions[0].geometry
@@ -212,28 +99,28 @@ class SparseBook:
 
     def to_bytes(self) -> bytes:
         """The book as a weight container."""
-        meta = {"kind": SPARSE_KIND, "geometry": list(self.geometry[:3])}
+        meta = {"kind": BOOK_KIND, "geometry": list(self.geometry[:3])}
         return pack({"keys": self.keys, "choices": self.choices}, meta)
 
     @classmethod
-    def from_bytes(cls, content: bytes) -> "SparseBook":
+    def from_bytes(cls, content: bytes) -> "Book":
         """The book that ``to_bytes`` wrote.
 
         Raises:
             ValueError: the content is damaged or not such a book.
         """
         arrays, meta = unpack(content)
-        if not isinstance(meta, dict) or meta.get("kind") != SPARSE_KIND or set(arrays) != {"keys", "choices"}:
-            raise ValueError(f"expected a book of kind {SPARSE_KIND!r}, got arrays {sorted(arrays)}, {meta!r:.200}")
+        if not isinstance(meta, dict) or meta.get("kind") != BOOK_KIND or set(arrays) != {"keys", "choices"}:
+            raise ValueError(f"expected a book of kind {BOOK_KIND!r}, got arrays {sorted(arrays)}, {meta!r:.200}")
         return cls(geometry_of(*meta["geometry"]), arrays["keys"].astype(np.uint64), arrays["choices"])
 
-    def changed_by(self, other: "SparseBook") -> "SparseBook":
+    def changed_by(self, other: "Book") -> "Book":
         """This book, with the columns of the other one wherever that has some."""
         kept = ~np.isin(self.keys, other.keys)
         keys = np.concatenate([self.keys[kept], other.keys])
         choices = np.concatenate([self.choices[kept], other.choices])
         order = np.argsort(keys)
-        return SparseBook(self.geometry, keys[order], choices[order])
+        return Book(self.geometry, keys[order], choices[order])
 
     def __len__(self) -> int:
         return len(self.keys)

@@ -267,8 +267,7 @@ class OutOfBudget(Exception):
 class Searcher:
     """Chooses moves on one geometry. Its transposition table is kept from move to move.
 
-    >>> from connectx.machine_code import prepared
-from connectx.position import STANDARD
+    >>> from connectx.position import STANDARD
     >>> position = Position.from_moves([3, 0, 3, 0, 3], STANDARD)
     >>> Searcher(STANDARD).search(position, Budget.seconds(1.0), max_depth=4).column
     3

@@ -38,7 +38,6 @@ LANE_MASK = (1 << LANE_BITS) - 1
 # (2 MB), the search is 3 times as fast as with a single part of 32 MB. The few shallower nodes use the wide part.
 DEEP_BITS = 17  # log2 of the deep part's buckets
 DEEP_EMPTY = 19  # nodes with at most so many empty cells use the deep part
-LASTING_EMPTY = 28  # nodes with at least so many empty cells use the lasting part, if there is one
 BARE_EMPTY = 6  # nodes with fewer empty cells are not stored: searching them is faster than looking them up
 NO_LIMIT = 1 << 62  # nodes
 NOTHING = -99  # in place of beta: the job is done
@@ -99,7 +98,7 @@ def follow_up_bound(stones, spots, playable, lower, upper, geometry):
 
 
 @lru_cache(maxsize=8)
-def kernel_for(geometry: Geometry, table_bits: int, lasting_bits: int = 0):
+def kernel_for(geometry: Geometry, table_bits: int):
     """The search kernel of one geometry and table size, which are constants for the compiler.
 
     Scalar parts have functions of their own. The two loops over lanes stay in ``run``: moved to functions, the first is
@@ -116,12 +115,9 @@ def kernel_for(geometry: Geometry, table_bits: int, lasting_bits: int = 0):
     frame = -(-(3 * lanes + NODE) // 8) * 8
     word = columns * stride
     deep_bits, wide_bits = min(DEEP_BITS, word), min(table_bits - 1, word)  # log2 of the buckets of each part
-    lasting_bits = max(0, min(lasting_bits - 1, word))
-    deep_shift, wide_shift, lasting_shift = word - deep_bits, word - wide_bits, word - lasting_bits
+    deep_shift, wide_shift = word - deep_bits, word - wide_bits
     deep_mask, wide_mask, tag_mask = (1 << deep_bits) - 1, (1 << wide_bits) - 1, (1 << deep_shift) - 1
-    lasting_mask, lasting_start = (1 << lasting_bits) - 1, 2 << wide_bits
     last_wide, last_stored = cells - DEEP_EMPTY - 1, cells - BARE_EMPTY
-    last_lasting = cells - LASTING_EMPTY - 1 if lasting_bits else -2
     span = (cells + 1) // 2  # the largest score
     top = bottom << rows - 1
     even_rows = sum(bottom << row for row in range(1, rows, 2))
@@ -175,10 +171,8 @@ def kernel_for(geometry: Geometry, table_bits: int, lasting_bits: int = 0):
             high = value
         if ply > last_wide:
             bucket = deep_start + (((product >> deep_shift) & deep_mask) << 1)
-        elif ply > last_lasting + 1:
-            bucket = ((product >> wide_shift) & wide_mask) << 1
         else:
-            bucket = lasting_start + (((product >> lasting_shift) & lasting_mask) << 1)
+            bucket = ((product >> wide_shift) & wide_mask) << 1
         tag = product & tag_mask
         entry = table[bucket]
         if entry >> 2 * BOUND_BITS != tag:
@@ -269,8 +263,6 @@ def kernel_for(geometry: Geometry, table_bits: int, lasting_bits: int = 0):
                 shift, index_mask, start = wide_shift, wide_mask, 0
                 if ply >= last_wide:
                     shift, index_mask, start = deep_shift, deep_mask, deep_start
-                elif ply <= last_lasting:
-                    shift, index_mask, start = lasting_shift, lasting_mask, lasting_start
                 for lane in range(lanes):
                     child = frames[row + at_hash + lane]
                     bucket = start + (((child >> shift) & index_mask) << 1)
@@ -372,11 +364,6 @@ class Limit(NamedTuple):
     nodes: int  # value of the solver's counter
 
 
-def shared_entries(table_bits: int, lasting_bits: int) -> int:
-    """Entries of the table that all threads use."""
-    return (1 << table_bits) + (1 << lasting_bits if lasting_bits else 0)
-
-
 def frame_numbers(geometry: Geometry) -> int:
     """Numbers that the frames of the deepest search take."""
     return (geometry.cells + 1) * (3 * max(8, geometry.columns) + NODE + 8)
@@ -399,31 +386,20 @@ class Solver:
     Args:
         table_bits: log2 of the number of entries in the wide part of the table, 8 bytes each.
         compiled: False to run the kernel uncompiled. By default it is compiled if numba works.
-        lasting_bits: log2 of the number of entries of a third part of the table, for nodes with ``LASTING_EMPTY`` or
-            more empty cells. Other nodes cannot overwrite them there. 0: no such part.
         threads: how many solvers will share the table (see ``beside``).
 
     Raises:
         ValueError: the geometry does not fit a 64-bit word.
     """
 
-    def __init__(
-        self,
-        geometry: Geometry,
-        table_bits: int = 22,
-        compiled: bool | None = None,
-        lasting_bits: int = 0,
-        threads: int = 1,
-    ):
+    def __init__(self, geometry: Geometry, table_bits: int = 22, compiled: bool | None = None, threads: int = 1):
         if not geometry.fits_word:
             raise ValueError(f"a board of {geometry[:3]} (rows, columns, inarow) does not fit a 64-bit word")
         self.geometry = geometry
-        self.is_stopped = False  # if another thread sets it, calls with a deadline end, with what is proven by then
-        self._sizes = table_bits, lasting_bits
+        self._bits = table_bits
         self._run = None if compiled is False else self._prepared()
         self.compiled = self._run is not None
-        self._shared = shared_entries(table_bits, lasting_bits)
-        self._table = int_array(self._shared + threads * (2 << DEEP_BITS), self.compiled)
+        self._table = int_array((1 << table_bits) + threads * (2 << DEEP_BITS), self.compiled)
         if self.compiled:
             self._table.fill(0)  # maps the memory now, instead of at its first use in the middle of a search
         self._work_in(0)
@@ -431,8 +407,8 @@ class Solver:
     def _prepared(self) -> Callable | None:
         """The kernel as compiled here, for this solver alone."""
         numbers = np.zeros(1, np.int64)
-        probe = partial(trial, self.geometry, *self._sizes)
-        kernel = kernel_for(self.geometry, *self._sizes)
+        probe = partial(trial, self.geometry, self._bits)
+        kernel = kernel_for(self.geometry, self._bits)
         return prepared(kernel, numbers, 0, numbers, numbers, numbers, 0, probe=probe, is_wide=True)
 
     def _work_in(self, deep_part: int) -> None:
@@ -443,7 +419,7 @@ class Solver:
             skip = -self._frames.ctypes.data // 8 % 8
             self._frames = self._frames[skip : skip + size]
         self._state = int_array(STATE, self.compiled)
-        self._state[STATE_DEEP_START] = self._shared + deep_part * (2 << DEEP_BITS)
+        self._state[STATE_DEEP_START] = (1 << self._bits) + deep_part * (2 << DEEP_BITS)
 
     def clear(self) -> None:
         """Forgets all that is proven: the solver is as a new one, in the same memory, and goes on counting nodes."""
@@ -542,13 +518,13 @@ class Solver:
     def work(self, queue, limit: Limit = Limit(None, NO_LIMIT)) -> bool:  # noqa: B008 - immutable
         """Runs the kernel on a queue, in place, until all jobs are done (True) or the limit is reached (False)."""
         self._state[STATE_JOB], self._state[STATE_DEPTH] = 0, -1
-        count, run = len(queue) // JOB, self._run or plain(kernel_for(self.geometry, *self._sizes))
+        count, run = len(queue) // JOB, self._run or plain(kernel_for(self.geometry, self._bits))
         slice_size = COMPILED_SLICE if self.compiled else PLAIN_SLICE
         while True:
             until = limit.nodes if limit.deadline is None else min(limit.nodes, self.nodes + slice_size)
             if run(queue, count, self._state, self._frames, self._table, until):
                 return True
-            if self.is_stopped or self.nodes >= limit.nodes:
+            if self.nodes >= limit.nodes:
                 return False
             if limit.deadline is not None and time.perf_counter() >= limit.deadline:
                 return False
@@ -590,12 +566,12 @@ def read_queue(queue) -> list[Value]:
     return [Value(int(queue[at + JOB_LOW]), int(queue[at + JOB_HIGH])) for at in range(0, len(queue), JOB)]
 
 
-def trial(geometry: Geometry, table_bits: int, lasting_bits: int, run: Callable) -> list[int]:
-    """What ``run``, the kernel of these sizes, finds of two late positions, and its number of nodes: a test of it."""
+def trial(geometry: Geometry, table_bits: int, run: Callable) -> list[int]:
+    """What ``run``, the kernel of this size, finds of two late positions, and its number of nodes: a test of it."""
     jobs = np.array([field for seed in (3, 5) for field in job_of(late_position(geometry, seed))], np.int64)
     state, frames = np.zeros(STATE, np.int64), np.zeros(frame_numbers(geometry), np.int64)
-    state[STATE_DEPTH], state[STATE_DEEP_START] = -1, (shared := shared_entries(table_bits, lasting_bits))
-    run(jobs, len(jobs) // JOB, state, frames, np.zeros(shared + (2 << DEEP_BITS), np.int64), NO_LIMIT)
+    state[STATE_DEPTH], state[STATE_DEEP_START] = -1, 1 << table_bits
+    run(jobs, len(jobs) // JOB, state, frames, np.zeros((1 << table_bits) + (2 << DEEP_BITS), np.int64), NO_LIMIT)
     return [*jobs.tolist(), int(state[STATE_NODES])]
 
 

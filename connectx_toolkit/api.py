@@ -524,7 +524,7 @@ def build(
             submissions/AGENT.py, or .tar.gz if the agent names files beside it.
         data: file or folder to add to the archive; may be several. Files that the source names are added anyway, except
             credentials and databases.
-        book: book of the second seat to build into "perfect", made by ``train.py book --second``; ours if not given.
+        book: book of the second seat to build into "perfect", made by ``train.py book``; ours if not given.
         allow_package: package to accept although Kaggle is not known to have it; may be several.
         dtype: precision of embedded float arrays; unchanged if not given. The source is compared with the same rounded
             arrays.

@@ -15,7 +15,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
-from connectx.books import SparseBook
+from connectx.books import Book
 from connectx.position import STANDARD
 from connectx_toolkit.builder.build import HEADER, POSITIONS, Options, build
 from connectx_toolkit.builder.notebook.cells import page_named
@@ -206,9 +206,9 @@ def with_book(agent: Path, book: Path | None, folder: Path) -> Path:
     if agent.resolve() != (AGENTS / "perfect.py").resolve():
         raise ValueError(OF_PERFECT.format(agent.stem))
     if not book.exists():
-        made = f"{shell('train book --second --games FILE')} writes it if your games teach something"
+        made = f"{shell('train book --games FILE')} writes it if your games teach something"
         raise ValueError(f"{book}: no such file. {made}; without it, perfect plays with its own book")
-    found = read_as(SparseBook.from_bytes, book)
+    found = read_as(Book.from_bytes, book)
     if found.geometry != STANDARD:
         raise ValueError(f"{book}: a book for {found.geometry.rows}x{found.geometry.columns}, expected one for 7x6")
     shutil.copy(agent, folder)

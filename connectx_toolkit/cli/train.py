@@ -9,7 +9,7 @@ examples
   python train.py METHOD --help     what a method does, and its options
 
 A run keeps its files in runs/METHOD, or in the folder that --run names, and writes its result there. Other options or
-other input files need another folder. If tune, book, replies, labels, openings or distill was interrupted, the same
+other input files need another folder. If tune, book, replies, labels or distill was interrupted, the same
 command resumes it; the others take minutes, and begin again. The toolkit's own files are replaced only if --output
 names them.
 """
@@ -29,7 +29,7 @@ GROUPS = {  # of methods: {how each is called: (its module in connectx_toolkit, 
     "your own agent, your own model, and your own games": {
         "tune": ("tuning.tune", "find better numbers for your agent, and prove that they are better"),
         "adopt": ("training.adopt", "make an agent of your model from stable-baselines3 or torch"),
-        "book --second --games": ("training.makers.book", "learn an opening book for perfect from your games"),
+        "book --games": ("training.makers.book", "learn an opening book for perfect from your games"),
         "replies --games": ("training.makers.replies", "learn an opponent model for perfect from your games"),
     },
     "learners of Kaggle's course and of books": {
@@ -54,11 +54,7 @@ GROUPS = {  # of methods: {how each is called: (its module in connectx_toolkit, 
         "distill": ("training.makers.distill", "the policy and value network, on labels"),
         "leaf": ("training.makers.leaf_network", "the small evaluator of minimax, on labels"),
         "replies": ("training.makers.replies", "the opponent model, which perfect uses when it moves second"),
-        "book": ("training.makers.book", "the opening books of perfect"),
-        "openings": (
-            "training.makers.opening_table",
-            "the opening table: the exact score of every position up to ply 8",
-        ),
+        "book": ("training.makers.book", "the second seat's opening book of perfect"),
     },
 }
 METHODS = {called.split()[0]: module for group in GROUPS.values() for called, (module, _) in group.items()}

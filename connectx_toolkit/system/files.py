@@ -240,7 +240,6 @@ ROOT = Path(__file__).resolve().parents[2]  # the folder that holds connectx and
 IS_CHECKOUT = (ROOT / "agents").is_dir() and (ROOT / "pyproject.toml").is_file()
 AGENTS = (ROOT if IS_CHECKOUT else Path(__file__).resolve().parents[1]) / "agents"
 WEIGHTS = AGENTS / "weights"
-BOOK_SCORES = Path(__file__).resolve().parents[1] / "training" / "book-scores.txt"  # of the first seat's book
 
 
 def our_agents() -> list[str]:

@@ -2,16 +2,14 @@
 
 import random
 
-import numpy as np
 import pytest
 
 from agents import perfect
-from connectx.books import Layer, openings, walk
+from connectx.books import openings
 from connectx.clock import Budget
 from connectx.exact import promising
 from connectx.position import STANDARD, Position, geometry_of, sign
 from connectx.solver import Solver, Value
-from connectx_toolkit.system.files import BOOK_SCORES
 from tests.conftest import REAL_CLOCK, observe, random_game
 
 pytestmark = pytest.mark.slow
@@ -43,52 +41,12 @@ def test_plays_perfectly(solver, monkeypatch):
                 assert (chosen > 0) - (chosen < 0) == (best > 0) - (best < 0)
 
 
-def book_positions() -> list[Position]:
-    """Those of the book's own walk."""
-    found: list[Position] = []
-
-    def columns_of(layer: Layer, _: np.ndarray) -> np.ndarray:
-        positions = [Position(int(p), int(m), STANDARD) for p, m in zip(layer.positions, layer.masks, strict=True)]
-        found.extend(positions)
-        return np.array([perfect.book.column(position) for position in positions], np.uint8)
-
-    list(walk(STANDARD, perfect.book.full_plies, perfect.book.last_plies, columns_of))
-    return found
-
-
-def known_scores() -> dict[tuple[int, int], list[int | None]]:
-    """What the solver found once, by position and mask."""
-    lines = BOOK_SCORES.read_text().splitlines()
-    rows = [line.split() for line in lines]
-    return {(int(p), int(m)): [None if s == "-" else int(s) for s in scores] for p, m, *scores in rows}
-
-
-def test_book_is_followed(monkeypatch):
-    """Every position of the book, as it stands and mirrored, is answered without a search by a move of its best result.
-
-    Where that is a win, by a quickest one.
-    """
-    monkeypatch.setattr(perfect, "exact_move", None)
-    monkeypatch.setattr(perfect, "searcher_for", None)
-    positions, scores = book_positions(), known_scores()
-    assert len(positions) == len(perfect.book) > 3000
-    for position in positions:
-        obs, config = observe(position)
-        column, known = perfect.agent(obs, config), scores[position.position, position.mask]
-        best, chosen = max(score for score in known if score is not None), known[column]
-        assert chosen is not None and (
-            chosen == best if best > 0 else (chosen > 0) - (chosen < 0) == (best > 0) - (best < 0)
-        )
-        if position != position.mirror():
-            assert perfect.agent(*observe(position.mirror())) == 6 - column
-
-
-def test_openings_off_the_book_are_known():
+def test_openings_are_known():
     """Without a node where it is won, without numba, and from either side."""
     for moves in ([3, 2, 2, 2], [3, 2, 2, 2, 0], [3, 0, 0, 0, 0, 0], [0, 1, 6, 1, 5, 1]):
         position = Position.from_moves(moves, STANDARD)
         scores = openings().scores(position)
-        assert perfect.book.column(position) is None and scores is not None
+        assert scores is not None
         solver = perfect.solver_for(STANDARD)
         nodes, best = solver.nodes, max(score for score in scores if score is not None)
         if best > 0:

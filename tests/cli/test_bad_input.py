@@ -20,7 +20,7 @@ from connectx_toolkit.builder import submission
 from connectx_toolkit.cli import build as build_submission
 from connectx_toolkit.cli import train
 from connectx_toolkit.system import workers
-from connectx_toolkit.system.files import BOOK_SCORES, ROOT
+from connectx_toolkit.system.files import ROOT
 from tests.conftest import disk_that_is, evaluate
 
 pytestmark = pytest.mark.slow
@@ -94,10 +94,10 @@ CASES = [
     Case("evaluate report --games games --html new.html --latest 0", "--latest"),
     Case("build leftmost --positions 0 -o new.py", "--positions"),
     Case("build leftmost --slowdown 0.5 -o new.py", "--slowdown"),
-    Case("train book --first-ply ten", "invalid int value"),
-    Case("train book --first-ply 0", "first_ply should be at least 1"),
+    Case("train book --last-ply ten", "invalid int value"),
+    Case("train book --last-ply 0", "last_ply should be at least 1"),
     Case("train leaf --learning-rate nan", "learning_rate should be a finite number, not nan"),
-    Case("train book --table-bits 60 --first-ply 1", "table"),
+    Case("train book --table-bits 60 --last-ply 1", "table"),
     # Options
     Case("evaluate leftmost random --round 5 --seeed 1", "--seeed"),
     Case("build leftmost --ouptut new.py", "--ouptut"),
@@ -131,11 +131,8 @@ CASES = [
     Case("evaluate analyse null_moves.json", "None"),
     Case("build --check missing.py", "missing.py"),
     Case("build --check folder", "folder"),
-    Case("train book --scores notes.txt", "notes.txt"),
-    Case("train book --scores noise", "noise"),
-    Case("train book --scores one_line", "one_line"),
-    Case("train book --second --entries noise --output new.bin", "noise"),
-    Case("train book --second --least 0", "least"),
+    Case("train book --entries noise --output new.bin", "noise"),
+    Case("train book --least 0", "least"),
     Case("train replies --replies-policy noise --output new.bin", "noise: not a weight container"),
     Case("train replies --games 0", "games"),
     Case("train distill --labels missing", "python train.py labels makes them"),
@@ -198,7 +195,6 @@ CASES = [
     Case("evaluate match leftmost random --games notes.txt/store", "notes.txt"),
     Case("evaluate report --games games --html folder", "folder"),
     Case("evaluate report --games games --html no/such/folder/new.html", "html"),
-    Case("train book --scores notes.txt/scores", "notes.txt"),
     Case("train distill --labels missing --output folder", "folder"),
     Case("train book --output notes.txt/new.bin", "notes.txt"),
 ]
@@ -420,13 +416,11 @@ def disk(request, made, tmp_path) -> Iterator[Path]:
         "evaluate match leftmost random --pairs 1 --seed 2 --games DISK/games",
         "evaluate report --games games --html DISK/new.html",
         "evaluate report --games games --ladder DISK/new",
-        "train book --first-ply 1 --scores scores --output DISK/new.bin",
     ],
 )
 def test_a_disk_that_is_full_or_read_only(command, disk, made, capsys, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     Path("games").write_bytes((made / "games").read_bytes())
-    Path("scores").write_bytes(BOOK_SCORES.read_bytes())
     before = content_of(disk)
     code, _, err = outcome(command.replace("DISK", str(disk)), capsys)
     (line,) = without_progress(err)
@@ -453,12 +447,7 @@ SLOW_TO_BUILD = f"import time\n\ntime.sleep(60)\n\n\n{AGENT}"
     [
         ("evaluate.py match slow.py leftmost --games store", "playing"),
         ("build_submission.py slow_to_build.py -o new.py", ".new.py.*.partial"),
-        ("train.py book --table-bits 10 --scores scores --output new.bin --workers 1", ".scores.lock"),
-        (
-            "train.py openings --table-bits 10 --lasting-bits 10 --scores scores --output new.bin --workers 1 "
-            f"--book-scores {BOOK_SCORES}",
-            ".scores.lock",
-        ),
+        ("train.py book --table-bits 10 --entries scores --output new.bin --workers 1", ".scores.lock"),
     ],
 )
 @pytest.mark.usefixtures("_heard")
@@ -466,7 +455,6 @@ def test_ctrl_c(command, sign, tmp_path):
     """As a terminal sends it, to all processes of the command: it ends at once, in one line, and leaves nothing."""
     (tmp_path / "slow.py").write_text(SLOW)
     (tmp_path / "slow_to_build.py").write_text(SLOW_TO_BUILD)
-    (tmp_path / "scores").touch()  # a new one would begin with the toolkit's scores
     script, *arguments = command.split()
     process = subprocess.Popen(
         [sys.executable, ROOT / script, *arguments],

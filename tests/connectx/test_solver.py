@@ -93,10 +93,10 @@ def test_best_moves_are_those_of_all_scores(solver):
 
 
 @COMPILES
-def test_threads_over_one_table_with_a_lasting_part_find_the_same():
+def test_threads_over_one_table_find_the_same():
     positions = [sample.position for sample in samples_of(10, range(11, 18), 24)]
     expected = Solver(STANDARD).solve_many(positions)
-    first = Solver(STANDARD, 14, lasting_bits=14, threads=2)
+    first = Solver(STANDARD, 14, threads=2)
     with ThreadPoolExecutor(2) as pool:
         runs = [pool.submit(first.solve_many, positions), pool.submit(first.beside(1).solve_many, positions[::-1])]
         assert runs[0].result() == runs[1].result()[::-1] == expected

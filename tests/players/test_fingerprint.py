@@ -88,7 +88,7 @@ def test_agents_of_ours_have_their_modules_and_weights():
         "agents/weights/policy.bin",
         "connectx/network.py",
     } <= found
-    assert "agents/weights/perfect_book.bin" not in found and "agents/minimax.py" not in found
+    assert "agents/weights/perfect_second_book.bin" not in found and "agents/minimax.py" not in found
     prints = {
         fingerprint(resolve(name)) for name in ("policy", "policy~5", "policy~6", "minimax", "minimax@4", "random")
     }

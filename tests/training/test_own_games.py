@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from agents import perfect
-from connectx.books import SparseBook, openings
+from connectx.books import Book, openings
 from connectx.opponent import candidates, columns_of_scores
 from connectx.position import STANDARD, Position, Scores, geometry_of
 from connectx.solver import Solver
@@ -93,9 +93,9 @@ def test_the_command(tmp_path, monkeypatch, capsys):
     """From a file of games to a book that the builder takes; the book is the shipped one, changed."""
     monkeypatch.setattr(runs, "worker_pool", pool_in_place)
     games = file_of(tmp_path / "games.sqlite", [game_after(WINS, 1)] * 5 + [game_after(LOSES, 0)] * 15)
-    config = book.Config(second=True, games=str(games), table_bits=18, workers=1, run=tmp_path / "run")
+    config = book.Config(games=str(games), table_bits=18, workers=1, run=tmp_path / "run")
     made = book.train(config)
-    assert isinstance(made, SparseBook) and "with the new book" in capsys.readouterr().out
+    assert isinstance(made, Book) and "with the new book" in capsys.readouterr().out
     shipped = perfect.second_book
     assert set(shipped.keys) <= set(made.keys)
     changed = [
@@ -108,7 +108,7 @@ def test_the_command(tmp_path, monkeypatch, capsys):
     assert (agent.parent / "weights" / "perfect_second_book.bin").read_bytes() == config.output.read_bytes()
     with pytest.raises(ValueError, match="perfect, not of minimax"):
         with_book(Path("minimax.py"), games, tmp_path)
-    other = SparseBook.of({Position.empty(geometry_of(4, 5, 3)): [1]})
+    other = Book.of({Position.empty(geometry_of(4, 5, 3)): [1]})
     (tmp_path / "other.bin").write_bytes(other.to_bytes())
     with pytest.raises(ValueError, match=r"other\.bin: a book for 4x5, expected one for 7x6"):
         with_book(AGENTS / "perfect.py", tmp_path / "other.bin", tmp_path)
@@ -119,15 +119,15 @@ def test_games_in_which_nothing_is_to_be_gained(tmp_path, monkeypatch, capsys):
     """It says so, and what to build instead; who builds with the book all the same is told what is missing."""
     monkeypatch.setattr(runs, "worker_pool", pool_in_place)
     games = file_of(tmp_path / "games.sqlite", [game_after(LOSES, 0)])
-    config = book.Config(second=True, games=str(games), table_bits=18, workers=1, run=tmp_path / "run")
+    config = book.Config(games=str(games), table_bits=18, workers=1, run=tmp_path / "run")
     assert book.train(config) is None and not config.output.exists()
     out = capsys.readouterr().out
     assert f"{config.output} was not written" in out and "build_submission.py perfect" in out
     assert build.main(["perfect", "--book", str(config.output)]) == 2
-    assert "no such file. python train.py book --second" in capsys.readouterr().err
+    assert "no such file. python train.py book" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("method", ["book --second", "replies"])
+@pytest.mark.parametrize("method", ["book", "replies"])
 def test_games_that_teach_nothing(method, tmp_path, capsys):
     """One line, exit code 2, and nothing is written."""
     first = file_of(tmp_path / "first.sqlite", [game_after(WINS, 1)], names=("me", "them"))

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from agents import perfect
-from connectx.books import SparseBook, openings
+from connectx.books import Book, openings
 from connectx.opponent import KINDS, NO_MOVE, ReplyModel, columns_of_scores
 from connectx.position import STANDARD, Position, sign
 from connectx.weights import unpack
@@ -172,12 +172,12 @@ def test_second_book(tmp_path, monkeypatch):
     """Columns keep the result, equally good ones are all there; a second run asks for nothing again."""
     monkeypatch.setattr(runs, "worker_pool", pool_in_place)
     config = book.Config(
-        second=True, second_ply=3, least=0.01, nodes=20_000, table_bits=18, workers=1,
+        last_ply=3, least=0.01, nodes=20_000, table_bits=18, workers=1,
         entries=tmp_path / "entries.txt", run=tmp_path / "run", output=tmp_path / "second.bin",
     )  # fmt: skip
     made = book.train(config)
-    assert isinstance(made, SparseBook) and len(made) > 4
-    again = SparseBook.from_bytes((tmp_path / "second.bin").read_bytes())
+    assert isinstance(made, Book) and len(made) > 4
+    again = Book.from_bytes((tmp_path / "second.bin").read_bytes())
     first = Position.empty(STANDARD).play(3)
     assert again.columns(first) == made.columns(first) != []
     for line in (tmp_path / "entries.txt").read_text().splitlines()[1:]:

@@ -36,7 +36,7 @@ class Modules(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def __init__(self, sources, data, folder):
         self.prefix = "submission_" + os.urandom(8).hex()
         self.sources = {path: source[1:] for path, source in sources.items()}  # less the line feed after the quotes
-        self.data = data  # {"agents/weights/perfect_book.bin": (sha256 of the bytes, whether reduced, zlib as base64)}
+        self.data = data  # {"agents/weights/policy.bin": (sha256 of the bytes, whether reduced, zlib as base64)}
         self.folder = folder  # holds the files of an archive
 
     def _path(self, fullname):

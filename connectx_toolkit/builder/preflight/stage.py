@@ -8,7 +8,6 @@ import contextlib
 import json
 import os
 import random
-from itertools import product
 import subprocess
 import sys
 import tempfile
@@ -17,6 +16,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import product
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, NamedTuple

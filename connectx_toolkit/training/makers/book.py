@@ -1,13 +1,11 @@
-"""Builds the opening books of perfect on all cores: the first seat's, or with --second the second seat's.
-
-The first seat wins with perfect play. Its book holds a quickest win in every position that can arise.
+"""Builds the opening book of perfect in the second seat, on all cores.
 
 The second seat's positions are lost or drawn. Its book holds the move after which the opponent is expected to give most
 away. The opponent model (``train.py replies``) says which replies to expect; the search is that of
 ``connectx.opponent``, with more time than a game has. The book grows from the empty board, the most probable positions
 first.
 
-With --second --games, the book learns from your games: the shipped book is changed wherever another move wins more
+With --games, the book learns from your games: the shipped book is changed wherever another move wins more
 from your opponents (``connectx_toolkit.training.makers.own_games``).
 
 Every result is appended to a file at once, one line per position. An interrupted run resumes from it.
@@ -16,7 +14,7 @@ Every result is appended to a file at once, one line per position. An interrupte
 import hashlib
 import heapq
 import os
-from concurrent.futures import FIRST_COMPLETED, Future, as_completed, wait
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass
 from functools import cache, partial
 from itertools import count
@@ -25,18 +23,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from connectx.books import Book, Layer, SparseBook, openings, walk
+from connectx.books import Book, openings
 from connectx.clock import Budget
 from connectx.network import PlainNetwork
-from connectx.opponent import ErrorForecast, ReplyModel, choices, choose, columns_of_scores
+from connectx.opponent import ErrorForecast, ReplyModel, choices, columns_of_scores
 from connectx.position import STANDARD, Position, Scores
 from connectx_toolkit.system.console import progress, shell
-from connectx_toolkit.system.files import BOOK_SCORES, WEIGHTS, read_as
-from connectx_toolkit.system.workers import Workers
+from connectx_toolkit.system.files import WEIGHTS, read_as
 from connectx_toolkit.training.makers.exact_scores import (
     Form,
     PositionFile,
-    ScoreFile,
     exact_scores,
     scores_kept_in,
     solve,
@@ -52,17 +48,15 @@ class Config(Options):
 
     METHOD = "book"
 
-    second: bool = option(False, "make the book of the second player instead of the first player's")
     games: str = option(
         "",
-        "file of your games, as evaluate.py explore --add makes it; with --second, the book learns from them",
+        "file of your games, as evaluate.py explore --add makes it: the book learns from them",
         reads=(".sqlite",),
     )
     me: str = option("", "your name in these games, if the file does not tell whose they are")
-    first_ply: int = option(10, "last ply of the first player's book", least=1)
-    second_ply: int = option(11, "last ply of the second player's book", least=1)
-    least: float = option(0.0002, "smallest probability of a position in the second player's book", above=0)
-    nodes: int = option(10_000_000, "nodes of the solver for each position of the second player's book", least=1)
+    last_ply: int = option(11, "last ply of the book", least=1)
+    least: float = option(0.0002, "smallest probability of a position in the book", above=0)
+    nodes: int = option(10_000_000, "nodes of the solver for each position of the book", least=1)
     table_bits: int = option(
         25,
         "log2 of the number of entries (8 bytes each) in each process's table",
@@ -72,64 +66,13 @@ class Config(Options):
     )
     workers: int = option(os.cpu_count() or 1, "number of processes on this machine", least=1, is_free=True)
     replies_policy: Path = option(
-        WEIGHTS / "perfect_replies_policy.bin",
-        "policy network of the opponent model, for the second player's book",
-        reads=(".bin",),
+        WEIGHTS / "perfect_replies_policy.bin", "policy network of the opponent model", reads=(".bin",)
     )
-    replies: Path = option(
-        WEIGHTS / "perfect_replies.bin", "opponent model, for the second player's book", reads=(".bin",)
-    )
-    shipped: Path = option(
-        WEIGHTS / "perfect_second_book.bin", "second player's book that --games starts from", reads=(".bin",)
-    )
-    scores: Path = option(
-        Path("runs/book-scores.txt"),
-        "file of all scores found so far; a new one begins with the toolkit's",
-    )
-    entries: Path = option(
-        Path("runs/second-book.txt"), "file of the second player's entries found so far, also by earlier runs"
-    )
+    replies: Path = option(WEIGHTS / "perfect_replies.bin", "opponent model", reads=(".bin",))
+    shipped: Path = option(WEIGHTS / "perfect_second_book.bin", "book that --games starts from", reads=(".bin",))
+    entries: Path = option(Path("runs/second-book.txt"), "file of the entries found so far, also by earlier runs")
     run: Path = option(Path("runs/book"), "folder of the run")
     output: Path = option(Path(), "file to write: the book", in_run="book.bin")
-
-
-def positions_of(layer: Layer) -> list[Position]:
-    return [Position(int(p), int(m), STANDARD) for p, m in zip(layer.positions, layer.masks, strict=True)]
-
-
-class Builder:
-    """Solves the positions of the walk and chooses the first seat's columns."""
-
-    def __init__(self, scores: ScoreFile, pool: Workers):
-        self.scores, self.pool = scores, pool
-        self.columns: list[np.ndarray] = []
-
-    def learn(self, positions: list[Position], label: str) -> None:
-        """Solves the positions that are not known yet."""
-        wanted = [position for position in positions if self.scores.get(position) is None]
-        tasks = {self.pool.submit(solve, position): position for position in wanted}
-        with progress(len(tasks), "position", label) as bar:
-            for task in as_completed(tasks):
-                self.scores.add(tasks[task], task.result())
-                bar.update()
-
-    def columns_of(self, layer: Layer, _: np.ndarray) -> np.ndarray:
-        """Our column in each position of a layer."""
-        positions = positions_of(layer)
-        self.learn(positions, f"ply {positions[0].ply}")
-        self.columns.append(np.array([choose(p, self.scores[p]) for p in positions], np.uint8))
-        return self.columns[-1]
-
-
-def first_book(config: Config) -> Book:
-    """The first seat's book. The same scores give the same book."""
-    last_plies = (config.first_ply, -1)
-    known = BOOK_SCORES.read_bytes()
-    with ScoreFile(config.scores, known) as scores, solver_pool(config.workers, config.table_bits) as pool:
-        builder = Builder(scores, pool)
-        for layer in walk(STANDARD, 0, last_plies, builder.columns_of):
-            print(f"ply {positions_of(layer)[0].ply}: {len(layer.masks)} positions", flush=True)
-    return Book(STANDARD, 0, last_plies, np.concatenate(builder.columns))
 
 
 class Ahead(NamedTuple):
@@ -202,7 +145,7 @@ def visit(ahead: Ahead, search: Search, known: Entry | None) -> tuple[Entry, lis
     return entry, later
 
 
-def second_book(config: Config) -> SparseBook:
+def second_book(config: Config) -> Book:
     """The second seat's book: visits the most probable positions first, ``config.workers`` at a time."""
     search = Search(config.replies_policy, config.replies, config.nodes)
     made_by = hashlib.sha256(search.policy.read_bytes() + search.replies.read_bytes()).hexdigest()[:16]
@@ -212,7 +155,7 @@ def second_book(config: Config) -> SparseBook:
 
     def expect(positions: list[Ahead]) -> None:
         for ahead in positions:
-            wanted = ahead.reach >= config.least and ahead.position.ply <= config.second_ply
+            wanted = ahead.reach >= config.least and ahead.position.ply <= config.last_ply
             if wanted and ahead.position not in met:
                 met.add(ahead.position)
                 heapq.heappush(queue, (-ahead.reach, next(number), ahead))
@@ -238,31 +181,28 @@ def second_book(config: Config) -> SparseBook:
                 expect(later)
                 bar.total = len(met)
                 bar.update()
-    return SparseBook.of(chosen)
+    return Book.of(chosen)
 
 
-def own_book(config: Config, games: list[Met]) -> tuple[SparseBook, dict[str, float]]:
+def own_book(config: Config, games: list[Met]) -> tuple[Book, dict[str, float]]:
     """The second seat's book of one's own games; what it is expected to win from their opponents, and what was won."""
-    shipped = read_as(SparseBook.from_bytes, config.shipped)
+    shipped = read_as(Book.from_bytes, config.shipped)
     if shipped.geometry != STANDARD:
         raise ValueError(f"{config.shipped}: a book for another board than 7x6")
     with scores_kept_in(config.run / "scores.txt", config.workers, config.table_bits) as scores_of:
         model = read_model(config.replies_policy, config.replies)
         tree = OwnGames(lines_of(games, Position.empty(STANDARD)), model, scores_of)
     columns, expected = tree.improve()
-    own = SparseBook.of({position: [column] for position, column in columns.items()}) if columns else None
+    own = Book.of({position: [column] for position, column in columns.items()}) if columns else None
     book = shipped if own is None else shipped.changed_by(own)
     scored = sum(game.points for game in games) / len(games)
     return book, {"changed": len(columns), "expected_points": round(expected, 3), "scored": round(scored, 3)}
 
 
-def train(config: Config) -> Book | SparseBook | None:
+def train(config: Config) -> Book | None:
     """Builds a book and writes it; with --games, only if they teach something."""
-    if config.games and not config.second:
-        raise ValueError("--games needs --second: only the second player's book learns from games")
     games = own_games_in(Path(config.games), config.me) if config.games else []
     begin(config)
-    book: Book | SparseBook
     facts: dict[str, float] = {}
     if config.games:
         book, facts = own_book(config, games)
@@ -276,7 +216,7 @@ def train(config: Config) -> Book | SparseBook | None:
         scored, now = 100 * facts["scored"], 100 * facts["expected_points"]
         score = f"points of 100 as second player: {now:.1f} expected with the new book, {scored:.1f} in your games"
     else:
-        book = second_book(config) if config.second else first_book(config)
+        book = second_book(config)
         score = f"{len(book):,} positions, with moves chosen by their exact scores"
     publish(config, book.to_bytes(), {"positions": len(book), **facts}, score)
     return book

@@ -1,6 +1,6 @@
 """Exact scores of many positions, by a pool of solvers; each is kept in a text file as soon as it is found.
 
-A file of exact scores on 7x6, the book's, has a line ``position mask score ...`` for each position or its mirror image.
+A file of exact scores on 7x6 has a line ``position mask score ...`` for each position or its mirror image.
 """
 
 import re
@@ -12,7 +12,7 @@ from typing import Generic, NamedTuple, Self, TypeVar
 from connectx.books import openings
 from connectx.clock import Budget
 from connectx.exact import move_values
-from connectx.position import STANDARD, Geometry, Position, Scores
+from connectx.position import STANDARD, Position, Scores
 from connectx_toolkit.system.console import progress
 from connectx_toolkit.system.files import in_words, locked
 from connectx_toolkit.training.runs import process_solver, solver_pool
@@ -41,9 +41,7 @@ def text_of(scores: Scores) -> str:
 SCORES = Form("7 scores", r"(?:-?\d+|-)(?: (?:-?\d+|-)){6}", scores_from, text_of)
 
 
-def read_positions(
-    path: Path, form: Form[Known], geometry: Geometry = STANDARD, recipe: str = ""
-) -> tuple[dict[Position, Known], int]:
+def read_positions(path: Path, form: Form[Known], recipe: str = "") -> tuple[dict[Position, Known], int]:
     """What a file says, by position, and the length in bytes of an unfinished last line, as a killed run may leave it.
 
     Args:
@@ -64,19 +62,11 @@ def read_positions(
                 f"{path}, line {number}: expected a position, its mask and {form.words}, not {line[:40]!r}"
             )
         position, mask, said = parts.groups()
-        found[Position(int(position), int(mask), geometry)] = form.read(said.decode("ascii"))
+        found[Position(int(position), int(mask), STANDARD)] = form.read(said.decode("ascii"))
     is_recipe = recipe.encode().startswith(rest) and not lines
     if not is_recipe and not re.fullmatch(rb"[-\d ]*", rest):
         raise ValueError(f"{path}, line {len(lines) + 1}: expected the beginning of a position, not {rest[:40]!r}")
     return found, len(rest)
-
-
-def read_scores(path: Path) -> dict[Position, Scores]:
-    """The scores in a file, by position; of a position and its mirror image, only one is present.
-
-    Raises as ``read_positions``.
-    """
-    return read_positions(path, SCORES)[0]
 
 
 class PositionFile(Generic[Known]):
@@ -86,19 +76,13 @@ class PositionFile(Generic[Known]):
     has the file open: the next one waits, and then finds what the first has added.
 
     Args and Raises: as ``read_positions``.
-        start: the content of a file that is created.
     """
 
-    def __init__(
-        self, path: Path, form: Form[Known], geometry: Geometry = STANDARD, recipe: str = "", start: bytes = b""
-    ):
+    def __init__(self, path: Path, form: Form[Known], recipe: str = ""):
         with ExitStack() as opened:
             opened.enter_context(locked(path))
-            is_new = not path.exists()
             self._file, self._form = opened.enter_context(path.open("ab", buffering=0)), form
-            if is_new:
-                self._file.write(start)
-            self.known, rest = read_positions(path, form, geometry, recipe)
+            self.known, rest = read_positions(path, form, recipe)
             self._file.truncate(self._file.tell() - rest)
             if recipe and not self._file.tell() - rest:
                 self._write(recipe)
@@ -125,8 +109,8 @@ class PositionFile(Generic[Known]):
 class ScoreFile(PositionFile[Scores]):
     """A file of exact scores, which is asked for a position or its mirror image."""
 
-    def __init__(self, path: Path, start: bytes = b""):
-        super().__init__(path, SCORES, start=start)
+    def __init__(self, path: Path):
+        super().__init__(path, SCORES)
 
     def get(self, position: Position) -> Scores | None:
         """The scores by column of the given position, not of its mirror image; None if they are not known."""

@@ -5,12 +5,10 @@ import random
 import numpy as np
 import pytest
 
-from connectx import jit
 from connectx.books import Openings, layers, openings, wins_at_once
 from connectx.clock import Budget
 from connectx.position import STANDARD, Geometry, Position, geometry_of
 from connectx.solver import Solver, Value
-from connectx_toolkit.training.makers.opening_table import Config, bounds_from, build, parents
 
 pytestmark = pytest.mark.slow
 SMALL, LAST = geometry_of(4, 5, 4), 4
@@ -22,15 +20,12 @@ def positions_of(geometry: Geometry, last_ply: int) -> list[Position]:
     return [Position(int(position), int(mask), geometry) for position, mask in both]
 
 
-def config_in(folder) -> Config:
-    return Config(table_bits=16, lasting_bits=16, workers=2, scores=folder / "scores.txt")
-
-
 @pytest.fixture(scope="module")
-def table(tmp_path_factory) -> Openings:
-    if not jit.compiles():
-        pytest.skip("needs numba: pip install -r requirements.txt")
-    return build(config_in(tmp_path_factory.mktemp("openings")), SMALL, LAST, {})
+def table() -> Openings:
+    *_, last = layers(SMALL, LAST)
+    quiet, solver = ~wins_at_once(last, SMALL), Solver(SMALL, 16)
+    positions = [Position(int(p), int(m), SMALL) for p, m in zip(*(bits[quiet] for bits in last), strict=True)]
+    return Openings(SMALL, LAST, np.array([value.low for value in solver.solve_many(positions)], np.int8))
 
 
 def test_number_of_openings():
@@ -55,25 +50,6 @@ def test_what_it_does_not_know(table):
     assert table.scores(Position.empty(STANDARD)) is None
 
 
-def test_an_interrupted_run_goes_on(table, tmp_path, monkeypatch):
-    config = config_in(tmp_path)
-    build(config, SMALL, LAST, {})
-    lines = config.scores.read_bytes().splitlines(keepends=True)
-    config.scores.write_bytes(b"".join(lines[:20]) + lines[20][:5])
-    solved, work = [], Solver.work
-
-    def counted(solver: Solver, queue, limit) -> bool:
-        solved.append(queue)
-        return work(solver, queue, limit)
-
-    monkeypatch.setattr(Solver, "work", counted)
-    assert build(config, SMALL, LAST, {}).to_bytes() == table.to_bytes()
-    assert len(solved) == len(lines) - 20
-    config.scores.write_bytes(b"".join(lines) + b"what is this\n")
-    with pytest.raises(ValueError, match=f"line {len(lines) + 1}: expected a position"):
-        build(config, SMALL, LAST, {})
-
-
 def test_bytes(table):
     content = bytearray(table.to_bytes())
     again = Openings.from_bytes(bytes(content))
@@ -90,21 +66,6 @@ def test_where_every_game_is_over_before(last_ply):
     board = geometry_of(2, 2, 2)
     tiny = Openings(board, last_ply, np.zeros(0, np.int8))
     assert tiny.score(Position.empty(board)) == Solver(board, 4, compiled=False).solve(Position.empty(board)).low
-
-
-def test_bounds_from_the_book_hold(tmp_path):
-    """The scores of ply 9 say of ply 8 what can be had at least, those of plies 7 and 8 what it is."""
-    path = tmp_path / "scores.txt"
-    child = Position.from_moves([3, 3, 3, 3, 3, 2, 2, 2, 2], STANDARD)
-    path.write_text(f"{child.position} {child.mask} 1 2 3 - -4 5 6\n")
-    bounds = bounds_from(path)
-    before = list(parents(child))
-    assert child in [parent.play(column) for parent in before for column in (2, 3)]
-    assert bounds == {min(parent.key, parent.mirror().key): Value(-6, 32) for parent in before}
-    seventh = Position.from_moves([3, 3, 3, 3, 3, 2, 2], STANDARD)
-    path.write_text(f"{seventh.position} {seventh.mask} 1 2 3 4 -4 5 6\n")
-    after = seventh.play(4)
-    assert bounds_from(path)[min(after.key, after.mirror().key)] == Value(4, 4)
 
 
 def test_wins_at_once_is_what_the_positions_say():
