@@ -501,18 +501,16 @@ def build(
     data: str | PathLike | Sequence[str | PathLike] = (),
     book: str | PathLike | None = None,
     allow_package: str | Sequence[str] = (),
-    dtype: Literal["float16", "int8"] | None = None,
     machine_code: bool = True,
-    positions: int = 500,
+    positions: int = 120,
     slowdown: float | None = None,
     full: bool = False,
-    size_limit: float = 100.0,
-    memory_limit: float = 6144.0,
 ) -> "Report":
     """Builds the one file that Kaggle accepts, and checks it. A file that would be rejected is not written.
 
     It follows the agent's imports and data, plays the file in Kaggle's own environment, and compares its moves with
-    those of its source. That takes about a minute, more with torch.
+    the agent's own: in every position after 0 to 3 plies, in whole games, and in other positions. That takes some
+    seconds, or some minutes if a move takes a second.
 
     >>> build("leftmost", "submission.py", positions=20).verdict
     'ACCEPT'
@@ -526,17 +524,12 @@ def build(
             credentials and databases.
         book: book of the second seat to build into "perfect", made by ``train.py book``; ours if not given.
         allow_package: package to accept although Kaggle is not known to have it; may be several.
-        dtype: precision of embedded float arrays; unchanged if not given. The source is compared with the same rounded
-            arrays.
         machine_code: False leaves out the machine code of the toolkit's search and solver: numba then compiles them at
             every load.
-        positions: largest number of positions in which the built file is compared with its source; about 100 are asked
-            if a move takes 0.1 s.
+        positions: number of other positions in which moves are compared, besides the 295 openings and six games; fewer
+            are asked if moves take long.
         slowdown: measure also on 1/slowdown of a core, as on a slower machine.
-        full: ask also on boards of other sizes, and play the validation game at Kaggle's clock, which takes a minute or
-            more. A check always plays it.
-        size_limit: largest submission, in MiB.
-        memory_limit: largest memory of the agent, in MiB.
+        full: play the validation game at Kaggle's clock, which takes a minute or more. A check always does.
 
     Raises:
         NotAccepted: Kaggle would reject the file, or it plays otherwise than its source; ``report`` says why.
@@ -546,7 +539,7 @@ def build(
     from connectx_toolkit.builder.submission import built, options_of, packages_of
 
     files = [Path(each) for each in ([data] if isinstance(data, str | PathLike) else data or ())]
-    options = options_of(dtype, positions, slowdown, full, size_limit, memory_limit, machine_code)
+    options = options_of(positions, slowdown, full, machine_code)
     return built(agent, _path(output), options, tell, data=files, book=_path(book), allowed=packages_of(allow_package))
 
 
@@ -555,9 +548,6 @@ def check(
     *,
     allow_package: str | Sequence[str] = (),
     slowdown: float | None = None,
-    full: bool = False,
-    size_limit: float = 100.0,
-    memory_limit: float = 6144.0,
 ) -> "Report":
     """Says whether Kaggle will accept a finished file, a .py or a .tar.gz, and if not, why.
 
@@ -570,15 +560,14 @@ def check(
 
     Args:
         file: a finished .py or .tar.gz, or a notebook that writes one.
-        allow_package, slowdown, full, size_limit, memory_limit: as for ``build``.
+        allow_package, slowdown: as for ``build``.
 
     Raises:
         OSError: the file cannot be read.
     """
     from connectx_toolkit.builder.submission import checked, options_of, packages_of
 
-    options = options_of(None, 1, slowdown, full, size_limit, memory_limit)
-    return checked(Path(file), options, packages_of(allow_package), tell)
+    return checked(Path(file), options_of(slowdown=slowdown), packages_of(allow_package), tell)
 
 
 def adopt(

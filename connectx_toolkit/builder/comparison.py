@@ -1,19 +1,73 @@
-"""Do two sides play alike, or is it chance that they differ? One answer, for a build and for a live function."""
+"""The proof of a build: does the file, as it is written, play as its original does?
+
+The original (``connectx_toolkit.builder.originals``) is asked every position after 0 to 3 plies, whole games that it
+plays itself, and other positions. The file is loaded by Kaggle's loader in another process, under another hash seed,
+and asked the same in the same order; then once more with other seeds of what is random as it loads. Where moves differ
+and chance decides some of them, both are asked again in new processes, and how often they choose what is compared.
+"""
 
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
-from math import inf, sqrt
+from collections.abc import Sequence
+from functools import partial
+from math import sqrt
+from pathlib import Path
+from statistics import median
 from typing import Any, NamedTuple
 
-from connectx_toolkit.builder.preflight.stage import Question
+from connectx.position import STANDARD
+from connectx_toolkit.builder.originals import Answer, Kinds, Original, answer_of
+from connectx_toolkit.builder.preflight.findings import Report
+from connectx_toolkit.builder.preflight.stage import NODE_BUDGET, Question, Stage, compared, openings_of_games, sample
+from connectx_toolkit.kaggle.rules import sizes_of
 from connectx_toolkit.system.console import progress
 
+TOPIC = "same moves"
+GAMES, POSITIONS = 6, 120  # besides the openings; where no move of N differs, fewer than 3 of N would (at 95%)
+ENOUGH, USUAL_SECONDS = 100, 10.0  # so many are asked at least, then no more if usual moves have taken that long
+COMPARE_SECONDS = 40.0  # of each side's moves; after that no further position is asked
+AGAIN = 100  # positions that the second load is asked
+CLOCKED = 0.05  # seconds a move: from there on the clock may decide how far an agent searches
 ROUNDS, LEAST_ROUNDS = 12, 3  # in which both sides are asked again where they differed
-SECONDS = 40.0  # for all rounds, if LEAST_ROUNDS are done
-SIGMAS = 4.0  # at most one in 10,000 faithful files of an agent that draws is refused
+SIGMAS = 4.3  # one faithful file in 100,000 of an agent that draws is refused at a look, of which there are at most ten
+SHOWN = 6  # facts that a report names
 
-Side = Callable[[list[Question]], list[dict[str, Any]]]  # replies, from a new process at each call
+
+def kinds_of(positions: int) -> dict[str, list[dict[str, Any]]]:
+    """What an original is asked: games from both seats, openings, of which the shortest come first, and positions."""
+    empty = compared("game", []).as_json()
+    openings = [opening.as_json() for opening in openings_of_games(range(4))]
+    short, long = openings[:8], openings[8:]
+    spread = [long[number * 101 % len(long)] for number in range(len(long))]  # 101 has no divisor in common with 287
+    return {
+        "games": [empty | {"game": number} for number in range(GAMES)],
+        "openings": short + spread,
+        "positions": [question.as_json() for question in sample(positions)],
+    }
+
+
+class Asked(NamedTuple):
+    """A question, with the original's reply, and its unit: a game, or the question alone."""
+
+    question: Question
+    reply: dict[str, Any]
+    unit: tuple[str, int]
+
+    @property
+    def is_legal(self) -> bool:
+        return self.reply["column"] in self.question.legal
+
+    @property
+    def is_standard(self) -> bool:
+        return all(self.question.config[name] == size for name, size in sizes_of(STANDARD).items())
+
+    @property
+    def place(self) -> str:
+        """Where it is asked, in words."""
+        config, plies = self.question.config, self.question.obs["step"]
+        board = "" if self.is_standard else f"on {config['rows']}x{config['columns']}, "
+        game = f"in game {self.unit[1] + 1}, " if self.unit[0] == "games" else ""
+        return f"{game}{board}after {plies} plies"
 
 
 class Draws(NamedTuple):
@@ -26,8 +80,9 @@ class Draws(NamedTuple):
     def differ(self) -> bool:
         """Whether the sides differ more than chance explains.
 
-        The statistic is Pearson's chi-square for each question (replies by sides), summed; of so many degrees of
-        freedom it has that mean, and twice that variance. Without any question it is infinite.
+        The statistic is Pearson's chi-square for each question (replies by sides), summed. N - 1 in place of N gives
+        it the mean of its degrees of freedom in small samples, too; the cube root (Wilson and Hilferty 1931) makes it
+        normal.
         """
         total, freedom = 0.0, 0
         for sides in self.counts:
@@ -38,23 +93,186 @@ class Draws(NamedTuple):
                 both = sum(side[reply] for side in sides)
                 for side, size in zip(sides, sizes, strict=True):
                     expected = both * size / sum(sizes)
-                    total += (side[reply] - expected) ** 2 / expected
-            freedom += max(1, len(replies) - 1)
-        return ((total - freedom) / sqrt(2 * freedom) if freedom else inf) > SIGMAS
+                    total += (1 - 1 / sum(sizes)) * (side[reply] - expected) ** 2 / expected
+            freedom += len(replies) - 1
+        if not freedom:
+            return False
+        spread = 2 / (9 * freedom)
+        return ((total / freedom) ** (1 / 3) - (1 - spread)) / sqrt(spread) > SIGMAS
 
 
-def drawn(questions: Sequence[Question], sides: tuple[Side, Side], seconds: float = SECONDS) -> Draws:
-    """Asks both sides in turn, in rounds of other seeds.
+class Comparison:
+    """An original beside its file, while both are asked.
 
-    Each round has new processes, since what a process keeps makes its answers alike.
+    Args:
+        judge: where ``file`` lies.
+        at_nodes: whether the agent counts nodes in place of the clock, where it is given a budget of them.
     """
-    counts, started, rounds = [[Counter[str](), Counter[str]()] for _ in questions], time.perf_counter(), 0
+
+    def __init__(self, original: Original, judge: Stage, file: Path, at_nodes: bool, report: Report):
+        self.original, self.judge, self.file, self.at_nodes, self.report = original, judge, file, at_nodes, report
+        self.is_fickle = False  # whether the original itself plays otherwise in each process
+
+    def run(self, positions: int) -> tuple[Answer, Answer] | None:
+        """Asks both, and reports whether they play alike; what both said, None if the report rejects them.
+
+        Args:
+            positions: how many are asked besides the openings and the games.
+        """
+        kinds, pace = kinds_of(positions), 0.0 if self.at_nodes else self.report.figures.get("slowest_move_seconds", 0)
+        most = sum(map(len, kinds.values())) + GAMES * 12
+        usual = round(min(most, max(ENOUGH, USUAL_SECONDS / max(pace, 1e-9)), COMPARE_SECONDS / max(pace, 1e-9)))
+        total = 2 * usual + min(usual, AGAIN)
+        about = f": at most about {pace * total:.0f} s, and as much again if moves differ" if pace * total > 10 else ""
+        self.judge.runner.tell(f"comparing the file with {self.original.who}{about}")
+        with self.original, progress(total, "move", "comparing") as bar:
+            limits = {"stop_after": COMPARE_SECONDS, "enough": (ENOUGH, USUAL_SECONDS)}
+            ours = self.original.ask(kinds, bar=bar, **limits)
+            asked = [asked_of(reply) for reply in ours.replies]
+            if not self._is_answered(ours, asked):
+                return None
+            bar.total, is_drawn, answers = 2 * len(asked) + len(asked[:AGAIN]), False, list[Answer]()
+            for seed, part in enumerate((asked, asked[:AGAIN])):
+                answers.append(self._file(alone(part), load_seed=seed, bar=bar))
+                if answers[-1].why:
+                    self.report.add(TOPIC, "reject", f"the built file {answers[-1].why}")
+                elif differing(part, answers[-1]):
+                    is_drawn = self._judge(part, answers[-1], seed) or is_drawn
+                if not self.report.accepted:
+                    return None
+        legal = [each for each in asked if each.is_legal]
+        self.report.figures |= {"compared_positions": len(legal)}
+        if not is_drawn:
+            how = f" at {NODE_BUDGET} nodes a move" if self.at_nodes else ", by the clock" * is_slow(asked)
+            cut = ". Its moves take long, so that not all were asked" if len(asked) < most - GAMES * 12 else ""
+            text = f"the built file, loaded twice, and {self.original.who} agree on {counted(legal)}{how}{cut}"
+            self.report.add(TOPIC, "pass", text)
+        return ours, answers[0]
+
+    def _file(self, kinds: Kinds, **options: Any) -> Answer:
+        return answer_of(self.judge.replies(self.file, "path", kinds, **options))
+
+    def _is_answered(self, ours: Answer, asked: Sequence[Asked]) -> bool:
+        """Reports what the original does not answer, and what its guard repairs; whether it answers anything."""
+        who, failed = self.original.who, [each for each in asked if not each.is_legal and each.is_standard]
+        if ours.why:
+            self.report.add(TOPIC, "reject", f"{who} {ours.why}")
+        elif failed:
+            reply, is_any = failed[0].reply, any(each.is_legal for each in asked)
+            what = f"{'raises' if reply['type'] == 'exception' else 'returns'} {reply['text']}"
+            text = (
+                f"{who} {what} {failed[0].place}, and gives no legal column in {len(failed)} of {len(asked)} positions"
+            )
+            text += "; the guard plays there" if is_any else ""
+            self.report.add(TOPIC, "note" if is_any else "reject", text)
+        for text in ours.changed:
+            self.report.add("notebook", "note", text)
+        for kind, text in sorted({each.reply["type"]: each.reply["text"] for each in asked if each.is_legal}.items()):
+            if kind != "int":
+                text = f"the agent returns {text}, of type {kind}. Kaggle accepts only a plain int, so that it would"
+                text += " lose every game as it is, also here; the guard of the built file converts it"
+                self.report.add("guard", "note", f"{text}. Better return int(column)")
+        return self.report.accepted
+
+    def _judge(self, asked: Sequence[Asked], theirs: Answer, seed: int) -> bool:
+        """Reports why moves differ: because of the build, or because chance or the clock decides.
+
+        Returns whether chance does, as far as both were asked.
+
+        Args:
+            seed: of what is random as the file was loaded.
+        """
+        who, reference = self.original.who, self.original.ask
+        first = differing(asked, theirs)
+        again = self.original.ask_as_loaded(self.judge, alone(asked), load_seed=seed)
+        if again is not None:
+            reference = partial(self.original.ask_as_loaded, self.judge, load_seed=seed)  # type: ignore[assignment]
+            asked = [each._replace(reply=reply) for each, reply in zip(asked, again.replies, strict=False)]
+        if not (differ := differing(asked, theirs)):
+            what = "draws as it is loaded" if seed else "goes by the order of a set, or by hash() of texts"
+            text = f"the agent {what}: it plays otherwise in another process, as {who} does, first {first[0].place}"
+            if not self.is_fickle:
+                self.report.add(TOPIC, "note", f"{text}. With the same seeds, the built file plays as {who}")
+            self.is_fickle = True
+            return True
+        a, b = differ[0].reply, theirs.replies[asked.index(differ[0])]
+        text = f"the built file and {who} play otherwise in {len(differ)} of {len(asked)} positions, first "
+        text += f"{differ[0].place}: {said(a)}, and in the file {said(b)}"
+        self.report.figures["different_moves"] = len(differ)
+        if not is_slow(asked):
+            once_more = reference(alone(asked), draw=1)
+            if not any(map(differs, asked, once_more.replies)):
+                self.report.add(TOPIC, "reject", self._with_facts(text))
+                return False
+        units = {each.unit for each in differ}
+        draws = drawn([each for each in asked if each.unit in units], (reference, partial(self._file, load_seed=seed)))
+        text += f". Asked again {draws.rounds} times"
+        if draws.differ:
+            self.report.add(TOPIC, "reject", self._with_facts(f"{text}, each side keeps to its own moves"))
+        else:
+            text += ", both choose each column as often: chance or the clock decides, and no fault of the build shows"
+            self.report.add(TOPIC, "note", text)
+        return True
+
+    def _with_facts(self, text: str) -> str:
+        facts = self.original.lacks[:SHOWN]
+        more = len(self.original.lacks) - len(facts)
+        listed = f"Not in the file: {'; '.join(facts)}{f'; and {more} more' if more else ''}" if facts else ""
+        return ". ".join(filter(None, [text, listed, self.original.cure]))
+
+
+def asked_of(reply: dict[str, Any]) -> Asked:
+    """What an original was asked, by its reply."""
+    return Asked(Question(reply["kind"], reply["obs"], reply["config"]), reply, (reply["kind"], reply["unit"]))
+
+
+def alone(asked: Sequence[Asked]) -> Kinds:
+    """The same questions in the same order, whatever is replied."""
+    return {"questions": [each.question.as_json() for each in asked]}
+
+
+def differs(asked: Asked, reply: dict[str, Any]) -> bool:
+    """Whether the other side replies otherwise, where the original replies with a legal column."""
+    return asked.is_legal and asked.reply["column"] != reply["column"]
+
+
+def differing(asked: Sequence[Asked], theirs: Answer) -> list[Asked]:
+    return [each for each, reply in zip(asked, theirs.replies, strict=False) if differs(each, reply)]
+
+
+def is_slow(asked: Sequence[Asked]) -> bool:
+    """Whether its moves take so long that the clock may decide them."""
+    return median(each.reply["seconds"] for each in asked) >= CLOCKED
+
+
+def counted(asked: Sequence[Asked]) -> str:
+    """How much was asked, in words: "295 openings, 6 games, 120 positions"."""
+    counts = Counter(kind for kind, _ in {each.unit for each in asked})
+    return ", ".join(f"{counts[kind]} {kind}" for kind in ("openings", "games", "positions") if counts[kind])
+
+
+def said(reply: dict[str, Any]) -> str:
+    return f"{reply['text']:.100}" if reply["type"] != "exception" else f"raises {reply['text']:.100}"
+
+
+def drawn(asked: Sequence[Asked], sides: tuple[Any, Any]) -> Draws:
+    """Asks both sides in turn, in rounds of other seeds, until their difference is plain or all rounds are done.
+
+    Each round has new processes, since what a process keeps makes its answers alike; whole games are asked as such.
+
+    Args:
+        sides: each gives an ``Answer`` to questions and a "draw".
+    """
+    draws = Draws([[Counter[str](), Counter[str]()] for _ in asked], 0)
+    started, kinds = time.perf_counter(), alone(asked)
     with progress(ROUNDS, "round", "again") as bar:
-        while rounds < ROUNDS and (rounds < LEAST_ROUNDS or time.perf_counter() - started < seconds):
-            asked = [each._replace(config=each.config | {"draw": rounds}) for each in questions]
+        while draws.rounds < ROUNDS and not (draws.rounds >= LEAST_ROUNDS and draws.differ):
             for number, side in enumerate(sides):
-                for count, reply in zip(counts, side(asked), strict=False):
+                answer = side(kinds, draw=draws.rounds + 1, stop_after=COMPARE_SECONDS / ROUNDS)
+                for count, reply in zip(draws.counts, answer.replies, strict=False):
                     count[number][reply["text"]] += 1
-            rounds += 1
+            draws = draws._replace(rounds=draws.rounds + 1)
             bar.update()
-    return Draws(counts, rounds)
+            if draws.rounds >= LEAST_ROUNDS and time.perf_counter() - started > COMPARE_SECONDS:
+                break
+    return draws

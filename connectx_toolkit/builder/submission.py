@@ -13,50 +13,41 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any
 
 from connectx.books import Book
 from connectx.position import STANDARD
-from connectx_toolkit.builder.build import HEADER, POSITIONS, Options, build
+from connectx_toolkit.builder.build import HEADER, Options, build
+from connectx_toolkit.builder.comparison import POSITIONS
 from connectx_toolkit.builder.notebook.cells import page_named
+from connectx_toolkit.builder.notebook.live import from_function
 from connectx_toolkit.builder.notebook.page import as_page_writes_it, from_page
+from connectx_toolkit.builder.originals import Cells, Function, Original, Source
 from connectx_toolkit.builder.preflight.check import check
 from connectx_toolkit.builder.preflight.findings import Report
-from connectx_toolkit.builder.preflight.stage import Runner, Stage
+from connectx_toolkit.builder.preflight.stage import Runner
 from connectx_toolkit.builder.source.inline import Inlined, inline
 from connectx_toolkit.builder.source.module import ON_YOUR_WORD, PERHAPS_WITHOUT, needed_packages
 from connectx_toolkit.builder.source.refusals import unknown_package
 from connectx_toolkit.kaggle.remedies import KNOWN
-from connectx_toolkit.kaggle.rules import Limits
 from connectx_toolkit.kaggle.upload import Unsuitable, refuse_other_texts
 from connectx_toolkit.system.console import as_option, shell, unquoted
 from connectx_toolkit.system.files import AGENTS, IS_CHECKOUT, ROOT, WEIGHTS, check_folder, our_agents, read_as
 
 SUBMISSIONS = ROOT / "submissions" if IS_CHECKOUT else Path("submissions")
-SIZE_LIMIT, MEMORY_LIMIT = 100.0, 6144.0  # MiB
 MOST_POSITIONS = 20_000  # drawing so many takes half a minute
 Tell = Callable[[str], None]
 
 
 def options_of(
-    dtype: str | None = None,
-    positions: int = POSITIONS,
-    slowdown: float | None = None,
-    full: bool = False,
-    size_limit: float = SIZE_LIMIT,
-    memory_limit: float = MEMORY_LIMIT,
-    machine_code: bool = True,
+    positions: int = POSITIONS, slowdown: float | None = None, full: bool = False, machine_code: bool = True
 ) -> Options:
-    """The options of a build or a check, with limits in MiB. Raises ValueError if one is impossible."""
-    for name, value in (("positions", positions), ("size-limit", size_limit), ("memory-limit", memory_limit)):
-        if not 0 < value * 2**20 < math.inf:  # MiB in bytes
-            raise ValueError(f"{as_option(name)} should be positive, not {value}")
-    if positions > MOST_POSITIONS:
-        raise ValueError(f"{as_option('positions')} should be at most {MOST_POSITIONS:,}, not {positions:,}")
+    """The options of a build or a check. Raises ValueError if one is impossible."""
+    if type(positions) is not int or not 1 <= positions <= MOST_POSITIONS:
+        wanted = f"an integer from 1 to {MOST_POSITIONS:,}"
+        raise ValueError(f"{as_option('positions')} should be {wanted}, not {positions!r}")
     if slowdown is not None and not 1 <= slowdown < math.inf:
         raise ValueError(f"{as_option('slowdown')} should be at least 1, not {slowdown:g}")
-    limits = Limits(size=int(size_limit * 2**20), memory=int(memory_limit * 2**20))
-    return Options(dtype, positions, slowdown, full, limits, machine_code)
+    return Options(positions, slowdown, full, machine_code)
 
 
 def packages_of(names: str | Sequence[str]) -> frozenset[str]:
@@ -77,7 +68,7 @@ def checked(path: Path, options: Options, allowed: frozenset[str], tell: Tell) -
     """
     with Runner() as runner, finished_file(path) as file:
         runner.tell = tell
-        report = check(file, runner, options.limits, options.slowdown, options.full)
+        report = check(file, runner, slowdown=options.slowdown, full=options.full)
         judge_packages(file, allowed, report)
     return report
 
@@ -132,19 +123,19 @@ def built(
         Refused, NotAccepted, OSError: as ``connectx_toolkit.builder.build.build``.
     """
     with tempfile.TemporaryDirectory() as folder:
-        name, inlined, prove = inlined_of(agent, book, Path(folder), allowed, data)
+        name, inlined, original = inlined_of(agent, book, Path(folder), allowed, data)
         output = output_of(output, name, inlined)
         with Runner() as runner:
             runner.tell = tell
-            report = build(inlined, output, options, runner, tell, prove)
+            report = build(inlined, output, options, runner, tell, original)
     report.written = output
     return report
 
 
 def inlined_of(
     agent: str | PathLike | Callable, book: Path | None, folder: Path, allowed: frozenset[str], data: Sequence[Path]
-) -> tuple[str, Inlined, Callable[[Stage, dict[str, Any], Report], None] | None]:
-    """The agent's name for files, what the builder takes, and what proves it before; of a file nothing has to.
+) -> tuple[str, Inlined, Original]:
+    """The agent's name for files, what the builder takes, and what the built file should play as.
 
     Args:
         folder: for what is written of a notebook's or a live function; it should exist until the agent is built.
@@ -153,18 +144,15 @@ def inlined_of(
     if book is not None and (callable(agent) or page):
         raise ValueError(OF_PERFECT.format("a notebook"))
     if callable(agent):
-        from connectx_toolkit.builder.notebook.live import from_function
-        from connectx_toolkit.builder.notebook.proof import Proof
-
         written = from_function(agent, folder)
-        return written.entry, written.inlined(allowed, data), Proof(agent, written)
+        return written.entry, written.inlined(allowed, data), Function(agent, written)
     if page:
-        from connectx_toolkit.builder.notebook.proof import PageProof
-
         written = from_page(*page, folder)
-        return page[1] or page[0].stem, written.inlined(allowed, data), PageProof(written)
+        inlined = written.inlined(allowed, data)
+        return page[1] or page[0].stem, inlined, Cells(inlined, written)
     path = find_agent(fspath(agent))
-    return path.stem, inline(with_book(path, book, folder), allowed, data), None
+    inlined = inline(with_book(path, book, folder), allowed, data)
+    return path.stem, inlined, Source(inlined)
 
 
 def find_agent(name: str) -> Path:

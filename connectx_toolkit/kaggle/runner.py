@@ -9,23 +9,26 @@ is no fork, each job is a new interpreter, which imports all that again; it has 
 import base64
 import contextlib
 import gc
+import importlib
+import importlib.metadata
 import io
 import json
 import os
 import signal
 import sys
 import tempfile
-import threading
 import time
 from importlib.machinery import PathFinder
 
 from connectx_toolkit.kaggle import sandbox as place
 from connectx_toolkit.kaggle import seats
+from connectx_toolkit.kaggle.agent_file import Struct
 from connectx_toolkit.kaggle.jobs import ForkedJob, SpawnedJob, command, lacks, resident, supervise
 from connectx_toolkit.kaggle.raised import raised
+from connectx_toolkit.kaggle.replies import ask, ask_in_turn, positional
 from connectx_toolkit.kaggle.sandbox import Watch
 from connectx_toolkit.kaggle.sources import module_of, redirect
-from connectx_toolkit.system.cores import usable_cores, waiting
+from connectx_toolkit.system.cores import waiting
 from connectx_toolkit.system.files import ROOT
 from connectx_toolkit.system.posix import HAS_FORK, c_function, link
 
@@ -82,32 +85,10 @@ def provide(files):
     redirect(lambda path: folder + path[len(place.AGENT) :] if f"{path}/".startswith(f"{place.AGENT}/") else path)
 
 
-def signature_of(function):
-    """The signature of what is called with (obs, config): of a decorator's function, not of what it wraps."""
-    import inspect
-
-    try:
-        return inspect.signature(function, follow_wrapped=not inspect.isfunction(function))
-    except TypeError:
-        raise
-    except Exception:  # a __getattr__ of the user's may raise anything
-        return inspect.signature(function.__call__)
-
-
-def positional(function):
-    """How many of (obs, config) a function takes."""
-    import inspect
-
-    kinds = [parameter.kind for parameter in signature_of(function).parameters.values()]
-    return 2 if inspect.Parameter.VAR_POSITIONAL in kinds else len(kinds)
-
-
 def load_source(job):
     """The author's own agent, imported with its folders on the path, as a function of (obs, config)."""
     if job["files"]:
         provide(job["files"])
-    if instead := job.get("instead"):
-        redirect(lambda path: instead.get(os.path.realpath(path), path))
     sys.path[:0] = job["paths"]
     function = getattr(module_of(job["file"]), job["function"])
     count = positional(function)
@@ -136,65 +117,21 @@ def load(job):
     return get_last_callable(text, path=raw_path), raw_path
 
 
-def call(agent, arguments):
-    """Calls the agent as Kaggle does, with as many arguments as its code object has."""
-    code = getattr(agent, "__code__", None)
-    return agent(*arguments[: code.co_argcount] if code is not None else arguments)
+def structifier():
+    """Kaggle's function that makes an observation of a dict; ours where Kaggle's package is not loaded."""
+    if "kaggle_environments" not in sys.modules:
+        return lambda entries: Struct(**entries)
+    from kaggle_environments.utils import structify
 
-
-def described(value):
-    """Describes a reply: (name of its type, its value as an int or None, its text)."""
-    try:
-        column = None if isinstance(value, (bool, float)) else int(value.__index__())
-    except Exception:
-        column = None
-    return type(value).__name__, column, repr(value)[:80]
-
-
-def threads():
-    """Python's threads; or all threads, if there are more than numpy's (one a core) plus the guard's two."""
-    tasks = len(os.listdir("/proc/self/task")) if os.path.isdir("/proc/self/task") else 1
-    return max(threading.active_count(), tasks if tasks > len(usable_cores()) + 2 else 1)
-
-
-def ask(agent, question, raw_path, structify):
-    """Calls the agent directly: its reply, what it printed to stderr, its seconds, and those that it waited of them."""
-    obs, config = structify(question["obs"]), structify(question["config"])
-    config["__raw_path__"] = raw_path  # as Kaggle's loader does: an item, not an attribute
-    seats.seed(question["seed"])
-    out, err = io.StringIO(), io.StringIO()
-    started, waited = time.perf_counter(), waiting("self")
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        fault = None
-        try:
-            kind, column, text = described(call(agent, [obs, config]))
-        except Exception as problem:
-            kind, column, text = "exception", None, repr(problem)[:300]
-            fault = raised(problem)
-    return {
-        "type": kind,
-        "column": column,
-        "text": text,
-        "fault": fault,
-        "seconds": time.perf_counter() - started,
-        "waited": waited(),
-        "stderr": err.getvalue()[-600:],
-        "threads": threads(),
-        "printed": len(out.getvalue()) + len(err.getvalue()),
-    }
+    return structify
 
 
 def job_replies(job, progress, part):
-    """Loads an agent and asks it the questions; stops early after ``stop_after`` seconds and ``at_least`` questions.
+    """Loads an agent and asks it the units of ``job["kinds"]``, by the limits of ``replies.ask_in_turn``.
 
-    With ``enough``, (count, seconds), it also stops from that count on if so many usual replies take that long: what
-    compiles at a first move says nothing of the others. What was waited for a processor does not count: a busy machine
-    asks no less than an idle one. And after ``legal`` replies that are open columns.
-
-    Passes each result to ``part`` as it comes: what was loaded, then the reply to each question.
+    Passes each result to ``part`` as it comes: what was loaded, then each reply.
     """
-    from kaggle_environments.utils import structify
-
+    structify = structifier()
     watch = settle(job)
     progress("load")
     seats.seed(job.get("load_seed", 0))
@@ -216,21 +153,15 @@ def job_replies(job, progress, part):
         "load_stderr": err.getvalue()[-600:],
     }
     part(loaded | {"seen": watch.findings()})
-    times, legal = [], 0
-    least, usual_seconds = job.get("enough", (float("inf"), 0.0))
-    for number, question in enumerate(job["questions"], 1):
-        progress(f"question {number - 1}")
-        reply = ask(agent, question, raw_path, structify)
+    limits = {name: job[name] for name in ("stop_after", "at_least", "enough") if name in job}
+
+    def asked(question):
+        return ask(agent, question, raw_path, structify, job.get("draw", 0))
+
+    progress("question 0")
+    for number, reply in enumerate(ask_in_turn(asked, job["kinds"], **limits), 1):
         part(reply | {"seen": watch.findings()})
-        times.append(max(0.0, reply["seconds"] - reply["waited"]))
-        board, columns = question["obs"]["board"], question["config"]["columns"]
-        legal += reply["column"] in range(columns) and board[reply["column"]] == 0
-        if legal == job.get("legal"):
-            break
-        if number >= job.get("at_least", 1) and sum(times) >= job.get("stop_after", float("inf")):
-            break
-        if number >= least and number * sorted(times)[number // 2] > usual_seconds:
-            break
+        progress(f"question {number}")
     return {}
 
 
@@ -261,14 +192,12 @@ def job_spin(job, progress, part):
 
 def job_kernels(job, progress, part):
     """Machine code for submissions, as base64 by name, of our kernels that the author's own agent prepares."""
-    from kaggle_environments.utils import structify
-
     settle(job)
     sys.path[:0] = job["paths"]
     from connectx_toolkit.system.machine_code import for_submission
 
     def agent():
-        function = load_source(job)
+        function, structify = load_source(job), structifier()
 
         def play(obs, config):
             function(structify(obs), structify(config))
@@ -325,18 +254,20 @@ def child(job, answer, output):
     os._exit(0)
 
 
-def serve(folder: str) -> None:
-    """Runs jobs until stdin closes. ``folder``: an empty one to test whether the judge's place can be made, or ""."""
+def serve(folder: str, is_judge: bool = True) -> None:
+    """Runs jobs until stdin closes.
+
+    Args:
+        folder: an empty one to test whether the judge's place can be made, or "".
+        is_judge: False to load nothing of Kaggle's: for the author's own agent.
+    """
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # only answers may reach the real stdout
     with contextlib.redirect_stdout(io.StringIO()):
-        import kaggle_environments
-
-    import numpy
-
+        judge = importlib.import_module("kaggle_environments") if is_judge else None
     hello = {
-        "kaggle": getattr(kaggle_environments, "__version__", "?"),
-        "numpy": numpy.__version__,
+        "kaggle": getattr(judge, "__version__", "?"),
+        "numpy": importlib.metadata.version("numpy"),
         "memory": resident(os.getpid()),
         "obstacle": place.obstacle(folder) if folder else "switched off",
         "lacks": lacks(),

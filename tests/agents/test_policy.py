@@ -43,7 +43,7 @@ def from_source() -> Callable:
 
 
 def built(name: str = "policy") -> Callable:
-    text = render(inline(AGENTS / f"{name}.py"), None)[0]
+    text = render(inline(AGENTS / f"{name}.py"))
     return get_last_callable(text, path=text)
 
 

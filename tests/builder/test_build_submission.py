@@ -18,7 +18,7 @@ from kaggle_environments.agent import get_last_callable
 
 from connectx.position import Position, geometry_of
 from connectx_toolkit.builder import build as building
-from connectx_toolkit.builder import submission
+from connectx_toolkit.builder import comparison, submission
 from connectx_toolkit.builder.build import (
     NotAccepted,
     Options,
@@ -57,7 +57,7 @@ BLOCK = question("a block in column 3, which is full below", [3, 3, 3, 3, 3, 3, 
 def text_of(folder: Path, files: dict[str, str]) -> str:
     for name, source in files.items():
         (folder / name).write_text(source)
-    return render(inline(folder / "agent.py"), None)[0]
+    return render(inline(folder / "agent.py"))
 
 
 def build(agent: Path, output: Path, options: Options, runner: Runner) -> Report:
@@ -203,42 +203,40 @@ def test_replies_that_are_not_legal_columns(reply):
 
 
 @pytest.mark.parametrize(
-    ("path", "options"),
+    "path",
     [
-        ("flat_minimax/submission.py", Options(positions=60)),
-        ("net_in_second_module/agent.py", Options(positions=60)),
-        ("numpy_tables/main.py", Options(dtype="int8", positions=60)),
-        ("name_clash/agent.py", Options(positions=60)),
-        ("tricky/agent.py", Options(positions=60)),
+        "flat_minimax/submission.py",
+        "net_in_second_module/agent.py",
+        "numpy_tables/main.py",
+        "name_clash/agent.py",
+        "tricky/agent.py",
     ],
 )
-def test_agents_as_people_write_them_are_accepted(path, options, runner, tmp_path):
+def test_agents_as_people_write_them_are_accepted(path, runner, tmp_path):
     output = tmp_path / ("built.tar.gz" if path.startswith("net") else "built.py")
-    report = build(AGENTS / path, output, options, runner)
+    report = build(AGENTS / path, output, Options(positions=20), runner)
     assert report.accepted and output.is_file()
-    assert report.figures["compared_positions"] == 60
-    assert report.figures["different_moves"] == 0 or options.dtype
-    assert any(finding.level == "pass" for finding in report.findings if finding.topic == "same moves")
+    (line,) = [finding for finding in report.findings if finding.topic == "same moves"]
+    agree = r"the built file, loaded twice, and its source agree on \d+ openings, 6 games, \d+ positions"
+    assert line.level == "pass" and re.match(agree, line.text)
     assert report.figures["kaggle_environments"] == "1.33.2"
     assert not list(tmp_path.glob(".*partial"))
 
 
-def test_a_slow_agent_is_compared_on_as_many_positions_as_take_long_enough(runner, tmp_path, monkeypatch):
+def test_a_slow_agent_is_asked_of_each_kind_what_the_time_allows(runner, tmp_path, monkeypatch):
     """The agent of Kaggle's course, with less time than a build grants it."""
-    monkeypatch.setattr(building, "ENOUGH", 5)
-    monkeypatch.setattr(building, "USUAL_SECONDS", 0.1)
+    monkeypatch.setattr(comparison, "ENOUGH", 25)
+    monkeypatch.setattr(comparison, "USUAL_SECONDS", 0.1)
     report = build(AGENTS / "course_n_step/agent.py", tmp_path / "built.py", Options(), runner)
-    assert 5 <= report.figures["compared_positions"] < 20 and not report.figures["different_moves"]
+    assert 25 <= report.figures["compared_positions"] < 60
     (line,) = [finding.text for finding in report.findings if finding.topic == "same moves"]
-    count = report.figures["compared_positions"]
-    agree = f"the built file and its source agree on {count} positions"
-    assert line.startswith(agree) and line.endswith(", fewer than 500 because its moves take long")
+    assert re.search(r"agree on \d+ openings, [1-6] games, \d+ positions", line)
+    assert line.endswith("Its moves take long, so that not all were asked")
 
 
 @pytest.mark.parametrize("name", ["leftmost", "n_step"])
 def test_our_agents_are_accepted(name, runner, tmp_path):
-    report = build(ROOT / "agents" / f"{name}.py", tmp_path / "built.py", Options(positions=100), runner)
-    assert report.accepted and report.figures["different_moves"] == 0
+    assert build(ROOT / "agents" / f"{name}.py", tmp_path / "built.py", Options(), runner).accepted
     first = (tmp_path / "built.py").read_bytes()
     build(ROOT / "agents" / f"{name}.py", tmp_path / "again.py", Options(positions=1), runner)
     assert (tmp_path / "again.py").read_bytes() == first
@@ -270,12 +268,11 @@ def test_positions_where_the_source_fails_are_left_out(runner, tmp_path):
     source = "def agent(obs, config):\n    if obs.board[-1] and not obs.board[-config.columns]:\n"
     source += f"        raise KeyError(obs.step)\n    return {LEGAL}[0]\n"
     (tmp_path / "agent.py").write_text(source)
-    report = build(tmp_path / "agent.py", tmp_path / "out.py", Options(positions=200), runner)
-    assert report.figures["compared_positions"] > 180 and report.figures["different_moves"] == 0
+    report = build(tmp_path / "agent.py", tmp_path / "out.py", Options(positions=60), runner)
+    assert report.figures["compared_positions"] > 300
     (note,) = [finding.text for finding in report.findings if "the guard plays there" in finding.text]
-    assert note.startswith("the source raises KeyError(") and re.search(
-        r"no legal column on \d+ of \d+ positions", note
-    )
+    assert note.startswith("its source raises KeyError(")
+    assert re.search(r"after \d+ plies, and gives no legal column in \d+ of \d+ positions", note)
 
 
 BY_CLOCK = f"""import time
@@ -294,11 +291,11 @@ def agent(obs, config):
 def test_an_agent_that_goes_by_the_clock(is_faithful, runner, tmp_path, monkeypatch):
     """Moves that the clock draws are excused. Those that the build changes are not, beside them."""
     if not is_faithful:
-        monkeypatch.setattr(building, "render", lambda *given: (render(*given)[0].replace("else 0", "else -1"), []))
-    monkeypatch.setattr(building, "COMPARE_SECONDS", 6.0)
+        monkeypatch.setattr(building, "render", lambda *given: render(*given).replace("else 0", "else -1"))
+    monkeypatch.setattr(comparison, "COMPARE_SECONDS", 6.0)
     (tmp_path / "agent.py").write_text(BY_CLOCK)
-    with contextlib.nullcontext() if is_faithful else pytest.raises(NotAccepted, match="So the build is to blame"):
-        report = build(tmp_path / "agent.py", tmp_path / "out.py", Options(dtype="int8", positions=40), runner)
+    with contextlib.nullcontext() if is_faithful else pytest.raises(NotAccepted, match="each side keeps to its own"):
+        report = build(tmp_path / "agent.py", tmp_path / "out.py", Options(positions=40), runner)
         (line,) = [finding for finding in report.findings if finding.topic == "same moves"]
         assert line.level == "note" and "no fault of the build" in line.text
 
@@ -320,43 +317,31 @@ def agent(obs, config):
 )
 def test_a_build_that_plays_otherwise_is_rejected(source, old, new, runner, tmp_path, monkeypatch):
     """Also where the source disagrees with itself on some positions: that excuses no others."""
-    monkeypatch.setattr(building, "render", lambda *arguments: (render(*arguments)[0].replace(old, new), []))
+    monkeypatch.setattr(building, "render", lambda *given: render(*given).replace(old, new))
     (tmp_path / "agent.py").write_text(source)
-    with pytest.raises(NotAccepted, match="the built file differs from its source on"):
-        build(tmp_path / "agent.py", tmp_path / "out.py", Options(dtype="int8", positions=40), runner)
+    with pytest.raises(NotAccepted, match="the built file and its source play otherwise in"):
+        build(tmp_path / "agent.py", tmp_path / "out.py", Options(positions=40), runner)
 
 
-ROUNDS = """import io
-
-import numpy as np
-
-from connectx.weights import read_data
-
-SCORES = np.load(io.BytesIO(read_data("scores.npz")))["x"]  # of a column after so many plies: all nearly the same
+BY_HASH = "BOOK = {hash('left'): 0, hash('right'): -1}\n"
+BY_LOAD = "import random\n\nSHIFT = random.randrange(1 << 30)\n"
 
 
-def agent(obs, config):
-    open_columns = [c for c in range(config.columns) if obs.board[c] == 0]
-    scores = SCORES[obs.step % 42]
-    return int(max(open_columns, key=lambda c: scores[c]))
-"""
-
-
-def test_rounded_weights_excuse_the_moves_that_they_change_and_no_others(runner, tmp_path, monkeypatch):
-    """The source is asked with the same rounded weights, wherever moves differ."""
-    (tmp_path / "agent.py").write_text(ROUNDS)
-    np.savez(tmp_path / "scores.npz", x=1 + np.random.default_rng(1).random((42, 200)) / 1000)
-    options = Options(dtype="int8", positions=60)
-    report = build(tmp_path / "agent.py", tmp_path / "out.py", options, runner)
-    said = {finding.topic: finding.text for finding in report.findings if finding.topic in ("data", "same moves")}
-    assert said["same moves"] == "the built file and its source with weights as int8 agree on 60 positions"
-    changed = report.figures["different_moves"]
-    assert changed > 20
-    assert f"{changed} of 60 moves ({changed / 60:.1%}) change with int8" in [f.text for f in report.findings]
-    text = "key=lambda c: scores[c]"
-    monkeypatch.setattr(building, "render", lambda *given: (render(*given)[0].replace(text, f"{text} + c"), []))
-    with pytest.raises(NotAccepted, match=r"the built file differs from its source with weights as int8 on \d+ of 60"):
-        build(tmp_path / "agent.py", tmp_path / "other.py", options, runner)
+@pytest.mark.parametrize(
+    ("head", "choice", "what"),
+    [
+        (BY_HASH, "min(BOOK) % len(legal)", "goes by the order of a set, or by hash() of texts"),
+        (BY_LOAD, "(SHIFT >> obs.step) % len(legal)", "draws as it is loaded"),
+    ],
+)
+def test_what_each_process_has_for_itself_is_no_fault_of_the_build(head, choice, what, runner, tmp_path):
+    """The source plays otherwise in each game as well, and the file as it does."""
+    (tmp_path / "agent.py").write_text(
+        f"{head}\n\ndef agent(obs, config):\n    legal = {LEGAL}\n    return legal[{choice}]\n"
+    )
+    report = build(tmp_path / "agent.py", tmp_path / "out.py", Options(positions=20), runner)
+    (line,) = [finding for finding in report.findings if finding.topic == "same moves"]
+    assert line.level == "note" and line.text.startswith(f"the agent {what}: it plays otherwise in another process")
 
 
 READS_FILES = """import json
@@ -392,7 +377,7 @@ def test_an_agent_with_files_is_built_as_an_archive_that_plays_the_same(runner, 
     before = sorted(tmp_path.rglob("*"))
     output = tmp_path / "built.tar.gz"
     report = build(tmp_path / "my-agent.v2.py", output, Options(positions=60), runner)
-    assert (report.figures["compared_positions"], report.figures["different_moves"]) == (60, 0)
+    assert report.figures["compared_positions"] > 400 and "different_moves" not in report.figures
     (packed,) = [finding.text for finding in report.findings if finding.topic == "data"]
     assert packed.endswith("3 files beside the agent: bias.npy (136), data/order.json (110), tools/last.txt (1)")
     assert sorted(path for path in tmp_path.rglob("*") if "__pycache__" not in path.parts) == sorted([*before, output])
@@ -403,7 +388,7 @@ def test_any_file_name_builds_and_plays(name, runner, tmp_path):
     (tmp_path / name).write_text(f"import helper\n\n\ndef agent(obs, config):\n    return helper.pick({LEGAL})\n")
     (tmp_path / "helper.py").write_text("def pick(legal):\n    return legal[0]\n")
     report = build(tmp_path / name, tmp_path / f"built {name}", Options(positions=10), runner)
-    assert (report.figures["compared_positions"], report.figures["different_moves"]) == (10, 0)
+    assert report.accepted and "different_moves" not in report.figures
 
 
 @pytest.mark.parametrize(

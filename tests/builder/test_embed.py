@@ -43,13 +43,13 @@ def test_same_inputs_give_the_same_bytes_wherever_they_lie(tmp_path):
     texts = []
     for folder in ("here", "a longer place"):
         (tmp_path / folder).mkdir()
-        texts.append(render(bundle(tmp_path / folder, b=bytes(range(256)), a=b"\0"), None)[0])
+        texts.append(render(bundle(tmp_path / folder, b=bytes(range(256)), a=b"\0")))
     assert texts[0] == texts[1]
     assert str(tmp_path) not in texts[0] and "here" not in texts[0].split("SOURCES")[0]
 
 
 def test_agent_is_bound_once_and_last(tmp_path):
-    tree = ast.parse(render(bundle(tmp_path), None)[0])
+    tree = ast.parse(render(bundle(tmp_path)))
     names = [node.name for node in tree.body if isinstance(node, (ast.FunctionDef, ast.ClassDef))]
     stores = [node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
     assert names[-1] == "agent" and names.count("agent") == 1 and "agent" not in stores
@@ -66,14 +66,14 @@ def parts(text: str) -> dict:
 
 def test_data_comes_back_and_damage_is_noticed(tmp_path):
     content = np.random.default_rng(1).bytes(50_000)
-    space = parts(render(bundle(tmp_path, blob=content), None)[0])
+    space = parts(render(bundle(tmp_path, blob=content)))
     modules = Modules(space["SOURCES"], space["DATA"], "")
     assert modules.read_data(f"{modules.prefix}.agent", "blob") == content
     assert modules.read_data(f"{modules.prefix}.agent", "./blob") == content
     with pytest.raises(FileNotFoundError, match="other is not embedded"):
         modules.read_data(f"{modules.prefix}.agent", "other")
-    digest, is_reduced, text = space["DATA"]["blob"]
-    broken = Modules(space["SOURCES"], {"blob": (digest, is_reduced, text.replace(text[200], "!", 1))}, "")
+    digest, text = space["DATA"]["blob"]
+    broken = Modules(space["SOURCES"], {"blob": (digest, text.replace(text[200], "!", 1))}, "")
     with pytest.raises(ValueError, match="corrupt"):
         broken.read_data(f"{broken.prefix}.agent", "blob")
 

@@ -93,7 +93,7 @@ def built(tmp_path_factory) -> str:
     call = [sys.executable, "-c", COMPILE, str(file)]
     made = json.loads(subprocess.run(call, cwd=ROOT, capture_output=True, text=True, check=True).stdout)
     code = packed({name: bytes.fromhex(part) for name, part in made.items()})
-    return render(inline(file), None, code)[0]
+    return render(inline(file), code)
 
 
 def play(text: str, folder: Path, before: str = NO_NUMBA, answers: str = "sys.__stdout__.fileno()"):

@@ -245,7 +245,7 @@ def test_an_agent_that_hangs_is_rejected_and_nothing_of_it_passes(is_guarded, ru
     """In its own thread or behind the guard: the clock of the first move is the limit."""
     (tmp_path / "agent.py").write_text("def agent(obs, config):\n    while True:\n        pass\n")
     if is_guarded:
-        text = render(inline(tmp_path / "agent.py"), None)[0]
+        text = render(inline(tmp_path / "agent.py"))
         (tmp_path / "agent.py").write_text(text, encoding="utf-8")
     report = check(tmp_path / "agent.py", runner, Limits(act_timeout=0.5, overage=1.5))
     assert not report.accepted and (is_guarded or {each.level for each in report.findings} <= {"reject", "note"})

@@ -8,7 +8,6 @@ loaded is removed when the agent is dropped.
 import base64
 import glob
 import hashlib
-import importlib
 import importlib.abc
 import importlib.machinery
 import linecache
@@ -93,15 +92,14 @@ class Modules(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         key = posixpath.normpath(posixpath.join(folder, name))
         if key not in self.data:
             raise FileNotFoundError(f"{key} is not embedded in this submission")
-        digest, is_reduced, text = self.data[key]
+        digest, text = self.data[key]
         try:
             packed = base64.b64decode(text)
         except ValueError:
             packed = b""
         if hashlib.sha256(packed).hexdigest() != digest:
             raise ValueError(f"the embedded {key} is corrupt: its checksum differs")
-        content = zlib.decompress(packed)
-        return importlib.import_module(self.prefix + ".connectx.weights").restored(content) if is_reduced else content
+        return zlib.decompress(packed)
 
     def remove(self):
         """Removes the modules from the interpreter; called when nothing refers to the agent any more."""

@@ -17,8 +17,8 @@ from connectx_toolkit.builder.notebook.ran import Cell, cells_here
 from connectx_toolkit.builder.notebook.writing import CARRIED, Part, Writer, owner_in
 from connectx_toolkit.builder.notebook.written import AGENT, Written, composed
 from connectx_toolkit.kaggle.dependencies import on_path
+from connectx_toolkit.kaggle.replies import positional, signature_of
 from connectx_toolkit.kaggle.rules import Limits
-from connectx_toolkit.kaggle.runner import positional, signature_of
 
 MOST = Limits().size  # bytes of the values
 HEAD = (

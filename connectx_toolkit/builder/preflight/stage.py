@@ -13,14 +13,13 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import product
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, NamedTuple
-from zlib import crc32
 
 from connectx.position import STANDARD, Geometry, Position, geometry_of
 from connectx_toolkit.kaggle import sandbox as place
@@ -66,13 +65,8 @@ class Question(NamedTuple):
         return [column for column in range(self.config["columns"]) if self.obs["board"][column] == 0]
 
     def as_json(self) -> dict[str, Any]:
-        """The form that the runner takes. The seed depends only on the question."""
-        seed = crc32(json.dumps([self.obs, self.config]).encode())
-        return {"obs": self.obs, "config": self.config, "seed": seed}
-
-    @property
-    def is_standard(self) -> bool:
-        return (self.config["rows"], self.config["columns"], self.config["inarow"]) == STANDARD[:3]
+        """The form that the runner takes."""
+        return {"obs": self.obs, "config": self.config}
 
 
 def question(
@@ -153,29 +147,32 @@ def hard_questions(act_timeout: float, overage: float, other_boards: bool = Fals
 
 
 def sample(count: int, seed: int = 7, geometries: tuple[Geometry, ...] = SAMPLE_GEOMETRIES) -> list[Question]:
-    """``count`` different positions of unfinished random games, with a node budget in place of the clock."""
+    """``count`` different positions of unfinished random games, with a node budget in place of the clock.
+
+    Those of Connect Four come first.
+    """
     randomness, questions, seen = random.Random(seed), list[Question](), set()
     while len(questions) < count:
         geometry = randomness.choice(geometries)
         moves = random_moves(randomness, geometry, randomness.randrange(geometry.cells))
-        asked = question(f"position {len(questions)}", moves, geometry, JUDGES, nodeBudget=NODE_BUDGET)
+        asked = compared("position", moves, geometry)
         key = (geometry, *asked.obs["board"])
         if key not in seen:
             seen.add(key)
             questions.append(asked)
-    return questions
+    return sorted(questions, key=lambda each: len(each.obs["board"]) != STANDARD.cells)
 
 
-def openings_of_games(plies: range) -> list[Question]:
+def compared(name: str, moves: Sequence[int], geometry: Geometry = STANDARD) -> Question:
+    """A question for two sides that should play alike: at the judge's clock, or with a node budget in its place."""
+    return question(name, moves, geometry, JUDGES, nodeBudget=NODE_BUDGET)
+
+
+def openings_of_games(plies: Iterable[int]) -> list[Question]:
     """All different positions after so many plies: here every game begins, and what was learnt by heart matters."""
-    questions, seen = list[Question](), set()
-    for count in plies:
-        for moves in product(range(STANDARD.columns), repeat=count):
-            asked = question(f"opening {len(questions)}", list(moves), STANDARD, JUDGES, nodeBudget=NODE_BUDGET)
-            if (key := tuple(asked.obs["board"])) not in seen:
-                seen.add(key)
-                questions.append(asked)
-    return questions
+    moves = (list(each) for count in plies for each in product(range(STANDARD.columns), repeat=count))
+    asked = (compared("opening", each) for each in moves)
+    return list({tuple(each.obs["board"]): each for each in asked}.values())
 
 
 PATIENCE = 5.0  # seconds beyond the judge's limit until a stage is given up
@@ -202,20 +199,20 @@ class Runner:
     """A running ``runner.py``, as a context manager. It serves any number of files, each job in its own process.
 
     Args:
-        kaggle: a folder with another version of kaggle-environments.
         has_place: False to work without the judge's place, as on systems that cannot make it.
-        hash_seed: of texts, on which the order of a set of them hangs; on Kaggle it is another one in each game.
+        is_judge: False for the author's own agent: nothing of Kaggle's is loaded, and what hangs on the hashes of texts
+            is another there, as on Kaggle in each game.
     """
 
-    def __init__(self, kaggle: Path | None = None, has_place: bool = True, hash_seed: int = 0):
+    def __init__(self, has_place: bool = True, is_judge: bool = True):
         self.tell: Callable[[str], None] = lambda line: None  # called with a line about each step that takes long
         path = os.pathsep.join([os.path.dirname(sys.executable), os.defpath, "/usr/local/bin"])
-        known = {"PATH": path, "LANG": "C.UTF-8", "PYTHONHASHSEED": str(hash_seed)}
+        known = {"PATH": path, "LANG": "C.UTF-8", "PYTHONHASHSEED": str(int(is_judge))}
         known |= {"SYSTEMROOT": os.environ["SYSTEMROOT"]} if "SYSTEMROOT" in os.environ else {}  # for Windows' sockets
         self._folder = tempfile.TemporaryDirectory(prefix="preflight-")
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 (closed in __exit__)
         self._process = subprocess.Popen(
-            command("serve", [str(kaggle)] if kaggle else [], self._folder.name if has_place else ""),
+            command("serve", [], self._folder.name if has_place and is_judge else "", is_judge),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
@@ -377,18 +374,25 @@ class Stage:
         return answer
 
     def replies(
-        self, file: Path, form: str, questions: list[Question], bar: "tqdm | None" = None, **options: Any
+        self,
+        file: Path,
+        form: str,
+        asked: Sequence[Question] | Mapping[str, Sequence[Mapping[str, Any]]],
+        bar: "tqdm | None" = None,
+        **options: Any,
     ) -> dict[str, Any]:
-        """Loads a file and asks it the questions; the answer's "result" contains the "replies".
+        """Loads a file and asks it; the answer's "result" contains the "replies".
 
         Args:
-            form: how to load it: "path" or "raw" (as text) for ``main``; "source" for the author's own agent, which is
-                loaded outside the judge's place.
+            form: how to load it: "path" for ``main``; "source" for the author's own agent, which is loaded outside the
+                judge's place.
+            asked: questions, or units of several kinds (``connectx_toolkit.kaggle.replies.ask_in_turn``).
             bar: counts the questions.
         """
-        asked = [question.as_json() for question in questions]
-        job = {"job": "replies", "form": form, "questions": asked} | ({"file": str(file)} if form == "source" else {})
-        answer = self.run(job | options, "loading and asking", [question.name for question in questions], bar)
+        names = [] if isinstance(asked, Mapping) else [question.name for question in asked]
+        kinds = asked if isinstance(asked, Mapping) else {"questions": [question.as_json() for question in asked]}
+        job = {"job": "replies", "form": form, "kinds": kinds} | ({"file": str(file)} if form == "source" else {})
+        answer = self.run(job | options, "loading and asking", names, bar)
         if answer["ended"] == "ok" and "raised" not in answer["result"]:
             answer["result"] = answer["parts"][0] | {"replies": answer["parts"][1:]}
         return answer

@@ -6,14 +6,13 @@ from types import FunctionType
 from typing import Any
 
 from connectx.position import STANDARD
-from connectx_toolkit.builder.build import Options, build, loading
+from connectx_toolkit.builder.build import NotAccepted, Options, build
 from connectx_toolkit.builder.notebook.live import from_function
-from connectx_toolkit.builder.notebook.proof import Proof, asked_here
-from connectx_toolkit.builder.preflight.findings import Report
-from connectx_toolkit.builder.preflight.stage import Runner, sample, stage
+from connectx_toolkit.builder.originals import Function, asked_here
+from connectx_toolkit.builder.preflight.stage import Runner, sample
 from connectx_toolkit.builder.source.refusals import Refused
 from connectx_toolkit.kaggle.agent_file import Struct
-from connectx_toolkit.kaggle.rules import Limits
+from connectx_toolkit.kaggle.replies import seed_of
 from connectx_toolkit.system.cores import seed_everything
 
 POSITIONS = 60
@@ -27,35 +26,31 @@ def capture(function: Any, folder: str) -> None:
         written = from_function(function, path)
         facts = written._asdict() | {"agent": str(written.agent), "root": str(written.root), "state": {}}
         facts["folders"] = list(map(str, written.folders))
-        answer = asked_here(function, written.state, sample(POSITIONS, geometries=(STANDARD,))[:20])
+        asked = [question.as_json() for question in sample(POSITIONS, geometries=(STANDARD,))[:20]]
+        answer = asked_here(function, written.state, {"positions": asked})
         facts["changed"] = list(answer.changed)
     except (Refused, ValueError) as refusal:
         facts = {"refused": f"{refusal}"}
     (path / "facts.json").write_text(json.dumps(facts))
 
 
-def prove(function: Any, folder: str, between: str = "") -> None:
-    """Writes what the proof finds of the agent's files.
+def make(function: Any, folder: str, between: str = "", **options: Any) -> None:
+    """Builds the submission, and writes its report.
 
     Args:
-        between: a statement that is run in the notebook after they were written.
+        between: a statement that is run in the notebook after the agent's files were written.
+        options: of the build.
     """
     path = Path(folder)
     path.mkdir()
-    written, report = from_function(function, path), Report("submission.py")
-    exec(between, function.__globals__)
-    with Runner() as runner, stage(Limits(), runner, "submission.py") as place:
-        Proof(function, written)(place, loading(place, written.inlined()), report)
-    (path / "facts.json").write_text(json.dumps([list(finding) for finding in report.findings]))
-
-
-def make(function: Any, folder: str) -> None:
-    """Builds the submission, and writes its report."""
-    path = Path(folder)
-    path.mkdir()
     written = from_function(function, path)
+    original = Function(function, written)
+    exec(between, function.__globals__)
     with Runner() as runner:
-        report = build(written.inlined(), path / "submission.py", Options(), runner, prove=Proof(function, written))
+        try:
+            report = build(written.inlined(), path / "submission.py", Options(**options), runner, original=original)
+        except NotAccepted as refused:
+            report = refused.report
     (path / "facts.json").write_text(json.dumps([list(finding) for finding in report.findings]))
 
 
@@ -63,8 +58,7 @@ def ask(function: Any, folder: str, seed: int = 0) -> None:
     """Writes what the function plays, which draws the same as the built file if both draw alike."""
     moves = []
     for question in sample(POSITIONS, geometries=(STANDARD,)):
-        number = question.as_json()["seed"] + seed
-        seed_everything(number)
+        seed_everything(seed_of(question.as_json()) + seed)
         obs, config = Struct(**question.obs), Struct(**question.config)
         moves.append(int(function(obs, config) if _takes_both(function) else function(obs)))
     Path(folder, "moves.json").write_text(json.dumps(moves))

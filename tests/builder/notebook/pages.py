@@ -35,7 +35,7 @@ def written(path: Path, cells: Sequence[str | tuple[str, str]], **metadata: Any)
 def text_of(path: Path, folder: Path, name: str | None = None) -> str:
     """The built file of a page's agent."""
     folder.mkdir()
-    return render(from_page(path, name, folder).inlined(), None)[0]
+    return render(from_page(path, name, folder).inlined())
 
 
 def moves_of(agent: Any) -> list[int]:

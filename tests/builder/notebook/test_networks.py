@@ -2,13 +2,11 @@
 
 import json
 import time
-from types import SimpleNamespace
 
 import pytest
 
 from connectx.position import STANDARD
-from connectx_toolkit.builder.notebook.proof import Proof, asked_here
-from connectx_toolkit.builder.preflight.findings import Report
+from connectx_toolkit.builder.originals import asked_here
 from connectx_toolkit.builder.preflight.stage import Runner, sample
 from tests.builder.notebook.live_situations import Situation
 from tests.builder.notebook.test_live import built, moves_of, run, run_calls, written_in
@@ -170,16 +168,17 @@ statistics.mean = lambda values: values[-1]
 def my_agent(obs, config):
     return statistics.mean(free(obs, config))
 """
-ITSELF = "no changes that cells made to modules, such as np.argmax: let my_agent make them"
-PROOFS = {  # notebook, what is changed after the files are written, level and words of what the proof finds
-    "draws of a model": (SITUATIONS[DRAWN].text, "", "pass", "draws its moves: here and in its file each column comes"),
-    "a variable": (SHIFTED, "", "reject", "It reads os.environ, and Kaggle has none of this notebook's variables"),
-    "a cache of other values": (STALE, "", "reject", ITSELF),
-    "a function of a module, replaced": (REPLACED, "", "reject", ITSELF),
-    "another table": (TABLE, "table.reverse()", "reject", "here and its file play otherwise in "),
-    "other chances": (CHANCES, "limit = 4", "reject", "here and its file play otherwise in "),
-    "a counter": (COUNTING, "", "pass", "agree on 60 positions"),
-    "a counter that went on": (COUNTING, "turns = 7", "reject", "here and its file play otherwise in "),
+OTHERWISE, AGREE = "the built file and my_agent here play otherwise in ", "agree on 295 openings, 6 games, 20 positions"
+PROOFS = {  # notebook, what is changed after the files are written, level and words of what the comparison finds
+    "draws of a model": (SITUATIONS[DRAWN].text, "", "note", "both choose each column as often"),
+    "a variable": (SHIFTED, "", "reject", "Not in the file: os.environ as this notebook has it: write the value"),
+    "a cache of other values": (STALE, "", "reject", "value's cache held 43 results"),
+    "a function of a module, replaced": (REPLACED, "", "reject", "statistics.mean = lambda values: values[-1]"),
+    "another table": (TABLE, "table.reverse()", "reject", OTHERWISE),
+    "other chances": (CHANCES, "limit = 4", "reject", OTHERWISE),
+    "a counter": (COUNTING, "", "pass", AGREE),
+    "a counter that went on": (COUNTING, "turns = 7", "reject", OTHERWISE),
+    "a model's likeliest move": (SITUATIONS["PPO, the likeliest move"].text, "", "pass", AGREE),
 }
 
 
@@ -209,21 +208,20 @@ def test_the_file_plays_as_the_network_does(name, kernel, runner):
 
 
 def test_proofs(tmp_path):
-    """In the kernel, as a build makes them; and at last a build."""
-    calls = {name: f"kernel.prove(my_agent, {{place!r}}, {between!r})" for name, (_, between, *_) in PROOFS.items()}
-    cells = {name: Situation(each[0]).cells for name, each in PROOFS.items()} | {
-        "a build": SITUATIONS["PPO, the likeliest move"].cells
+    """In the kernel, as a build makes them."""
+    calls = {
+        name: f"kernel.make(my_agent, {{place!r}}, {between!r}, positions=20)"
+        for name, (_, between, *_) in PROOFS.items()
     }
-    errors = run_calls(cells, calls | {"a build": "kernel.make(my_agent, {place!r})"}, tmp_path)
+    errors = run_calls({name: Situation(each[0]).cells for name, each in PROOFS.items()}, calls, tmp_path)
     assert not any(errors.values()), errors
-    for number, (_, _, level, words) in enumerate(PROOFS.values()):
-        *notes, (topic, found, text) = json.loads((tmp_path / str(number) / "facts.json").read_text())
-        assert (topic, found) == ("notebook", level) and words in text, text
-        modified = ["my_agent modifies turns. Each game of the built file starts with its current value"]
-        assert not notes or [text for _, _, text in notes][:1] == modified
-    report = json.loads((tmp_path / str(len(PROOFS)) / "facts.json").read_text())
-    assert report[0][:2] == ["notebook", "pass"] and {level for _, level, _ in report} <= {"pass", "note"}
-    assert (tmp_path / str(len(PROOFS)) / "submission.py").is_file()
+    for number, (name, (_, _, level, words)) in enumerate(PROOFS.items()):
+        findings = json.loads((tmp_path / str(number) / "facts.json").read_text())
+        (found,) = [(each, text) for topic, each, text in findings if topic == "same moves"]
+        assert found[0] == level and words in found[1], (name, found)
+        assert (tmp_path / str(number) / "submission.py").is_file() == (level != "reject")
+        modified = "my_agent modifies turns. Each game of the built file starts with its current value"
+        assert (modified in [text for _, _, text in findings]) == name.startswith("a counter")
 
 
 @pytest.mark.parametrize(
@@ -238,33 +236,30 @@ def test_proofs(tmp_path):
 def test_a_function_that_ends_its_process_is_not_called_slow(body, words):
     names: dict = {"__name__": "notebook"}
     exec(f"import os, sys\ndef my_agent(obs, config):\n    {body}\n    return 0\n", names)
-    written = SimpleNamespace(who="my_agent", state={}, agent=None)
-    stage = SimpleNamespace(replies=lambda *asked, **options: {"ended": "ok", "result": {"replies": []}})
-    report = Report("x")
-    Proof(names["my_agent"], written)(stage, {}, report)  # type: ignore[arg-type]
-    (reason,) = report.reasons
-    assert reason.startswith("notebook: my_agent itself ") and words in reason
+    assert words in asked_here(names["my_agent"], {}, questions(5)).why
+
+
+def questions(count: int) -> dict:
+    return {"positions": [question.as_json() for question in sample(count, geometries=(STANDARD,))]}
 
 
 def test_where_there_is_no_fork(monkeypatch):
     """It is asked in this process, in which no name changes."""
     names: dict = {"__name__": "notebook"}
     exec(f"def free(obs, config):\n    return [0, 1, 2]\n{COUNTING}", names)
-    questions, state = sample(5, geometries=(STANDARD,)), {"turns": lambda: names["turns"]}
-    forked, seen = asked_here(names["my_agent"], state, questions), names["seen"]
+    state = {"turns": lambda: names["turns"]}
+    forked, seen = asked_here(names["my_agent"], state, questions(5)), names["seen"]
     assert forked.changed == ["turns"] and names["turns"] == 0 and seen == {}
-    monkeypatch.setattr("connectx_toolkit.builder.notebook.proof.HAS_FORK", False)
+    monkeypatch.setattr("connectx_toolkit.builder.originals.HAS_FORK", False)
     monkeypatch.delattr("os.fork")
-    here = asked_here(names["my_agent"], state, questions)
+    here = asked_here(names["my_agent"], state, questions(5))
     assert [reply["column"] for reply in here.replies] == [reply["column"] for reply in forked.replies]
     assert len(here.replies) == 5 and names["turns"] == 0 and names["seen"] is seen
 
 
-def test_a_function_that_hangs():
+def test_a_function_that_hangs(monkeypatch):
     def hangs(obs, config):
         time.sleep(100)
 
-    questions = sample(3, geometries=(STANDARD,))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("connectx_toolkit.builder.notebook.proof.SECONDS", 0.2)
-        assert asked_here(hangs, {}, questions).why == "gives no answer here within 0.2 s"
+    monkeypatch.setattr("connectx_toolkit.builder.originals.SILENCE", 0.2)
+    assert asked_here(hangs, {}, questions(3)).why == "gives no answer in 0.2 s"

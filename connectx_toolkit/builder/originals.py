@@ -1,0 +1,289 @@
+"""Who a built file should play as: the author's module, a page's own cells, or a function that lives in this process.
+
+Each is asked in a process of its own, which is none of the built file's: a module and cells in one without Kaggle's
+package, under another hash seed; a function in a fork of this process, so that nothing of the notebook changes (where
+there is no fork, it is asked here).
+"""
+
+import contextlib
+import io
+import json
+import os
+import re
+import select
+import signal
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from connectx_toolkit.builder.notebook.carrying import Values, qualified_name
+from connectx_toolkit.builder.notebook.live import namespace_of
+from connectx_toolkit.builder.notebook.written import Written
+from connectx_toolkit.builder.preflight.stage import NODE_BUDGET, Runner, Stage, stage
+from connectx_toolkit.builder.source.inline import Inlined
+from connectx_toolkit.kaggle.agent_file import Struct
+from connectx_toolkit.kaggle.replies import ask, ask_in_turn, positional
+from connectx_toolkit.kaggle.rules import Limits
+from connectx_toolkit.kaggle.sources import import_name
+from connectx_toolkit.system.files import ROOT
+from connectx_toolkit.system.posix import HAS_FORK, signal_name
+
+if TYPE_CHECKING:
+    from tqdm import tqdm
+
+SILENCE = 62.0  # seconds without a reply after which a function hangs: Kaggle waits no longer
+CELLS_SECONDS = 120.0  # that a page's cells may run
+NODE_CLOCK = f"moves are compared at {NODE_BUDGET} nodes each, without a clock; budget.is_late(nodes) counts them, too"
+Kinds = Mapping[str, Sequence[Mapping[str, Any]]]  # name -> units, see connectx_toolkit.kaggle.replies
+
+
+class Answer(NamedTuple):
+    """What one side of a comparison replies.
+
+    replies: in the form of ``ask_in_turn``, as many as the time allows.
+    why: why there are none; "" if there are.
+    changed: what the play of a running function changes, of ``Written.state``.
+    loaded: what the runner says of the load; {} of a running function.
+    """
+
+    replies: list[dict[str, Any]]
+    why: str = ""
+    changed: Sequence[str] = ()
+    loaded: Mapping[str, Any] = {}
+
+
+class Original(Protocol):
+    """One of the three.
+
+    who: what the report calls it.
+    lacks: what exists there and not in the file, each with its place.
+    cure: what to do if the file plays otherwise.
+    """
+
+    who: str
+    lacks: Sequence[str]
+    cure: str
+
+    def __enter__(self) -> "Original": ...
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def ask(self, kinds: Kinds, **options: Any) -> Answer:
+        """What it replies in a new process. ``options``: of a job of the runner, such as "draw" and "stop_after"."""
+        ...
+
+    def ask_as_loaded(self, judge: Stage, kinds: Kinds, **options: Any) -> Answer | None:
+        """What it replies if it is loaded where the built file is, with the same seeds.
+
+        None if it is not loaded anew in each game, as a notebook's values are not.
+        """
+        ...
+
+
+def answer_of(answer: dict[str, Any]) -> Answer:
+    """The runner's answer to a job."""
+    if answer["ended"] != "ok":
+        why = f"gave no answer in time: {NODE_CLOCK}" if answer["ended"] == "timeout" else answer["ended"]
+        return Answer([], f"{why} ({answer['stage']})")
+    result = answer["result"]
+    if "raised" in result:
+        return Answer([], f"does not load: {result['raised']}: {result['text']}")
+    return Answer(result["replies"], loaded=result)
+
+
+def source_job(inlined: Inlined) -> dict[str, Any]:
+    """What the runner needs to load the author's own module."""
+    top, _ = import_name(inlined.agent_path)
+    folder = inlined.agent_path.resolve().parent
+    paths = list(dict.fromkeys(map(str, (folder, top, inlined.root or folder, *inlined.folders, ROOT))))
+    files = {name: str(file) for name, (file, _) in inlined.files.items()}
+    return {"function": inlined.entry[1], "paths": paths, "files": files, "folders": paths}
+
+
+class Source:
+    """The author's module."""
+
+    who, cure = "its source", ""
+    lacks: Sequence[str] = ()
+
+    def __init__(self, inlined: Inlined):
+        self.file, self.job = inlined.agent_path.resolve(), source_job(inlined)
+
+    def __enter__(self) -> "Source":
+        self._open = contextlib.ExitStack()
+        runner = self._open.enter_context(Runner(is_judge=False))
+        self._stage = self._open.enter_context(stage(Limits(), runner, self.file.name))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._open.close()
+
+    def _asked(self, where: Stage, kinds: Kinds, options: dict[str, Any]) -> Answer:
+        job = self.job | {"folders": [str(where.root), *self.job["folders"]]} | options
+        return answer_of(where.replies(self.file, "source", kinds, **job))
+
+    def ask(self, kinds: Kinds, **options: Any) -> Answer:
+        return self._asked(self._stage, kinds, options)
+
+    def ask_as_loaded(self, judge: Stage, kinds: Kinds, **options: Any) -> Answer | None:
+        return self._asked(judge, kinds, options)
+
+
+class Cells(Source):
+    """A page's own cells, which run as they are."""
+
+    def __init__(self, inlined: Inlined, written: Written):
+        super().__init__(inlined)
+        assert written.page is not None
+        self.file, self.job = written.page, self.job | {"function": "AGENT", "limits": {"load": CELLS_SECONDS}}
+        self.who, self.lacks = f"{written.entry} of the page's own cells", facts_of(written)
+        self.cure = f"Run build({written.entry}) in the notebook, which carries its values, or save them to a file"
+
+    def ask(self, kinds: Kinds, **options: Any) -> Answer:
+        answer = super().ask(kinds, **options)
+        failed = json.loads(said) if (said := _text(self.file.with_suffix(".json"))) else []
+        if failed and "failed here" not in self.who:
+            shown = "; ".join(failed[:3]) + "; and others" * (len(failed) > 3)
+            self.who += f" (some cells failed here: {shown})"
+        return answer
+
+    def ask_as_loaded(self, judge: Stage, kinds: Kinds, **options: Any) -> Answer | None:
+        return None
+
+
+class Function:
+    """A function that lives in this process."""
+
+    def __init__(self, function: Callable, written: Written):
+        self.function, self.written = function, written
+        self.who, self.cure = f"{written.who} here", ""
+        self.lacks: Sequence[str] = facts_of(written)
+
+    def __enter__(self) -> "Function":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def ask(self, kinds: Kinds, **options: Any) -> Answer:
+        answer = asked_here(self.function, self.written.state, kinds, **options)
+        return answer._replace(changed=[self._note_of(label) for label in answer.changed])
+
+    def ask_as_loaded(self, judge: Stage, kinds: Kinds, **options: Any) -> Answer | None:
+        return None
+
+    def _note_of(self, label: str) -> str:
+        """That play changes a value, and with what a game of the built file starts."""
+        is_new = label.isidentifier() and label not in namespace_of(self.function)
+        begins = "without it" if is_new else "with its current value"
+        return f"{self.written.who} modifies {label}. Each game of the built file starts {begins}"
+
+
+def facts_of(written: Written) -> list[str]:
+    """What exists in a notebook and not in the file that was written of it."""
+    facts = list(written.left_out)
+    if re.search(r"\benviron\b|\bgetenv\b", written.agent.read_text(encoding="utf-8")):
+        facts.append("os.environ as this notebook has it: write the value into a cell")
+    return facts
+
+
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8") if path.exists() else ""
+
+
+def asked_here(
+    function: Callable,
+    state: Mapping[str, Callable[[], Any]],
+    kinds: Kinds,
+    draw: int = 0,
+    bar: "tqdm | None" = None,
+    **limits: Any,
+) -> Answer:
+    """What a function replies that lives in this process.
+
+    Args:
+        state: what may change as it plays, see ``Written``.
+        draw, limits: see ``connectx_toolkit.kaggle.replies``.
+        bar: counts the replies.
+    """
+    if not HAS_FORK:
+        names = namespace_of(function)
+        before = dict(names)
+        try:
+            return Answer(list(_asked(function, kinds, draw, limits)))
+        except Exception as problem:
+            return Answer([], f"raises {type(problem).__name__}: {problem}")
+        finally:
+            names.update(before)  # what was bound anew; what was changed in place stays so
+    ours, theirs = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            os.close(ours)
+            _hush()
+            with os.fdopen(theirs, "w", buffering=1) as pipe:
+                before = contents(state)
+                try:
+                    for reply in _asked(function, kinds, draw, limits):
+                        print(json.dumps(reply), file=pipe)
+                except BaseException as problem:  # SystemExit, too, which no move may raise
+                    print(json.dumps(f"raises {type(problem).__name__}: {problem}"), file=pipe)
+                after = contents(state)
+                print(json.dumps([label for label in state if before[label] != after[label]]), file=pipe)
+        finally:
+            os._exit(0)
+    os.close(theirs)
+    lines = [json.loads(line) for line in _lines(ours, bar)]
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
+    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    is_whole = bool(lines) and isinstance(lines[-1], list)
+    changed = lines.pop() if is_whole else []
+    if lines and isinstance(lines[-1], str):
+        return Answer(lines[:-1], lines[-1], changed)
+    why = ""
+    if not is_whole:
+        ends = f"is killed by {signal_name(-code)}" if code < 0 else f"ends its process (exit code {code})"
+        why = f"gives no answer in {SILENCE:g} s" if code == -signal.SIGKILL else ends
+    return Answer(lines, why, changed)
+
+
+def contents(state: Mapping[str, Callable[[], Any]]) -> dict[str, str]:
+    """A digest of each value; "" of one that no file can hold."""
+    digests = dict[str, str]()
+    for label, of in state.items():
+        values = Values(qualified_name, lambda held: "", lambda text: None)
+        with contextlib.suppress(Exception):  # their code may raise anything
+            values.add(label, of(), label)
+            digests[label] = values.digest()
+    return {label: digests.get(label, "") for label in state}
+
+
+def _lines(pipe: int, bar: "tqdm | None") -> list[bytes]:
+    """The whole lines that come from a process until it ends or is silent for too long."""
+    content = b""
+    with os.fdopen(pipe, "rb", buffering=0) as file:
+        while select.select([file], [], [], SILENCE)[0] and (chunk := file.read(1 << 16)):
+            content += chunk
+            if bar is not None:
+                bar.update(chunk.count(b"\n"))
+    return content.split(b"\n")[:-1]
+
+
+def _hush() -> None:
+    """Lets nothing out of a fork, in which a process's threads are not."""
+    for number in (1, 2):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), number)
+    sys.stdout = sys.stderr = io.StringIO()
+    if "torch" in sys.modules:
+        sys.modules["torch"].set_num_threads(1)  # its pool of threads was not forked
+
+
+def _asked(function: Callable, kinds: Kinds, draw: int, limits: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    count = positional(function)
+
+    def agent(obs: Any, config: Any) -> Any:
+        return function(*(obs, config)[:count])
+
+    return ask_in_turn(lambda each: ask(agent, each, "", lambda entries: Struct(**entries), draw), kinds, **limits)

@@ -1,0 +1,60 @@
+"""Which questions a comparison asks, and whether two sides that draw their moves draw alike."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from connectx_toolkit.builder.comparison import LEAST_ROUNDS, ROUNDS, Draws, kinds_of
+from connectx_toolkit.kaggle.replies import ask_in_turn
+
+
+def draws_of(chances: tuple[list[float], list[float]], questions: int, rounds: int, seed: int) -> Draws:
+    """What two sides with these chances of each column draw."""
+    rng = np.random.default_rng(seed)
+    draws = [[Counter(map(str, rng.choice(len(p), rounds, p=p))) for p in chances] for _ in range(questions)]
+    return Draws(draws, rounds)
+
+
+@pytest.mark.parametrize("rounds", [LEAST_ROUNDS, ROUNDS])
+@pytest.mark.parametrize(("columns", "questions"), [(2, 1), (7, 1), (4, 60), (7, 300)])
+def test_a_faithful_file_is_not_blamed(columns, questions, rounds):
+    even = [1 / columns] * columns
+    assert not any(draws_of((even, even), questions, rounds, seed).differ for seed in range(300))
+
+
+def test_what_draws_otherwise_is_blamed():
+    """From 3 columns in place of 4, in 60 positions; always another move, in one."""
+    few, even = [1 / 3, 1 / 3, 1 / 3, 0.0], [0.25] * 4
+    assert all(draws_of((even, few), 60, ROUNDS, seed).differ for seed in range(50))
+    assert draws_of(([1.0, 0.0], [0.0, 1.0]), 1, ROUNDS, 0).differ
+    assert not draws_of(([1.0, 0.0], [1.0, 0.0]), 5, ROUNDS, 0).differ
+    assert Draws([[Counter("3"), Counter()]], 1).differ  # a side that gave no answer
+
+
+def test_all_openings_are_asked_and_whole_games_from_both_seats():
+    kinds = kinds_of(20)
+    boards = {tuple(each["obs"]["board"]) for each in kinds["openings"]}
+    assert len(boards) == len(kinds["openings"]) == 1 + 7 + 49 + 238
+    replies = list(ask_in_turn(leftmost, kinds))
+    assert {tuple(r["obs"]["board"]) for r in replies if r["kind"] == "openings"} == boards
+    games = [[r["obs"] for r in replies if r["kind"] == "games" and r["unit"] == n] for n in range(6)]
+    assert [game[0]["step"] for game in games] == [0, 1] * 3 and min(map(len, games)) >= 3
+    for game in games:
+        assert [obs["step"] for obs in game] == list(range(game[0]["step"], game[0]["step"] + 2 * len(game), 2))
+        for before, after in zip(game, game[1:], strict=False):
+            assert sum(a != b for a, b in zip(before["board"], after["board"], strict=True)) == 2
+
+
+@pytest.mark.parametrize("seconds", [0.5, 1.5])
+def test_each_kind_gets_its_share_of_the_time(seconds):
+    asked = list(ask_in_turn(lambda each: leftmost(each) | {"seconds": seconds}, kinds_of(120), stop_after=40.0))
+    counts = Counter(reply["kind"] for reply in asked)
+    assert 40 <= sum(reply["seconds"] for reply in asked) < 40 + seconds + 0.1
+    assert all(counts[kind] * seconds > 5 for kind in ("games", "openings", "positions"))
+
+
+def leftmost(question) -> dict:
+    board, columns = question["obs"]["board"], question["config"]["columns"]
+    column = next(c for c in range(columns) if board[c] == 0)
+    return {"column": column, "seconds": 0.001, "waited": 0.0}
