@@ -17,7 +17,7 @@ from pathlib import Path
 from connectx import __version__
 from connectx.machine_code import EMBEDDED
 from connectx.machine_code import packed as packed_parts
-from connectx_toolkit.builder.comparison import POSITIONS, Comparison
+from connectx_toolkit.builder.comparison import POSITIONS, Comparison, lacking
 from connectx_toolkit.builder.notebook.written import placed
 from connectx_toolkit.builder.originals import Answer, Original, Source, source_job
 from connectx_toolkit.builder.preflight.check import check
@@ -205,13 +205,14 @@ def build(
     content = submission_bytes(inlined, output, code)
     parts = f"{len(content):,} bytes, {len(inlined.sources)} modules, {len(inlined.files)} files beside them"
     tell(f"checking {parts}: some seconds, or minutes if a move takes a second")
-    at_nodes = any("nodeBudget" in text for text in inlined.sources.values())
+    at_nodes, original = any("nodeBudget" in text for text in inlined.sources.values()), original or Source(inlined)
 
     def compare(stage: Stage, file: Path, report: Report) -> None:
-        if report.accepted:
-            answers = Comparison(original or Source(inlined), stage, file, at_nodes, report).run(options.positions)
-            if answers and code:
-                _report_code(*answers, report)
+        if not report.accepted:
+            if facts := lacking(original):
+                report.add("notebook", "note", facts)
+        elif (answers := Comparison(original, stage, file, at_nodes, report).run(options.positions)) and code:
+            _report_code(*answers, report)
 
     with replacing(output) as draft:
         draft.write_bytes(content)

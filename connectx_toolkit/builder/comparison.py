@@ -111,7 +111,7 @@ class Comparison:
 
     def __init__(self, original: Original, judge: Stage, file: Path, at_nodes: bool, report: Report):
         self.original, self.judge, self.file, self.at_nodes, self.report = original, judge, file, at_nodes, report
-        self.is_fickle = False  # whether the original itself plays otherwise in each process
+        self.excuse = ""  # why moves may differ
 
     def run(self, positions: int) -> tuple[Answer, Answer] | None:
         """Asks both, and reports whether they play alike; what both said, None if the report rejects them.
@@ -131,22 +131,21 @@ class Comparison:
             asked = [asked_of(reply) for reply in ours.replies]
             if not self._is_answered(ours, asked):
                 return None
-            bar.total, is_drawn, answers = 2 * len(asked) + len(asked[:AGAIN]), False, list[Answer]()
+            bar.total, answers = 2 * len(asked) + len(asked[:AGAIN]), list[Answer]()
             for seed, part in enumerate((asked, asked[:AGAIN])):
                 answers.append(self._file(alone(part), load_seed=seed, bar=bar))
                 if answers[-1].why:
                     self.report.add(TOPIC, "reject", f"the built file {answers[-1].why}")
                 elif differing(part, answers[-1]):
-                    is_drawn = self._judge(part, answers[-1], seed) or is_drawn
+                    self._judge(part, answers[-1], seed)
                 if not self.report.accepted:
                     return None
         legal = [each for each in asked if each.is_legal]
         self.report.figures |= {"compared_positions": len(legal)}
-        if not is_drawn:
-            how = f" at {NODE_BUDGET} nodes a move" if self.at_nodes else ", by the clock" * is_slow(asked)
-            cut = ". Its moves take long, so that not all were asked" if len(asked) < most - GAMES * 12 else ""
-            text = f"the built file, loaded twice, and {self.original.who} agree on {counted(legal)}{how}{cut}"
-            self.report.add(TOPIC, "pass", text)
+        how = f" at {NODE_BUDGET} nodes a move" if self.at_nodes else ", by the clock" * is_slow(asked)
+        cut = ". Its moves take long, so that not all were asked" if len(asked) < most - GAMES * 12 else ""
+        agree = f"the built file, loaded twice, and {self.original.who} agree on {counted(legal)}{how}{cut}"
+        self.report.add(TOPIC, "note" if self.excuse else "pass", self.excuse or agree)
         return ours, answers[0]
 
     def _file(self, kinds: Kinds, **options: Any) -> Answer:
@@ -174,51 +173,45 @@ class Comparison:
                 self.report.add("guard", "note", f"{text}. Better return int(column)")
         return self.report.accepted
 
-    def _judge(self, asked: Sequence[Asked], theirs: Answer, seed: int) -> bool:
-        """Reports why moves differ: because of the build, or because chance or the clock decides.
-
-        Returns whether chance does, as far as both were asked.
+    def _judge(self, asked: Sequence[Asked], theirs: Answer, seed: int) -> None:
+        """Rejects the file because of moves that differ, or finds what excuses it: chance, or the clock.
 
         Args:
             seed: of what is random as the file was loaded.
         """
-        who, reference = self.original.who, self.original.ask
-        first = differing(asked, theirs)
+        who, reference, first = self.original.who, self.original.ask, differing(asked, theirs)[0]
         again = self.original.ask_as_loaded(self.judge, alone(asked), load_seed=seed)
         if again is not None:
             reference = partial(self.original.ask_as_loaded, self.judge, load_seed=seed)  # type: ignore[assignment]
             asked = [each._replace(reply=reply) for each, reply in zip(asked, again.replies, strict=False)]
         if not (differ := differing(asked, theirs)):
             what = "draws as it is loaded" if seed else "goes by the order of a set, or by hash() of texts"
-            text = f"the agent {what}: it plays otherwise in another process, as {who} does, first {first[0].place}"
-            if not self.is_fickle:
-                self.report.add(TOPIC, "note", f"{text}. With the same seeds, the built file plays as {who}")
-            self.is_fickle = True
-            return True
+            text = f"the agent {what}: it plays otherwise in another process, as {who} does, first {first.place}"
+            self.excuse = self.excuse or f"{text}. With the same seeds, the built file plays as {who}"
+            return
         a, b = differ[0].reply, theirs.replies[asked.index(differ[0])]
         text = f"the built file and {who} play otherwise in {len(differ)} of {len(asked)} positions, first "
         text += f"{differ[0].place}: {said(a)}, and in the file {said(b)}"
         self.report.figures["different_moves"] = len(differ)
-        if not is_slow(asked):
-            once_more = reference(alone(asked), draw=1)
-            if not any(map(differs, asked, once_more.replies)):
-                self.report.add(TOPIC, "reject", self._with_facts(text))
-                return False
+        if not is_slow(asked) and not any(map(differs, asked, reference(alone(asked), draw=1).replies)):
+            self.report.add(TOPIC, "reject", self._with_facts(text))
+            return
         units = {each.unit for each in differ}
         draws = drawn([each for each in asked if each.unit in units], (reference, partial(self._file, load_seed=seed)))
         text += f". Asked again {draws.rounds} times"
         if draws.differ:
             self.report.add(TOPIC, "reject", self._with_facts(f"{text}, each side keeps to its own moves"))
-        else:
-            text += ", both choose each column as often: chance or the clock decides, and no fault of the build shows"
-            self.report.add(TOPIC, "note", text)
-        return True
+        text += ", both choose each column as often: chance or the clock decides, and no fault of the build shows"
+        self.excuse = self.excuse or text
 
     def _with_facts(self, text: str) -> str:
-        facts = self.original.lacks[:SHOWN]
-        more = len(self.original.lacks) - len(facts)
-        listed = f"Not in the file: {'; '.join(facts)}{f'; and {more} more' if more else ''}" if facts else ""
-        return ". ".join(filter(None, [text, listed, self.original.cure]))
+        return ". ".join(filter(None, [text, lacking(self.original), self.original.cure]))
+
+
+def lacking(original: Original) -> str:
+    """What exists there and not in the file, in words; "" if nothing is known."""
+    facts, more = original.lacks[:SHOWN], len(original.lacks) - SHOWN
+    return f"Not in the file: {'; '.join(facts)}{f'; and {more} more' if more > 0 else ''}" if facts else ""
 
 
 def asked_of(reply: dict[str, Any]) -> Asked:

@@ -1,6 +1,7 @@
 """Which questions a comparison asks, and whether two sides that draw their moves draw alike."""
 
 from collections import Counter
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -42,7 +43,7 @@ def test_all_openings_are_asked_and_whole_games_from_both_seats():
     assert [game[0]["step"] for game in games] == [0, 1] * 3 and min(map(len, games)) >= 3
     for game in games:
         assert [obs["step"] for obs in game] == list(range(game[0]["step"], game[0]["step"] + 2 * len(game), 2))
-        for before, after in zip(game, game[1:], strict=False):
+        for before, after in pairwise(game):
             assert sum(a != b for a, b in zip(before["board"], after["board"], strict=True)) == 2
 
 

@@ -550,7 +550,7 @@ NET = (
     "        self.layers = nn.Linear(42, 7)\n    def forward(self, x):\n        return self.layers(x)"
 )
 ASKING = f"{HEAD}    return int(model(torch.tensor(obs.board).float()).argmax())"
-AGAIN = "when its cells run again: they draw a value at random, train it"
+AGAIN = "play otherwise in"
 REFUSED: dict[str, tuple[list, str]] = {
     "lesson 4": (LESSON_4, "unknown package stable_baselines3"),
     "trained by a call": ([QLEARNING, "train(100)", choosing("Q[c]")], AGAIN),
@@ -573,7 +573,7 @@ REFUSED: dict[str, tuple[list, str]] = {
             "from kaggle_environments import make\nenv = make('connectx')\nenv.run([learner, 'random'])",
             choosing("Q.get(c, 0)"),
         ],
-        "my_agent of the page's cells and its file play otherwise",
+        AGAIN,
     ),
     "run from a file": (["%run tools.py", choosing("near(c)")], "if %run brought it, import it yourself"),
     "awaited": (
@@ -616,7 +616,7 @@ REFUSED: dict[str, tuple[list, str]] = {
             "class Second(Heuristic):\n    def value(self, c): return -abs(c - 2)",
             choosing("-sum(h.value(c) for h in H)"),
         ],
-        "my_agent of the page's cells and its file play otherwise",
+        AGAIN,
     ),
     "registered for singledispatch": (
         [

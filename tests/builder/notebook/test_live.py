@@ -12,7 +12,7 @@ import pytest
 from nbclient import NotebookClient
 
 from connectx.position import STANDARD
-from connectx_toolkit.builder.build import Options, submission_bytes
+from connectx_toolkit.builder.build import submission_bytes
 from connectx_toolkit.builder.notebook.written import Written
 from connectx_toolkit.builder.preflight.stage import Runner, sample, stage
 from connectx_toolkit.builder.source.refusals import Refused
@@ -83,7 +83,7 @@ def written_in(folder: Path) -> Written:
 
 def built(folder: Path) -> bytes:
     """The submission's text, of the files in ``folder``."""
-    return submission_bytes(written_in(folder).inlined(), Path("submission.py"), Options())[0]
+    return submission_bytes(written_in(folder).inlined(), Path("submission.py"))
 
 
 def moves_of(content: bytes, runner: Runner) -> list[Any]:

@@ -4,10 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from connectx_toolkit.builder.build import loading
+from connectx_toolkit.builder.build import render
+from connectx_toolkit.builder.comparison import Comparison
 from connectx_toolkit.builder.notebook.page import as_page_writes_it, from_page
-from connectx_toolkit.builder.notebook.proof import PageProof
 from connectx_toolkit.builder.notebook.written import AGENT
+from connectx_toolkit.builder.originals import Cells
 from connectx_toolkit.builder.preflight.findings import Report
 from connectx_toolkit.builder.preflight.stage import Runner, stage
 from connectx_toolkit.builder.source.refusals import Refused
@@ -62,8 +63,9 @@ def refusal_of(path: Path, runner: Runner, name: str | None = None) -> str:
     except (Refused, ValueError) as refused:
         return str(refused)
     report = Report("submission.py")
-    with stage(Limits(), runner, "submission.py") as place:
-        PageProof(page)(place, loading(place, inlined), report)
+    with stage(Limits(), runner, "submission.py") as judge:
+        judge.main.write_text(render(inlined))
+        Comparison(Cells(inlined, page), judge, judge.main, False, report).run(20)
     assert report.accepted or report.findings[-1].level == "reject"
     return "" if report.accepted else report.findings[-1].text
 
