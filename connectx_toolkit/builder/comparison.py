@@ -149,7 +149,7 @@ class Comparison:
         return ours, answers[0]
 
     def _file(self, kinds: Kinds, **options: Any) -> Answer:
-        return answer_of(self.judge.replies(self.file, "path", kinds, **options))
+        return answer_of(self.judge.replies(self.file, "path", kinds, imports=self.original.imports, **options))
 
     def _is_answered(self, ours: Answer, asked: Sequence[Asked]) -> bool:
         """Reports what the original does not answer, and what its guard repairs; whether it answers anything."""

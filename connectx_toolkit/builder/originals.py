@@ -59,11 +59,13 @@ class Original(Protocol):
     who: what the report calls it.
     lacks: what exists there and not in the file, each with its place.
     cure: what to do if the file plays otherwise.
+    imports: what both sides import before they load: torch seeds itself by chance as it is imported.
     """
 
     who: str
     lacks: Sequence[str]
     cure: str
+    imports: Sequence[str]
 
     def __enter__(self) -> "Original": ...
 
@@ -108,7 +110,9 @@ class Source:
     lacks: Sequence[str] = ()
 
     def __init__(self, inlined: Inlined):
-        self.file, self.job = inlined.agent_path.resolve(), source_job(inlined)
+        self.file = inlined.agent_path.resolve()
+        self.imports: Sequence[str] = ["torch"] if any("torch" in text for text in inlined.sources.values()) else []
+        self.job = source_job(inlined) | {"imports": self.imports}
 
     def __enter__(self) -> "Source":
         self._open = contextlib.ExitStack()
@@ -157,6 +161,7 @@ class Function:
 
     def __init__(self, function: Callable, written: Written):
         self.function, self.written = function, written
+        self.imports: Sequence[str] = ()
         self.who, self.cure = f"{written.who} here", ""
         self.lacks: Sequence[str] = facts_of(written)
 

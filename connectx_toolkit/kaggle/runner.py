@@ -134,6 +134,9 @@ def job_replies(job, progress, part):
     structify = structifier()
     watch = settle(job)
     progress("load")
+    for name in job.get("imports", ()):
+        with contextlib.suppress(ImportError):
+            importlib.import_module(name)
     seats.seed(job.get("load_seed", 0))
     started, waited = time.perf_counter(), waiting("self")
     err = io.StringIO()

@@ -625,7 +625,7 @@ REFUSED: dict[str, tuple[list, str]] = {
             "def of_text(x, c): return -abs(c - len(x))\nscore.register(str, of_text)",
             choosing("score(5, c) * 2 + score('ab', c)"),
         ],
-        "Left out: lesson.ipynb, cell 2, line 1; lesson.ipynb, cell 3, line 2. Run build(my_agent) in the notebook",
+        "Not in the file: lesson.ipynb, cell 2, line 1",
     ),
     "bound by another way": (
         [
