@@ -22,7 +22,7 @@ TAIL = 4000  # characters kept of the output of a job that Kaggle's own capture 
 POLL = 0.05  # seconds between checks of a job's memory
 NEWS = 4.0  # seconds between two messages that a job is still running
 SLOWER = "a slower processor"
-DUTY_PERIOD = 0.03  # seconds of one stop-and-go cycle where control groups are not available
+DUTY_PERIOD = 0.03  # seconds of one stop-and-go cycle
 # The process removes its own modules from sys.modules: the code under test must not find any of this project.
 START = (
     "import sys; sys.path[:0] = {paths}; from connectx_toolkit.kaggle.runner import {call}; del sys.path[0]; "
@@ -81,8 +81,7 @@ def broken_limit(job, stage, seconds, waited, peak):
     ``waited``: tells how many of these seconds it waited for a processor, which is no accident if it is restricted.
     """
     limit = job.get("limits", {}).get(stage, job["limit"])
-    is_restricted = "cgroup" in job or "duty" in job
-    if seconds > limit and (is_restricted or seconds - waited() > limit):
+    if seconds > limit and ("duty" in job or seconds - waited() > limit):
         return "timeout"
     return "memory" if peak > job["memory"] else "ok"
 
@@ -160,8 +159,7 @@ def supervise(process, job, news):
 
     ``job["limit"]`` is in seconds since the last sign of progress (the load, each question, each move), without those
     that it waited for a processor; stages in ``job["limits"]`` have their own. ``job["duty"]`` is the share of the time
-    that the process may run. ``news`` is called every few seconds with the stage, the seconds of the job and those of
-    its slowest reply so far.
+    that the process may run. ``news`` is called every few seconds with the stage and the seconds of the job.
     """
     started = last = looked = told = time.perf_counter()
     peak, ended, left, tail, waited = 0, "ok", POLL, b"", waiting(str(process.pid))
@@ -174,7 +172,7 @@ def supervise(process, job, news):
             looked, peak = now, max(peak, *map(resident, progress.pids))
         if now - told >= NEWS:
             told = now
-            news(progress.stage, now - started, max((part.get("seconds", 0.0) for part in progress.parts), default=0.0))
+            news(progress.stage, now - started)
         ended = broken_limit(job, progress.stage, now - last, waited, peak)
         if ended != "ok":
             break

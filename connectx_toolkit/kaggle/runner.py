@@ -309,9 +309,6 @@ def child(job, answer, output):
         PRCTL(1, signal.SIGKILL)
     if job.get("core") is not None:
         os.sched_setaffinity(0, {job["core"]})
-    if job.get("cgroup"):
-        with open(os.path.join(job["cgroup"], "cgroup.procs"), "w", encoding="ascii") as group:
-            group.write(str(os.getpid()))
     file = os.fdopen(answer, "w", buffering=1, encoding="utf-8", newline="\n")
 
     def tell(mark, content):
@@ -349,7 +346,7 @@ def serve(folder: str) -> None:
     for line in sys.stdin:
         job = json.loads(line)
 
-        def news(stage, seconds, slowest):
-            answer({"at": stage, "seconds": seconds, "slowest": slowest})
+        def news(stage, seconds):
+            answer({"at": stage, "seconds": seconds})
 
         answer(supervise(ForkedJob(job, child) if HAS_FORK else SpawnedJob(job), job, news))

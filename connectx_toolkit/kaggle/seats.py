@@ -45,7 +45,8 @@ def environment_of(config: Mapping[str, Any], overage: float) -> Any:
 def reply_of(agent: Any, observation: Any) -> dict[str, Any]:
     """One move of a Kaggle ``Agent``, in a form that JSON can hold.
 
-    Keys: "action", "late", or "fault" with a text and "raised", a ``Raised``; and "stderr".
+    Keys: "action", "late", or "fault" with a text and "raised", a ``Raised``; "stderr", its end; and "said", the
+    beginning of all that was printed.
     """
     from kaggle_environments.errors import DeadlineExceeded
 
@@ -54,7 +55,8 @@ def reply_of(agent: Any, observation: Any) -> dict[str, Any]:
     except BaseException as fault:  # SystemExit and KeyboardInterrupt, which Kaggle's Agent does not catch
         text = f"{type(fault).__name__} escapes: {str(fault)[:300]}"
         return {"fault": text, "raised": raised(fault), "stderr": ""}
-    reply = {"stderr": log.get("stderr", "")[-STDERR_KEPT:]}
+    out, err = (log.get(stream, "") for stream in ("stdout", "stderr"))
+    reply = {"stderr": err[-STDERR_KEPT:], "said": f"{out}\n{err}"[:STDERR_KEPT]}
     if isinstance(action, DeadlineExceeded):
         return reply | {"late": True}
     if isinstance(action, BaseException):
@@ -97,7 +99,7 @@ class Seat:
 
     def __init__(self) -> None:
         self._rest = b""
-        self.stderr = ""
+        self.stderr = self.said = ""  # said: at its first move
         self.waited: list[float] = []  # seconds, for a processor, at each move
         self.last: dict[str, Any] = {}
         self.seen: list[list[str]] = []
@@ -109,6 +111,7 @@ class Seat:
             self._send(json.dumps(observation).encode() + b"\n")
         reply = self.last = self.receive(seconds)
         self.stderr = (self.stderr + reply.get("stderr", ""))[-STDERR_KEPT:]
+        self.said = self.said or reply.get("said", "")
         self.seen += reply.get("seen", [])
         self.waited.append(waited())
         return reply
@@ -281,6 +284,7 @@ def play(
             {key: value for key, value in seat.last.items() if key in ("action", "fault", "raised")} for seat in seats
         ],
         "stderr": [seat.stderr for seat in seats],
+        "said": [seat.said for seat in seats],
         "seen": [found for seat in seats for found in seat.seen],
     }
 

@@ -135,7 +135,7 @@ FAULTS = [  # (code of main.py that raises, files beside it, what the cure says)
     ("open('book.txt')", "book.txt", "open /kaggle_simulations/agent/book.txt"),
     ("open('m.zip.zip')", "m.zip", "the archive has it, open /kaggle_simulations/agent/m.zip"),
     ("import subprocess; subprocess.run(['no-such-engine'])", "", "nobody says which programs the judge has"),
-    ("raise ModuleNotFoundError(name='catboost')", "", "Kaggle's public image has it: pip install it"),
+    ("raise ModuleNotFoundError(name='catboost')", "", "Kaggle's public image has it: pip install catboost"),
     ("import no_such_helpers", "", "Kaggle is not known to have no_such_helpers"),
     ("import no_such_engine.moves", "no_such_engine/moves.py", "no_such_engine lies beside main.py"),
     ("raise ImportError(path='/x/kaggle_environments/envs/lux_ai_s3/agents.py')", "agents/x.py", "rename your agents"),
