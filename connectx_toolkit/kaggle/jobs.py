@@ -7,7 +7,6 @@ import contextlib
 import json
 import os
 import select
-import signal
 import subprocess
 import sys
 import threading
@@ -16,7 +15,7 @@ from queue import Empty, SimpleQueue
 
 from connectx_toolkit.system.cores import waiting
 from connectx_toolkit.system.files import ROOT
-from connectx_toolkit.system.posix import HAS_FORK, pause, resume
+from connectx_toolkit.system.posix import HAS_FORK, end, pause, resume
 
 TAIL = 4000  # characters kept of the output of a job that Kaggle's own capture misses
 POLL = 0.05  # seconds between checks of a job's memory
@@ -86,24 +85,31 @@ def broken_limit(job, stage, seconds, waited, peak):
     return "memory" if peak > job["memory"] else "ok"
 
 
-class ForkedJob:
-    """A job in a fork of this process, which leads a group of its own.
+class ForkedProcess:
+    """A process as a fork of this one, which may lead a group of its own.
 
     Args:
-        child: called in the fork with the job and the descriptors for its answers and its output; never returns.
+        call: called in the fork with the descriptors for what it is sent, its answers and its output.
     """
 
-    def __init__(self, job, child):
-        self._answers, answer = os.pipe()
-        self._output, output = os.pipe()
+    def __init__(self, call):
+        (asked, self._asked), (self._answers, answers), (self._output, output) = os.pipe(), os.pipe(), os.pipe()
+        ours, theirs = (self._asked, self._answers, self._output), (asked, answers, output)
+        self._open, self._ended = [self._answers, self._output], None
         self.pid = os.fork()
         if self.pid == 0:
-            os.close(self._answers)
-            os.close(self._output)
-            child(job, answer, output)
-        os.close(answer)
-        os.close(output)
-        self._open = [self._answers, self._output]
+            try:
+                for file in ours:
+                    os.close(file)
+                call(*theirs)
+            finally:
+                os._exit(1)  # whatever happens, this process never goes on as a second parent
+        for file in theirs:
+            os.close(file)
+
+    def send(self, line):
+        with contextlib.suppress(OSError):  # it has ended
+            os.write(self._asked, line)
 
     def read(self, seconds):
         """(whether it is an answer and not output, the bytes) of each stream that has some, b"" of one that ended."""
@@ -113,29 +119,38 @@ class ForkedJob:
                 self._open.remove(file)
             yield file == self._answers, chunk
 
+    def wait(self):
+        """Its exit code, and its largest memory in bytes, once it has ended."""
+        if self._ended is None:
+            _, status, usage = os.wait4(self.pid, 0)
+            peak = usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+            self._ended = os.waitstatus_to_exitcode(status), peak
+        return self._ended
+
     def end(self):
-        """Kills it and what it has started; its exit code, and its largest memory in bytes."""
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self.pid, signal.SIGKILL)
-        _, status, usage = os.wait4(self.pid, 0)
-        os.close(self._answers)
-        os.close(self._output)
-        return os.waitstatus_to_exitcode(status), usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+        """Kills it and its group; what ``wait`` tells."""
+        if self._ended is None:
+            end(self)
+        for file in (self._asked, self._answers, self._output):
+            os.close(file)
+        return self.wait()
 
 
-class SpawnedJob:
-    """A job in a new interpreter. Only threads can wait for several pipes there."""
+class SpawnedProcess:
+    """A process as a new interpreter, with the interface of ``ForkedProcess``; it is sent a job first."""
 
     def __init__(self, job):
         pipe = subprocess.PIPE
         self._process = subprocess.Popen(command("alone", sys.path), stdin=pipe, stdout=pipe, stderr=pipe)
         self.pid = self._process.pid
         self._chunks: SimpleQueue[tuple[bool, bytes]] = SimpleQueue()
-        for stream in (self._process.stdout, self._process.stderr):
+        for stream in (self._process.stdout, self._process.stderr):  # only threads can wait for several pipes there
             threading.Thread(target=self._pass_on, args=(stream,), daemon=True).start()
-        assert self._process.stdin is not None
-        with contextlib.suppress(OSError):  # it has ended already
-            self._process.stdin.write(json.dumps(job).encode() + b"\n")
+        self.send(json.dumps(job).encode() + b"\n")
+
+    def send(self, line):
+        with contextlib.suppress(OSError):  # it has ended
+            self._process.stdin.write(line)
             self._process.stdin.flush()
 
     def _pass_on(self, stream):
@@ -147,11 +162,14 @@ class SpawnedJob:
 
     def read(self, seconds):
         with contextlib.suppress(Empty):
-            yield self._chunks.get(timeout=seconds)
+            yield self._chunks.get(timeout=max(seconds, 1e-3))
+
+    def wait(self):
+        return self._process.wait(), 0
 
     def end(self):
         self._process.kill()
-        return self._process.wait(), 0
+        return self.wait()
 
 
 def supervise(process, job, news):

@@ -21,7 +21,7 @@ from importlib.machinery import PathFinder
 
 from connectx_toolkit.kaggle import sandbox as place
 from connectx_toolkit.kaggle import seats
-from connectx_toolkit.kaggle.jobs import ForkedJob, SpawnedJob, command, lacks, resident, supervise
+from connectx_toolkit.kaggle.jobs import ForkedProcess, SpawnedProcess, lacks, resident, supervise
 from connectx_toolkit.kaggle.raised import raised
 from connectx_toolkit.kaggle.sandbox import Watch
 from connectx_toolkit.kaggle.sources import module_of, redirect
@@ -239,8 +239,8 @@ def job_game(job, progress, part):
 
     def seat(env, raw, number):
         if HAS_FORK:
-            return seats.ForkedSeat(lambda questions, answers: serve_seat(job, env, raw, number, questions, answers))
-        return seats.SpawnedSeat(command("alone", sys.path), job | {"job": "seat", "raw": raw, "number": number})
+            return ForkedProcess(lambda asked, answers, output: serve_seat(job, env, raw, number, asked, answers))
+        return SpawnedProcess(job | {"job": "seat", "raw": raw, "number": number})
 
     return seats.play(job, progress, seat)
 
@@ -349,4 +349,5 @@ def serve(folder: str) -> None:
         def news(stage, seconds):
             answer({"at": stage, "seconds": seconds})
 
-        answer(supervise(ForkedJob(job, child) if HAS_FORK else SpawnedJob(job), job, news))
+        started = ForkedProcess(lambda _, *files, job=job: child(job, *files)) if HAS_FORK else SpawnedProcess(job)
+        answer(supervise(started, job, news))
