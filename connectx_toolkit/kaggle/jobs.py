@@ -149,6 +149,7 @@ class SpawnedProcess:
         self.send(json.dumps(job).encode() + b"\n")
 
     def send(self, line):
+        assert self._process.stdin is not None
         with contextlib.suppress(OSError):  # it has ended
             self._process.stdin.write(line)
             self._process.stdin.flush()

@@ -214,8 +214,8 @@ def show_agent(agent: str, root: str) -> None:
 
 
 LIMIT = 40  # findings kept
-_DATA = ".bin .ckpt .csv .h5 .joblib .json .keras .npy .npz .onnx .pickle .pkl .pt .pth .safetensors .txt .zip"
-DATA = tuple(_DATA.split())  # endings of data files
+_DATA = ".bin .ckpt .h5 .joblib .json .keras .npy .npz .onnx .pickle .pkl .pt .pth .safetensors .zip"
+DATA = tuple(_DATA.split())  # endings of data; a .txt is as often what an agent writes
 SHELLS = ("sh", "bash", "dash")
 # Folders that code may read on any machine, besides Python's folders and those of the job.
 SYSTEM_FOLDERS = ("/usr/", "/lib", "/etc/", "/proc/", "/sys/", "/dev/", "/bin/", "//./", "c:/windows/")
@@ -307,6 +307,7 @@ class Watch:
             return
         exists = os.path.exists(path)
         writes = bool((flags or 0) & (os.O_CREAT | os.O_WRONLY | os.O_RDWR))
+        self._absent -= {path} if writes else set()
         if writes and not exists:
             self._written.add(path)
         elif exists == self.hides_files:

@@ -9,6 +9,7 @@ import os
 import socket
 import tarfile
 import time
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -47,6 +48,13 @@ def bomb() -> bytes:
     return gzip.compress(info.tobuf() + bytes(10_240))
 
 
+def damaged(archive: bytes) -> bytes:
+    """The same archive, compressed anew, with bytes in its middle that cannot be decompressed."""
+    content, compressor = gzip.decompress(archive), zlib.compressobj(wbits=31)
+    half = compressor.compress(content[: len(content) // 2]) + compressor.flush(zlib.Z_FULL_FLUSH)
+    return half + b"\x07" * 100  # a kind of block that does not exist
+
+
 MAIN = (member("main.py"), AGENT)
 NOTEBOOK = {"cells": [{"cell_type": "code", "source": []}], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
 REPLAY = {"name": "connectx", "steps": [], "rewards": [1, -1], "statuses": ["DONE", "DONE"]}
@@ -70,6 +78,13 @@ REJECTED: dict[str, tuple[bytes, str]] = {
     "agent.tar.xz": (lzma.compress(tar_of(MAIN, mode="w")), "compressed by xz"),
     "nested.tar.gz": (tar_of((member("submission.tar.gz"), tar_of(MAIN))), "no main.py at its root"),
     "absolute_link.tar.gz": (tar_of((member("main.py", tarfile.SYMTYPE, "/etc/hostname"), b"")), "absolute path"),
+    "climbs.tar.gz": (tar_of((member("../main.py"), AGENT)), "cannot be unpacked"),
+    "cut.tar.gz": (tar_of(MAIN)[:-30], "cannot be unpacked"),
+    "damaged.tar.gz": (damaged(tar_of((member("main.py"), bytes(50_000)))), "cannot be unpacked"),
+    "deeper.tar.gz": (tar_of((member("sub/main.py"), AGENT)), "(it is at sub/main.py: pack from inside that folder)"),
+    "agent.zip": (b"PK\x03\x04" + bytes(40), "a .zip; only a .tar.gz is certain"),
+    "sum.py": (b"COLUMN = " + b"+".join([b"0"] * 12_000), "does not compile"),
+    "signs.py": (b"COLUMN = " + b"-" * 20_000 + b"0", "does not compile"),
     "folder.tar.gz": (tar_of((member("main.py", tarfile.DIRTYPE), b"")), "main.py in the archive is a folder"),
     "bomb.tar.gz": (bomb(), "unpacks to more than 4,294,967,296 bytes"),
 }
@@ -125,6 +140,7 @@ class PicklingError(Exception):
     """As pickle has it, and torch.load."""
 
 
+IMPORTS_NONE = "import importlib; importlib.import_module(None)"
 FAULTS = [  # (code of main.py that raises, files beside it, what the cure says)
     ("raise AssertionError('Torch not compiled with CUDA enabled')", "", "the judge has no GPU"),
     ("raise RuntimeError('CUDA error: invalid device ordinal')", "", "the judge has no GPU"),
@@ -159,6 +175,16 @@ FAULTS = [  # (code of main.py that raises, files beside it, what the cure says)
     ("import io; io.StringIO().buffer", "", "text buffers"),
     ("import io; io.StringIO().fileno()", "", "text buffers"),
     ("raise RuntimeError('cannot cache function play: no locator')", "", "cache=True cannot work"),
+    (
+        f"exec(compile('{IMPORTS_NONE}', '/site-packages/numba/core/environment.py', 'exec'))",
+        "",
+        "cache=True cannot work",
+    ),
+    (IMPORTS_NONE, "", None),
+    ("{}['steps']", "", "steps are called episodeSteps now"),
+    ("raise AttributeError(\"'Struct' object has no attribute 'steps'\")", "", "called episodeSteps now"),
+    ("open('/episode/book.txt')", "", "os.getcwd() is not the file's folder on Kaggle: open /kaggle_simulations"),
+    ("raise ModuleNotFoundError(name='main')", "", "save net.state_dict() and build the network"),
     ("raise ValueError('signal only works in main thread of the main interpreter')", "", "in another thread"),
     ("raise ValueError('something else')", "", None),
     ("1 // 0  # CUDA is not needed here", "", None),

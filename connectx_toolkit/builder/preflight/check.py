@@ -100,7 +100,6 @@ def check(
         _judge(here, tree, asked, extra is not None and not full, report)
         if report.accepted:
             _note_assumptions(here, asked, report)
-            _note_names(here, tree, report)
         if report.accepted:
             _try_as_text(here, report)
         if extra is not None:
@@ -308,18 +307,6 @@ def _note_assumptions(here: Stage, asked: Asked, report: Report) -> None:
         otherwise = ": there it may play otherwise" if name in KNOWN else ""
         text = f"{name} is not installed here, and it played without; {standing(name)}{otherwise}"
         report.add("package", "note", text)
-
-
-def _note_names(here: Stage, tree: ast.Module, report: Report) -> None:
-    """Notes what the text alone shows: names that behave differently on the judge."""
-    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
-    bound = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
-    if "__file__" in used - bound:
-        text = "names __file__, which Kaggle's loader does not set: it went on after the NameError, as it would there"
-        report.add("text", "note", text)
-    attributes = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
-    if "signal" in used and attributes & {"alarm", "setitimer", "SIGALRM"}:
-        report.add("text", "note", "sets signals: they fail if Kaggle's server calls the agent in another thread")
     if _is_for_want_of_place(here):
         report.add("place", "note", f"{here.place_note}: what it does there could not be tried, the rest could")
 
