@@ -34,13 +34,13 @@ OTHERS_ON_PYPI = frozenset(_NAMES.split())  # there another project has this nam
 
 def standing(package: str) -> str:
     """What is known about a package on the judge, in words."""
-    if package in SEEN_THERE:
-        return "submissions that use it play on Kaggle"
-    if package in REQUIRED:
-        return "kaggle_environments, on which the judge runs, needs it"
-    if package in IN_PUBLIC_IMAGE:
-        return "Kaggle's public image has it"
-    return "it is not among the packages that Kaggle is known to have"
+    known = {
+        "submissions that use it play on Kaggle": SEEN_THERE,
+        "kaggle_environments, on which the judge runs, needs it": REQUIRED,
+        "Kaggle's public image has it": IN_PUBLIC_IMAGE,
+    }
+    unknown = "it is not among the packages that Kaggle is known to have"
+    return next((words for words, packages in known.items() if package in packages), unknown)
 
 
 def not_here(package: str) -> str:
@@ -132,7 +132,7 @@ def _taken_name(fault: Raised, situation: Situation) -> str:
 
 def _no_name(fault: Raised, situation: Situation) -> str:
     if fault.name == "__file__":
-        return _no_file_name(fault, situation)
+        return _no_file_name()
     if fault.name == "get_ipython":
         return "it is a notebook's command, not Python: leave it out"
     if not fault.name or fault.kinds[0] != "NameError":  # a local variable is not one of another cell
@@ -143,11 +143,11 @@ def _no_name(fault: Raised, situation: Situation) -> str:
     return f"import or define {fault.name} in {file}: {cells}"
 
 
-def _no_file_name(fault: Raised, situation: Situation) -> str:
+def _no_file_name(*_: object) -> str:
     return f'Kaggle\'s loader runs the text by exec and sets no __file__: use "{AGENT}", or {build_it()}'
 
 
-def _no_package(fault: Raised, situation: Situation) -> str:
+def _no_package(*_: object) -> str:
     return f"main.py belongs to no package: import x, not .x, or {build_it()}"
 
 
@@ -178,34 +178,6 @@ def _network(fault: Raised, situation: Situation) -> str:
     return "the judge has no network: submit what it needs" if is_network else ""
 
 
-def _variable(fault: Raised, situation: Situation) -> str:
-    is_variable = fault.comes_from("<frozen os>", "/os.py") and fault.comes_from("__getitem__")
-    return "the judge's environment variables are not known: os.environ.get" if is_variable else ""
-
-
-def _nothing(fault: Raised, situation: Situation) -> str:
-    if not fault.comes_from("get_last_callable"):
-        return ""
-    return (
-        "it defines no function: Kaggle calls the last callable of the file, and code under "
-        'if __name__ == "__main__" never runs'
-    )
-
-
-def _arguments(fault: Raised, situation: Situation) -> str:
-    if not fault.comes_from("call", "callable_agent"):  # else a call in the agent's own code is wrong
-        return ""
-    return (
-        "Kaggle passes (obs, config), cut to as many as the function names before any *args or wrapper: "
-        "def agent(obs, config)"
-    )
-
-
-def _cache(fault: Raised, situation: Situation) -> str:
-    is_numbas = fault.message.startswith("cannot cache function") or fault.passes("/numba/")
-    return "numba's cache=True cannot work in a text that is run by exec: leave it out" if is_numbas else ""
-
-
 def _saved_whole(fault: Raised, situation: Situation) -> str:
     """Of what torch.save(net) or pickle wrote: it names the module of its class, as that was called then."""
     own = {os.path.splitext(file)[0] for file in (situation.name, fault.place.partition(",")[0])}
@@ -217,6 +189,16 @@ def _saved_whole(fault: Raised, situation: Situation) -> str:
     )
 
 
+_NOTHING = (
+    "it defines no function: Kaggle calls the last callable of the file, and code under "
+    'if __name__ == "__main__" never runs'
+)
+_ARGUMENTS = (
+    "Kaggle passes (obs, config), cut to as many as the function names before any *args or wrapper: "
+    "def agent(obs, config)"
+)
+_CACHE = "numba's cache=True cannot work in a text that is run by exec: leave it out"
+_VARIABLE = "the judge's environment variables are not known: os.environ.get"
 _STREAM = "Kaggle replaces sys.stdout and sys.stderr by text buffers without it"
 _PICKLE = (
     "pickle does not find the classes of main.py, because Kaggle runs it by exec: pickle plain lists, dicts and "
@@ -243,7 +225,7 @@ RULES: tuple[tuple[str, str, str | Callable[[Raised, Situation], str]], ...] = (
     ("KeyError", "'steps'", _STEPS),
     ("AttributeError", "(?:'Struct' object has no attribute ')?steps'?$", _STEPS),
     ("KeyError", "\"?'__name__' not in globals", _no_package),
-    ("KeyError", "", _variable),
+    ("KeyError", "", lambda fault, _: _VARIABLE if fault.comes_from("<frozen os>", "/os.py") else ""),
     ("ModuleNotFoundError", "", _saved_whole),
     ("ModuleNotFoundError", "", _no_module),
     ("ImportError", "attempted relative import", _no_package),
@@ -255,16 +237,17 @@ RULES: tuple[tuple[str, str, str | Callable[[Raised, Situation], str]], ...] = (
     ("AttributeError", "Can't get", _saved_whole),
     ("AttributeError", "Can't (?:pickle|get)", _PICKLE),
     ("AttributeError", "'_io.StringIO' object has no attribute", _STREAM),
-    ("AttributeError", "'NoneType' object has no attribute 'startswith'", _cache),
+    ("AttributeError", ".*'startswith'", lambda fault, _: _CACHE if fault.passes("/numba/") else ""),
     ("UnsupportedOperation", "", _STREAM),
     ("UnpicklingError", "Weights only load failed", _TENSORS),
     ("PicklingError", "", _PICKLE),
     ("RuntimeError", _CUDA, _NO_GPU),
     ("AssertionError", _CUDA, _NO_GPU),
     ("CudaSupportError", "", _NO_GPU),
-    ("RuntimeError", "cannot cache function", _cache),
-    ("IndexError", "", _nothing),
-    ("TypeError", ".*(?:positional|keyword-only) argument", _arguments),
+    ("RuntimeError", "cannot cache function", _CACHE),
+    ("IndexError", "", lambda fault, _: _NOTHING if fault.comes_from("get_last_callable") else ""),
+    # else a call in the agent's own code is wrong
+    ("TypeError", ".*argument", lambda fault, _: _ARGUMENTS if fault.comes_from("call", "callable_agent") else ""),
     ("SystemExit", "", "it ends the judge's process: return a column"),
     ("KeyboardInterrupt", "", "it ends the judge's process: return a column"),
     ("EOFError", "EOF when reading a line", "nobody types on the judge: decide from obs and config"),

@@ -176,7 +176,7 @@ FAULTS = [  # (code of main.py that raises, files beside it, what the cure says)
     ("import io; io.StringIO().fileno()", "", "text buffers"),
     ("raise RuntimeError('cannot cache function play: no locator')", "", "cache=True cannot work"),
     (
-        f"exec(compile('{IMPORTS_NONE}', '/site-packages/numba/core/environment.py', 'exec'))",
+        f"exec(compile('{IMPORTS_NONE}', '/site-packages/numba/core/x.py', 'exec'))",
         "",
         "cache=True cannot work",
     ),

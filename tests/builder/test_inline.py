@@ -162,18 +162,13 @@ def test_not_refused(tmp_path, line):
     assert line in inline(write(tmp_path, {"agent.py": f"{line}\n\n\n{AGENT}"})).sources["agent.py"]
 
 
-@pytest.mark.parametrize(
-    ("name", "module"),
-    [
-        ("my-agent.py", "my_agent"),
-        ("mini.v2.py", "mini_v2"),
-        ("my agent.py", "my_agent"),
-        ("class.py", "class"),
-        ("123.py", "123"),
-        ("züge+1.py", "züge_1"),
-    ],
-)
-def test_file_names_that_are_no_identifiers(name, module, tmp_path):
+NAMES = ["my-agent:my_agent", "mini.v2:mini_v2", "my agent:my_agent", "class:class", "123:123", "züge+1:züge_1"]
+
+
+@pytest.mark.parametrize("given", NAMES)
+def test_file_names_that_are_no_identifiers(given, tmp_path):
+    stem, module = given.split(":")
+    name = f"{stem}.py"
     (tmp_path / name).write_text(f"import helper\n{AGENT}")
     (tmp_path / "helper.py").write_text("")
     inlined = inline(tmp_path / name)

@@ -89,9 +89,6 @@ def check(
             main, tree = _lay_out(path, here, report)
         except Unsuitable:
             return report
-        if waits := async_agent(tree):
-            report.add("callable", "reject", f"{waits} is async: Kaggle does not await it; write a plain def")
-            return report
         report.figures["kaggle_environments"] = runner.hello["kaggle"]
         if here.not_imitated:
             report.add("machine", "note", f"not imitated: {', '.join(here.not_imitated)}")
@@ -124,10 +121,13 @@ def _lay_out(path: Path, here: Stage, report: Report) -> tuple[Path, ast.Module]
         main = unpack(path.name, content, here.root / "agent")
         topic = "text"
         tree = parse(main.read_bytes())
+        report.add(topic, "pass", "UTF-8, compiles")
+        topic = "callable"
+        if waits := async_agent(tree):
+            raise Unsuitable(f"{waits} is async: Kaggle does not await it; write a plain def")
     except Unsuitable as fault:
         report.add(topic, "reject", str(fault))
         raise
-    report.add(topic, "pass", "UTF-8, compiles")
     return main, tree
 
 
