@@ -80,7 +80,8 @@ class Module:
 
     def _path_edits(self) -> Iterator[Edit]:
         texts = [node for node in self.nodes if isinstance(node, ast.JoinedStr)]
-        inside_text = {id(node) for each in texts for node in ast.walk(each) if node is not each}  # no true positions
+        # in f-strings Python 3.11 gives wrong positions
+        inside_text = {id(node) for each in texts for node in ast.walk(each) if node is not each}
         for call, path in self.openings:
             if id(path) not in inside_text and not data_files.writes(call):
                 start, end = self._span(path)
