@@ -181,6 +181,8 @@ def _network(fault: Raised, situation: Situation) -> str:
 def _saved_whole(fault: Raised, situation: Situation) -> str:
     """Of what torch.save(net) or pickle wrote: it names the module of its class, as that was called then."""
     own = {os.path.splitext(file)[0] for file in (situation.name, fault.place.partition(",")[0])}
+    if fault.frames and not fault.frames[-1][2]:  # told by a guard: what is imported by name is in its file
+        own.add("agent")
     if fault.name.split(".")[0] in KNOWN or not (fault.name in own or fault.passes("/torch/serialization.py")):
         return ""
     return (

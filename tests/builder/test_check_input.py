@@ -18,7 +18,7 @@ import pytest
 from connectx_toolkit.builder.source.inline import Refused, inline
 from connectx_toolkit.cli import build as build_submission
 from connectx_toolkit.kaggle import upload
-from connectx_toolkit.kaggle.raised import Raised, raised
+from connectx_toolkit.kaggle.raised import Raised, raised, raised_in
 from connectx_toolkit.kaggle.remedies import Situation, remedy
 from tests.conftest import LINUX
 
@@ -185,6 +185,7 @@ FAULTS = [  # (code of main.py that raises, files beside it, what the cure says)
     ("raise AttributeError(\"'Struct' object has no attribute 'steps'\")", "", "called episodeSteps now"),
     ("open('/episode/book.txt')", "", "os.getcwd() is not the file's folder on Kaggle: open /kaggle_simulations"),
     ("raise ModuleNotFoundError(name='main')", "", "save net.state_dict() and build the network"),
+    ("raise ModuleNotFoundError(name='agent')", "", "pack it"),
     ("raise ValueError('signal only works in main thread of the main interpreter')", "", "in another thread"),
     ("raise ValueError('something else')", "", None),
     ("1 // 0  # CUDA is not needed here", "", None),
@@ -210,6 +211,13 @@ def test_remedies_say_what_is_true(code, files, words):
     cure = remedy(sent, Situation(frozenset({"main.py", files} - {""}), "2.4"))
     assert words in cure if words else cure == ""
     assert sent.kinds[0] == "none" or sent.place.startswith("main.py, line ")
+
+
+def test_a_guard_tells_of_a_network_that_was_saved_whole():
+    """Each module that it imports by name is in its file."""
+    fault = raised_in("ModuleNotFoundError: No module named 'agent' (mine.py, line 3)")
+    assert fault.place == "mine.py, line 3"
+    assert "save net.state_dict()" in remedy(fault, Situation(frozenset({"main.py"}), "2.4"))
 
 
 def make_socket(path: Path) -> None:
