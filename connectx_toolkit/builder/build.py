@@ -154,6 +154,12 @@ def render(inlined: Inlined, code: bytes = b"") -> str:
     return submission_text(inlined, contents, {MACHINE_CODE: ABOUT_CODE})
 
 
+def packed_files(inlined: Inlined, most: int | None = None) -> str:
+    """How much lies beside the agent in words, at most so many files by their names. Raises OSError."""
+    sizes = {path: file.stat().st_size for path, (file, _) in inlined.files.items()}
+    return f"{sum(sizes.values()):,} bytes in {len(sizes)} files beside the agent: {listed(sizes, most)}"
+
+
 def submission_bytes(inlined: Inlined, output: Path, code: bytes = b"") -> bytes:
     """The bytes of the submission, an archive if ``output`` ends in .tar.gz.
 
@@ -161,11 +167,10 @@ def submission_bytes(inlined: Inlined, output: Path, code: bytes = b"") -> bytes
         Refused: the agent names files beside it, and ``output`` is a single .py.
         OSError, ValueError: a file cannot be read; or the files are larger than the judge's limit.
     """
-    sizes, most = {path: file.stat().st_size for path, (file, _) in inlined.files.items()}, Limits().size
-    packed = f"{sum(sizes.values()):,} bytes in {len(sizes)} files beside the agent: "
-    if sum(sizes.values()) > most:
+    most = Limits().size
+    if sum(file.stat().st_size for file, _ in inlined.files.values()) > most:
         why = f"the judge allows {most:,} bytes: move away what it does not open"
-        raise ValueError(f"{why}; {packed}{listed(sizes, LISTED)}")
+        raise ValueError(f"{why}; {packed_files(inlined, LISTED)}")
     text = render(inlined, code)
     if output.name.endswith(".tar.gz"):
         return archive(text.encode(), {path: file.read_bytes() for path, (file, _) in inlined.files.items()})
@@ -177,7 +182,7 @@ def submission_bytes(inlined: Inlined, output: Path, code: bytes = b"") -> bytes
         file, place = next(iter(inlined.files.values()))
         if file.suffix in TORCH_FILES:
             cure += f", or `{adopt_command(file.name, inlined.agent_path)}`"
-        why = f"{place.reason}, which a single .py cannot hold: {cure}; {packed}{listed(sizes)}"
+        why = f"{place.reason}, which a single .py cannot hold: {cure}; {packed_files(inlined)}"
         raise Refused([inlined.placed(place)._replace(reason=why)])
     return text.encode()
 
@@ -219,9 +224,7 @@ def build(
         report = check(draft, runner, slowdown=options.slowdown, full=options.full, extra=compare)
         report.name = output.name
         if inlined.files:
-            sizes = {path: file.stat().st_size for path, (file, _) in inlined.files.items()}
-            packed = f"{sum(sizes.values()):,} bytes in {len(sizes)} files beside the agent: {listed(sizes)}"
-            report.add("data", "note", f"the archive holds main.py and {packed}")
+            report.add("data", "note", f"the archive holds main.py and {packed_files(inlined)}")
         for topic, lines in (("source", inlined.notes), ("machine code", notes)):
             for line in lines:
                 report.add(topic, "note", line)

@@ -7,7 +7,6 @@ import contextlib
 import json
 import os
 import select
-import signal
 import subprocess
 import sys
 import threading
@@ -16,13 +15,13 @@ from queue import Empty, SimpleQueue
 
 from connectx_toolkit.system.cores import waiting
 from connectx_toolkit.system.files import ROOT
-from connectx_toolkit.system.posix import HAS_FORK, pause, resume
+from connectx_toolkit.system.posix import HAS_FORK, end, pause, resume
 
 TAIL = 4000  # characters kept of the output of a job that Kaggle's own capture misses
 POLL = 0.05  # seconds between checks of a job's memory
 NEWS = 4.0  # seconds between two messages that a job is still running
 SLOWER = "a slower processor"
-DUTY_PERIOD = 0.03  # seconds of one stop-and-go cycle where control groups are not available
+DUTY_PERIOD = 0.03  # seconds of one stop-and-go cycle
 # The process removes its own modules from sys.modules: the code under test must not find any of this project.
 START = (
     "import sys; sys.path[:0] = {paths}; from connectx_toolkit.kaggle.runner import {call}; del sys.path[0]; "
@@ -81,30 +80,36 @@ def broken_limit(job, stage, seconds, waited, peak):
     ``waited``: tells how many of these seconds it waited for a processor, which is no accident if it is restricted.
     """
     limit = job.get("limits", {}).get(stage, job["limit"])
-    is_restricted = "cgroup" in job or "duty" in job
-    if seconds > limit and (is_restricted or seconds - waited() > limit):
+    if seconds > limit and ("duty" in job or seconds - waited() > limit):
         return "timeout"
     return "memory" if peak > job["memory"] else "ok"
 
 
-class ForkedJob:
-    """A job in a fork of this process, which leads a group of its own.
+class ForkedProcess:
+    """A process as a fork of this one, which may lead a group of its own.
 
     Args:
-        child: called in the fork with the job and the descriptors for its answers and its output; never returns.
+        call: called in the fork with the descriptors for what it is sent, its answers and its output.
     """
 
-    def __init__(self, job, child):
-        self._answers, answer = os.pipe()
-        self._output, output = os.pipe()
+    def __init__(self, call):
+        (asked, self._asked), (self._answers, answers), (self._output, output) = os.pipe(), os.pipe(), os.pipe()
+        ours, theirs = (self._asked, self._answers, self._output), (asked, answers, output)
+        self._open, self._ended = [self._answers, self._output], None
         self.pid = os.fork()
         if self.pid == 0:
-            os.close(self._answers)
-            os.close(self._output)
-            child(job, answer, output)
-        os.close(answer)
-        os.close(output)
-        self._open = [self._answers, self._output]
+            try:
+                for file in ours:
+                    os.close(file)
+                call(*theirs)
+            finally:
+                os._exit(1)  # whatever happens, this process never goes on as a second parent
+        for file in theirs:
+            os.close(file)
+
+    def send(self, line):
+        with contextlib.suppress(OSError):  # it has ended
+            os.write(self._asked, line)
 
     def read(self, seconds):
         """(whether it is an answer and not output, the bytes) of each stream that has some, b"" of one that ended."""
@@ -114,29 +119,39 @@ class ForkedJob:
                 self._open.remove(file)
             yield file == self._answers, chunk
 
+    def wait(self):
+        """Its exit code, and its largest memory in bytes, once it has ended."""
+        if self._ended is None:
+            _, status, usage = os.wait4(self.pid, 0)
+            peak = usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+            self._ended = os.waitstatus_to_exitcode(status), peak
+        return self._ended
+
     def end(self):
-        """Kills it and what it has started; its exit code, and its largest memory in bytes."""
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self.pid, signal.SIGKILL)
-        _, status, usage = os.wait4(self.pid, 0)
-        os.close(self._answers)
-        os.close(self._output)
-        return os.waitstatus_to_exitcode(status), usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+        """Kills it and its group; what ``wait`` tells."""
+        if self._ended is None:
+            end(self)
+        for file in (self._asked, self._answers, self._output):
+            os.close(file)
+        return self.wait()
 
 
-class SpawnedJob:
-    """A job in a new interpreter. Only threads can wait for several pipes there."""
+class SpawnedProcess:
+    """A process as a new interpreter, with the interface of ``ForkedProcess``; it is sent a job first."""
 
     def __init__(self, job):
         pipe = subprocess.PIPE
         self._process = subprocess.Popen(command("alone", sys.path), stdin=pipe, stdout=pipe, stderr=pipe)
         self.pid = self._process.pid
         self._chunks: SimpleQueue[tuple[bool, bytes]] = SimpleQueue()
-        for stream in (self._process.stdout, self._process.stderr):
+        for stream in (self._process.stdout, self._process.stderr):  # only threads can wait for several pipes there
             threading.Thread(target=self._pass_on, args=(stream,), daemon=True).start()
+        self.send(json.dumps(job).encode() + b"\n")
+
+    def send(self, line):
         assert self._process.stdin is not None
-        with contextlib.suppress(OSError):  # it has ended already
-            self._process.stdin.write(json.dumps(job).encode() + b"\n")
+        with contextlib.suppress(OSError):  # it has ended
+            self._process.stdin.write(line)
             self._process.stdin.flush()
 
     def _pass_on(self, stream):
@@ -148,11 +163,14 @@ class SpawnedJob:
 
     def read(self, seconds):
         with contextlib.suppress(Empty):
-            yield self._chunks.get(timeout=seconds)
+            yield self._chunks.get(timeout=max(seconds, 1e-3))
+
+    def wait(self):
+        return self._process.wait(), 0
 
     def end(self):
         self._process.kill()
-        return self._process.wait(), 0
+        return self.wait()
 
 
 def supervise(process, job, news):
@@ -160,8 +178,7 @@ def supervise(process, job, news):
 
     ``job["limit"]`` is in seconds since the last sign of progress (the load, each question, each move), without those
     that it waited for a processor; stages in ``job["limits"]`` have their own. ``job["duty"]`` is the share of the time
-    that the process may run. ``news`` is called every few seconds with the stage, the seconds of the job and those of
-    its slowest reply so far.
+    that the process may run. ``news`` is called every few seconds with the stage and the seconds of the job.
     """
     started = last = looked = told = time.perf_counter()
     peak, ended, left, tail, waited = 0, "ok", POLL, b"", waiting(str(process.pid))
@@ -174,7 +191,7 @@ def supervise(process, job, news):
             looked, peak = now, max(peak, *map(resident, progress.pids))
         if now - told >= NEWS:
             told = now
-            news(progress.stage, now - started, max((part.get("seconds", 0.0) for part in progress.parts), default=0.0))
+            news(progress.stage, now - started)
         ended = broken_limit(job, progress.stage, now - last, waited, peak)
         if ended != "ok":
             break

@@ -50,6 +50,10 @@ class Raised(NamedTuple):
         file, _, function = self.frames[-1] if self.frames else ("", 0, "")
         return function in parts or any(part in file for part in parts)
 
+    def passes(self, part: str) -> bool:
+        """Whether any of the calls is of a file whose path has this part."""
+        return any(part in file for file, _, _ in self.frames)
+
 
 def raised(problem: BaseException) -> Raised:
     """The data of an exception; of the one that Kaggle's loader raises, of the file's own that it stands for."""
@@ -72,8 +76,11 @@ def raised(problem: BaseException) -> Raised:
 
 
 def raised_in(line: str) -> Raised:
-    """What a line of a log tells, such as "ValueError: no column"; for bases, the type has to be one of Python's."""
-    found = re.match(r"([\w.]+): (.*)", line)
+    """What a line of a guard tells, "ValueError: no column (mine.py, line 3)".
+
+    For bases, the type has to be one of Python's.
+    """
+    found = re.match(r"([\w.]+): (.*?)(?: \(([^()]+), line (\d+)\))?$", line)
     if not found:
         return Raised((), line, line)
     kind = vars(sys.modules["builtins"]).get(name := found[1].rpartition(".")[2])
@@ -88,6 +95,7 @@ def raised_in(line: str) -> Raised:
         named[1] if named else "",
         file[1] if file else "",
         int(number[1]) if number else 0,
+        ((found[3], int(found[4]), ""),) if found[3] else (),
     )
 
 

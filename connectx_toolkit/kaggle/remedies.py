@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from connectx_toolkit.kaggle.raised import Raised
-from connectx_toolkit.kaggle.sandbox import AGENT
+from connectx_toolkit.kaggle.sandbox import AGENT, WORK
 from connectx_toolkit.system.console import as_option, named
 
 SEEN_THERE = frozenset({"kaggle_environments", "numba", "numpy", "scipy", "torch"})  # in submissions that played
@@ -28,17 +28,25 @@ skimage sklearn spacy statsmodels sympy tensorflow torchinfo torchmetrics torchv
 REQUIRED = frozenset(_REQUIRED.split())  # by kaggle_environments, on which the judge runs
 IN_PUBLIC_IMAGE = frozenset(_IMAGE.split()) - REQUIRED
 KNOWN = SEEN_THERE | REQUIRED | IN_PUBLIC_IMAGE
+_NAMES = "PIL bs4 cv2 google learntools pyspiel skimage sklearn upath yaml"
+OTHERS_ON_PYPI = frozenset(_NAMES.split())  # there another project has this name, or none
 
 
 def standing(package: str) -> str:
     """What is known about a package on the judge, in words."""
-    if package in SEEN_THERE:
-        return "submissions that use it play on Kaggle"
-    if package in REQUIRED:
-        return "kaggle_environments, on which the judge runs, needs it"
-    if package in IN_PUBLIC_IMAGE:
-        return "Kaggle's public image has it"
-    return "it is not among the packages that Kaggle is known to have"
+    known = {
+        "submissions that use it play on Kaggle": SEEN_THERE,
+        "kaggle_environments, on which the judge runs, needs it": REQUIRED,
+        "Kaggle's public image has it": IN_PUBLIC_IMAGE,
+    }
+    unknown = "it is not among the packages that Kaggle is known to have"
+    return next((words for words, packages in known.items() if package in packages), unknown)
+
+
+def not_here(package: str) -> str:
+    """That this machine lacks a package which Kaggle probably has; and the cure, if PyPI has it by that name."""
+    cure = "" if package in OTHERS_ON_PYPI else f": pip install {package}"
+    return f"{package} is not installed here, and {standing(package)}{cure}"
 
 
 class Situation(NamedTuple):
@@ -76,7 +84,9 @@ def _no_file(path: str, situation: Situation) -> str:
     if path.startswith(f"{AGENT}/"):
         here = "a single .py goes up alone" if situation.is_alone else f"the archive has no {path[len(AGENT) + 1 :]}"
         return f"{here}: pack {name}{situation.packing}"
-    if not path.startswith("/"):
+    if path.startswith(f"{WORK}/"):
+        where = "os.getcwd() is not the file's folder on Kaggle"
+    elif not path.startswith("/"):
         where = "Kaggle's working directory is not the file's folder"
     elif path.startswith("/kaggle/"):
         where = "the judge has no notebook's folders"
@@ -89,15 +99,17 @@ def _no_file(path: str, situation: Situation) -> str:
     )
 
 
-def _no_module(name: str, situation: Situation) -> str:
-    top = name.split(".")[0]
+def _no_module(fault: Raised, situation: Situation) -> str:
+    top = fault.name.split(".")[0]
+    if not top:
+        return ""
     if situation.holds(top):
         return (
             f"{top} lies beside main.py, but Kaggle takes that folder off sys.path after loading: import it "
             f'at the top of main.py, or do sys.path.append("{AGENT}") first'
         )
     if top in KNOWN:
-        return f"it is not installed here, and {standing(top)}: pip install it"
+        return not_here(top)
     return (
         f"Kaggle is not known to have {top}, and your submission does not contain it: pack it"
         f"{situation.packing} ({named('build')} puts helper modules into one file), or catch ImportError and play "
@@ -120,21 +132,22 @@ def _taken_name(fault: Raised, situation: Situation) -> str:
 
 def _no_name(fault: Raised, situation: Situation) -> str:
     if fault.name == "__file__":
-        return _no_file_name(fault, situation)
+        return _no_file_name()
     if fault.name == "get_ipython":
         return "it is a notebook's command, not Python: leave it out"
     if not fault.name or fault.kinds[0] != "NameError":  # a local variable is not one of another cell
         return ""
     page = named("build NAME.ipynb", 'build("NAME.ipynb")')
     cells = f"other cells of a notebook are not submitted, but {page} brings them along"
-    return f"import or define {fault.name} in {situation.name}: {cells}"
+    file = (fault.place.partition(",")[0] or "main.py").replace("main.py", situation.name)
+    return f"import or define {fault.name} in {file}: {cells}"
 
 
-def _no_file_name(fault: Raised, situation: Situation) -> str:
+def _no_file_name(*_: object) -> str:
     return f'Kaggle\'s loader runs the text by exec and sets no __file__: use "{AGENT}", or {build_it()}'
 
 
-def _no_package(fault: Raised, situation: Situation) -> str:
+def _no_package(*_: object) -> str:
     return f"main.py belongs to no package: import x, not .x, or {build_it()}"
 
 
@@ -165,34 +178,29 @@ def _network(fault: Raised, situation: Situation) -> str:
     return "the judge has no network: submit what it needs" if is_network else ""
 
 
-def _variable(fault: Raised, situation: Situation) -> str:
-    is_variable = fault.comes_from("<frozen os>", "/os.py") and fault.comes_from("__getitem__")
-    return "the judge's environment variables are not known: os.environ.get" if is_variable else ""
-
-
-def _nothing(fault: Raised, situation: Situation) -> str:
-    if not fault.comes_from("get_last_callable"):
+def _saved_whole(fault: Raised, situation: Situation) -> str:
+    """Of what torch.save(net) or pickle wrote: it names the module of its class, as that was called then."""
+    own = {os.path.splitext(file)[0] for file in (situation.name, fault.place.partition(",")[0])}
+    if fault.frames and not fault.frames[-1][2]:  # told by a guard: what is imported by name is in its file
+        own.add("agent")
+    if fault.name.split(".")[0] in KNOWN or not (fault.name in own or fault.passes("/torch/serialization.py")):
         return ""
     return (
-        "it defines no function: Kaggle calls the last callable of the file, and code under "
-        'if __name__ == "__main__" never runs'
+        "it was saved whole, and Kaggle does not find its class: save net.state_dict() and build the network in the "
+        f"agent, or let {named('train adopt')} make an agent of it"
     )
 
 
-def _arguments(fault: Raised, situation: Situation) -> str:
-    if not fault.comes_from("call", "callable_agent"):  # else a call in the agent's own code is wrong
-        return ""
-    return (
-        "Kaggle passes (obs, config), cut to as many as the function names before any *args or wrapper: "
-        "def agent(obs, config)"
-    )
-
-
-def _cache(fault: Raised, situation: Situation) -> str:
-    is_numbas = fault.message.startswith("cannot cache function") or fault.comes_from("/numba/")
-    return "numba's cache=True cannot work in a text that is run by exec: leave it out" if is_numbas else ""
-
-
+_NOTHING = (
+    "it defines no function: Kaggle calls the last callable of the file, and code under "
+    'if __name__ == "__main__" never runs'
+)
+_ARGUMENTS = (
+    "Kaggle passes (obs, config), cut to as many as the function names before any *args or wrapper: "
+    "def agent(obs, config)"
+)
+_CACHE = "numba's cache=True cannot work in a text that is run by exec: leave it out"
+_VARIABLE = "the judge's environment variables are not known: os.environ.get"
 _STREAM = "Kaggle replaces sys.stdout and sys.stderr by text buffers without it"
 _PICKLE = (
     "pickle does not find the classes of main.py, because Kaggle runs it by exec: pickle plain lists, dicts and "
@@ -202,6 +210,7 @@ _TENSORS = (
     "torch.load reads only tensors, not whole modules: save net.state_dict(), build the network in the agent, then "
     "net.load_state_dict(torch.load(...))"
 )
+_STEPS = "if that is Kaggle's configuration, its steps are called episodeSteps now"
 _NO_GPU = 'the judge has no GPU: use device "cpu", and torch.load(..., map_location="cpu")'
 _STYLE = "matplotlib has renamed its styles (seaborn-dark is seaborn-v0_8-dark), and nobody sees a plot: leave it out"
 _CUDA = (
@@ -215,30 +224,36 @@ RULES: tuple[tuple[str, str, str | Callable[[Raised, Situation], str]], ...] = (
     ("Exception", "", _taken_name),
     ("NameError", "", _no_name),
     ("KeyError", "'__file__'", _no_file_name),
+    ("KeyError", "'steps'", _STEPS),
+    ("AttributeError", "(?:'Struct' object has no attribute ')?steps'?$", _STEPS),
     ("KeyError", "\"?'__name__' not in globals", _no_package),
-    ("KeyError", "", _variable),
-    ("ModuleNotFoundError", "", lambda fault, situation: _no_module(fault.name, situation) if fault.name else ""),
+    ("KeyError", "", lambda fault, _: _VARIABLE if fault.comes_from("<frozen os>", "/os.py") else ""),
+    ("ModuleNotFoundError", "", _saved_whole),
+    ("ModuleNotFoundError", "", _no_module),
     ("ImportError", "attempted relative import", _no_package),
     ("OSError", ".* is not a valid package style", _STYLE),
     ("FileNotFoundError", "", _missing),
     ("OSError", "", _read_only),
     ("Exception", "", _network),
     ("AttributeError", "", _old_numpy),
+    ("AttributeError", "Can't get", _saved_whole),
     ("AttributeError", "Can't (?:pickle|get)", _PICKLE),
     ("AttributeError", "'_io.StringIO' object has no attribute", _STREAM),
-    ("AttributeError", "'NoneType' object has no attribute 'startswith'", _cache),
+    ("AttributeError", ".*'startswith'", lambda fault, _: _CACHE if fault.passes("/numba/") else ""),
     ("UnsupportedOperation", "", _STREAM),
     ("UnpicklingError", "Weights only load failed", _TENSORS),
     ("PicklingError", "", _PICKLE),
     ("RuntimeError", _CUDA, _NO_GPU),
     ("AssertionError", _CUDA, _NO_GPU),
     ("CudaSupportError", "", _NO_GPU),
-    ("RuntimeError", "cannot cache function", _cache),
-    ("IndexError", "", _nothing),
-    ("TypeError", ".*(?:positional|keyword-only) argument", _arguments),
+    ("RuntimeError", "cannot cache function", _CACHE),
+    ("IndexError", "", lambda fault, _: _NOTHING if fault.comes_from("get_last_callable") else ""),
+    # else a call in the agent's own code is wrong
+    ("TypeError", ".*argument", lambda fault, _: _ARGUMENTS if fault.comes_from("call", "callable_agent") else ""),
     ("SystemExit", "", "it ends the judge's process: return a column"),
     ("KeyboardInterrupt", "", "it ends the judge's process: return a column"),
     ("EOFError", "EOF when reading a line", "nobody types on the judge: decide from obs and config"),
+    ("ValueError", ".* returned .*, a (?:bool|float), where Kaggle wants an int", "return int(column)"),
     ("ValueError", "signal only works in main thread", "Kaggle may call the agent in another thread"),
 )
 
@@ -261,4 +276,5 @@ def wrong_type(kind: str) -> str:
     """What is wrong with a reply of a type other than int, and the cure."""
     if kind in ("function", "method", "partial", "type"):
         return f"a {kind}, not a column: Kaggle calls what makes your agent; end the file with agent = make_agent()"
-    return f"a {kind}, where Kaggle wants an int: return int(column)"
+    cure = "one of them, such as int(columns[0])" if kind in ("list", "ndarray", "tuple") else "int(column)"
+    return f"a {kind}, where Kaggle wants an int: return {cure}"

@@ -23,7 +23,7 @@ from importlib.machinery import PathFinder
 from connectx_toolkit.kaggle import sandbox as place
 from connectx_toolkit.kaggle import seats
 from connectx_toolkit.kaggle.agent_file import Struct
-from connectx_toolkit.kaggle.jobs import ForkedJob, SpawnedJob, command, lacks, resident, supervise
+from connectx_toolkit.kaggle.jobs import ForkedProcess, SpawnedProcess, lacks, resident, supervise
 from connectx_toolkit.kaggle.raised import raised
 from connectx_toolkit.kaggle.replies import ask, ask_in_turn, positional
 from connectx_toolkit.kaggle.sandbox import Watch
@@ -173,8 +173,8 @@ def job_game(job, progress, part):
 
     def seat(env, raw, number):
         if HAS_FORK:
-            return seats.ForkedSeat(lambda questions, answers: serve_seat(job, env, raw, number, questions, answers))
-        return seats.SpawnedSeat(command("alone", sys.path), job | {"job": "seat", "raw": raw, "number": number})
+            return ForkedProcess(lambda asked, answers, output: serve_seat(job, env, raw, number, asked, answers))
+        return SpawnedProcess(job | {"job": "seat", "raw": raw, "number": number})
 
     return seats.play(job, progress, seat)
 
@@ -241,9 +241,6 @@ def child(job, answer, output):
         PRCTL(1, signal.SIGKILL)
     if job.get("core") is not None:
         os.sched_setaffinity(0, {job["core"]})
-    if job.get("cgroup"):
-        with open(os.path.join(job["cgroup"], "cgroup.procs"), "w", encoding="ascii") as group:
-            group.write(str(os.getpid()))
     file = os.fdopen(answer, "w", buffering=1, encoding="utf-8", newline="\n")
 
     def tell(mark, content):
@@ -283,7 +280,8 @@ def serve(folder: str, is_judge: bool = True) -> None:
     for line in sys.stdin:
         job = json.loads(line)
 
-        def news(stage, seconds, slowest):
-            answer({"at": stage, "seconds": seconds, "slowest": slowest})
+        def news(stage, seconds):
+            answer({"at": stage, "seconds": seconds})
 
-        answer(supervise(ForkedJob(job, child) if HAS_FORK else SpawnedJob(job), job, news))
+        started = ForkedProcess(lambda _, *files, job=job: child(job, *files)) if HAS_FORK else SpawnedProcess(job)
+        answer(supervise(started, job, news))

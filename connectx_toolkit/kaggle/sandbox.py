@@ -214,6 +214,8 @@ def show_agent(agent: str, root: str) -> None:
 
 
 LIMIT = 40  # findings kept
+_DATA = ".bin .ckpt .h5 .joblib .json .keras .npy .npz .onnx .pickle .pkl .pt .pth .safetensors .zip"
+DATA = tuple(_DATA.split())  # endings of data; a .txt is as often what an agent writes
 SHELLS = ("sh", "bash", "dash")
 # Folders that code may read on any machine, besides Python's folders and those of the job.
 SYSTEM_FOLDERS = ("/usr/", "/lib", "/etc/", "/proc/", "/sys/", "/dev/", "/bin/", "//./", "c:/windows/")
@@ -222,7 +224,8 @@ SYSTEM_FOLDERS = ("/usr/", "/lib", "/etc/", "/proc/", "/sys/", "/dev/", "/bin/",
 class Watch:
     """Collects findings, pairs of a kind and a name, while a job runs.
 
-    Kinds: "file" (opened, but not available on the judge), "network" (a host), "program"; and for imports by the file
+    Kinds: "file" (opened, but not available on the judge), "absent" (the name of a data file that was looked for, and
+    is nowhere), "network" (a host), "program"; and for imports by the file
     under test "package" (installed here), "missing", and "late" (a module beside the file, imported after Kaggle's
     loader has removed that folder from ``sys.path``).
 
@@ -244,6 +247,7 @@ class Watch:
         self._told = 0
         self._imported: set[str] = set()
         self._written: set[str] = set()
+        self._absent: set[str] = set()
         self._handlers: dict[str, Callable[[tuple[Any, ...]], None]] = {
             "open": self._open,
             "import": self._import,
@@ -258,18 +262,31 @@ class Watch:
         }
 
     def install(self) -> None:
-        """Installs the hook, which remains until the process ends."""
-        handlers = self._handlers
+        """Installs the hook, which remains until the process ends; of looking at a file it is not told."""
+        handlers, stat = self._handlers, os.stat
 
         def hook(event: str, arguments: tuple[Any, ...]) -> None:
             handler = handlers.get(event)
             if handler is not None:
                 handler(arguments)
 
+        def look(path: Any, *arguments: Any, **options: Any) -> os.stat_result:
+            try:
+                return stat(path, *arguments, **options)
+            except FileNotFoundError:
+                if isinstance(path, str | os.PathLike) and str(path).endswith(DATA):
+                    self._absent.add(os.path.abspath(str(path)))
+                raise
+
         sys.addaudithook(hook)
+        setattr(os, "stat", look)  # noqa: B010 (mypy)
 
     def findings(self) -> list[tuple[str, str]]:
         """The findings since the last call."""
+        absent, self._absent = self._absent, set()
+        for path in sorted(absent):
+            if not os.path.exists(path):  # else the file has written it since
+                self._note("absent", os.path.basename(path))
         imported, self._imported = self._imported, set()
         for name in sorted(imported):
             if kind := self._kind_of_import(name):
@@ -290,6 +307,7 @@ class Watch:
             return
         exists = os.path.exists(path)
         writes = bool((flags or 0) & (os.O_CREAT | os.O_WRONLY | os.O_RDWR))
+        self._absent -= {path} if writes else set()
         if writes and not exists:
             self._written.add(path)
         elif exists == self.hides_files:

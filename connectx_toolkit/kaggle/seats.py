@@ -5,18 +5,11 @@ The referee is Kaggle's ``Environment.run`` with two functions that pass on each
 checks the clock. Questions and replies are sent as JSON, as over Kaggle's HTTP.
 """
 
-import contextlib
 import json
-import os
 import random
-import select
-import signal
-import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Mapping
-from queue import Empty, SimpleQueue
 from typing import Any, TextIO
 
 from connectx_toolkit.kaggle.raised import raised
@@ -45,7 +38,8 @@ def environment_of(config: Mapping[str, Any], overage: float) -> Any:
 def reply_of(agent: Any, observation: Any) -> dict[str, Any]:
     """One move of a Kaggle ``Agent``, in a form that JSON can hold.
 
-    Keys: "action", "late", or "fault" with a text and "raised", a ``Raised``; and "stderr".
+    Keys: "action", "late", or "fault" with a text and "raised", a ``Raised``; "stderr", its end; and "said", the
+    beginning of all that was printed.
     """
     from kaggle_environments.errors import DeadlineExceeded
 
@@ -54,7 +48,8 @@ def reply_of(agent: Any, observation: Any) -> dict[str, Any]:
     except BaseException as fault:  # SystemExit and KeyboardInterrupt, which Kaggle's Agent does not catch
         text = f"{type(fault).__name__} escapes: {str(fault)[:300]}"
         return {"fault": text, "raised": raised(fault), "stderr": ""}
-    reply = {"stderr": log.get("stderr", "")[-STDERR_KEPT:]}
+    out, err = (log.get(stream, "") for stream in ("stdout", "stderr"))
+    reply = {"stderr": err[-STDERR_KEPT:], "said": f"{out}\n{err}"[:STDERR_KEPT]}
     if isinstance(action, DeadlineExceeded):
         return reply | {"late": True}
     if isinstance(action, BaseException):
@@ -91,141 +86,48 @@ def serve_seat(
 
 
 class Seat:
-    """One player's process, as the referee sees it."""
+    """One player's process, as the referee sees it.
 
-    pid: int
+    Args:
+        process: with the interface of ``connectx_toolkit.kaggle.jobs.ForkedProcess``.
+    """
 
-    def __init__(self) -> None:
-        self._rest = b""
-        self.stderr = ""
+    def __init__(self, process: Any):
+        self.process, self._rest = process, b""
+        self.stderr = self.said = ""  # said: at its first move
         self.waited: list[float] = []  # seconds, for a processor, at each move
         self.last: dict[str, Any] = {}
         self.seen: list[list[str]] = []
 
     def ask(self, observation: Any, seconds: float) -> dict[str, Any]:
         """The seat's reply to an observation."""
-        waited = waiting(str(self.pid))
-        with contextlib.suppress(OSError):  # it has ended
-            self._send(json.dumps(observation).encode() + b"\n")
+        waited = waiting(str(self.process.pid))
+        self.process.send(json.dumps(observation).encode() + b"\n")
         reply = self.last = self.receive(seconds)
         self.stderr = (self.stderr + reply.get("stderr", ""))[-STDERR_KEPT:]
+        self.said = self.said or reply.get("said", "")
         self.seen += reply.get("seen", [])
         self.waited.append(waited())
         return reply
 
     def receive(self, seconds: float) -> dict[str, Any]:
         """The next line from the seat; {"late": True} if there is none within ``seconds``."""
-        deadline = time.perf_counter() + seconds
+        deadline, left = time.perf_counter() + seconds, seconds
         while b"\n" not in self._rest:
-            chunk = self._chunk(max(0.0, deadline - time.perf_counter()))
-            if chunk is None:
+            for is_answer, chunk in self.process.read(max(0.0, left)):
+                if is_answer and not chunk:
+                    return {"fault": f"the process {self._ending()}"}
+                self._rest += chunk if is_answer else b""
+            if left < 0 and b"\n" not in self._rest:
                 return {"late": True}
-            if not chunk:
-                return {"fault": f"the process {self.ending()}"}
-            self._rest += chunk
+            left = deadline - time.perf_counter()
         line, _, self._rest = self._rest.partition(b"\n")
         return json.loads(line)
 
-    def ending(self) -> str:
+    def _ending(self) -> str:
         """How a process that has closed its pipe ended."""
-        code = self._wait()
+        code, _ = self.process.wait()
         return f"ended itself with exit code {code}" if code >= 0 else f"was ended by {signal_name(-code)}"
-
-    def close(self) -> None:
-        """Ends the process."""
-        raise NotImplementedError
-
-    def _send(self, line: bytes) -> None:
-        raise NotImplementedError
-
-    def _chunk(self, seconds: float) -> bytes | None:
-        """Bytes from the process; b"" if it has closed its pipe, None if none come within ``seconds``."""
-        raise NotImplementedError
-
-    def _wait(self) -> int:
-        """Its exit code, once it has ended."""
-        raise NotImplementedError
-
-
-class ForkedSeat(Seat):
-    """A player in a fork of the referee.
-
-    Args:
-        serve: called in the new process with the descriptors for questions and answers.
-    """
-
-    def __init__(self, serve: Callable[[int, int], None]):
-        super().__init__()
-        their_questions, self._questions = os.pipe()
-        self._answers, their_answers = os.pipe()
-        self.pid = os.fork()
-        if self.pid == 0:
-            try:
-                os.close(self._questions)
-                os.close(self._answers)
-                serve(their_questions, their_answers)
-            finally:
-                os._exit(1)  # whatever happens, this process never goes on as a second referee
-        os.close(their_questions)
-        os.close(their_answers)
-
-    def _send(self, line: bytes) -> None:
-        os.write(self._questions, line)
-
-    def _chunk(self, seconds: float) -> bytes | None:
-        return os.read(self._answers, 1 << 16) if select.select([self._answers], [], [], seconds)[0] else None
-
-    def _wait(self) -> int:
-        _, status = os.waitpid(self.pid, 0)
-        self.pid = 0
-        return os.waitstatus_to_exitcode(status)
-
-    def close(self) -> None:
-        os.close(self._questions)
-        os.close(self._answers)
-        if self.pid:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(self.pid, signal.SIGKILL)
-            os.waitpid(self.pid, 0)
-
-
-class SpawnedSeat(Seat):
-    """A player in a new interpreter, where there is no fork.
-
-    Args:
-        command: starts it; it takes ``job`` as its first line, then questions.
-    """
-
-    def __init__(self, command: list[str], job: dict[str, Any]):
-        super().__init__()
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        self.pid = self._process.pid
-        self._chunks: SimpleQueue[bytes] = SimpleQueue()
-        threading.Thread(target=self._pass_on, daemon=True).start()  # a thread can wait for a pipe everywhere
-        self._send(json.dumps(job).encode() + b"\n")
-
-    def _pass_on(self) -> None:
-        assert self._process.stdout is not None
-        while chunk := os.read(self._process.stdout.fileno(), 1 << 16):
-            self._chunks.put(chunk)
-        self._chunks.put(b"")
-
-    def _send(self, line: bytes) -> None:
-        assert self._process.stdin is not None
-        self._process.stdin.write(line)
-        self._process.stdin.flush()
-
-    def _chunk(self, seconds: float) -> bytes | None:
-        with contextlib.suppress(Empty):
-            return self._chunks.get(timeout=max(seconds, 1e-3))
-        return None
-
-    def _wait(self) -> int:
-        return self._process.wait()
-
-    def close(self) -> None:
-        self._process.kill()
-        self._process.wait()
 
 
 def player(seat: Seat, act_timeout: float, progress: Callable[[str], None]) -> Callable[[Any, Any], Any]:
@@ -243,31 +145,30 @@ def player(seat: Seat, act_timeout: float, progress: Callable[[str], None]) -> C
     return ask
 
 
-def play(
-    job: dict[str, Any], progress: Callable[[str], None], start: Callable[[Any, str, int], Seat]
-) -> dict[str, Any]:
+def play(job: dict[str, Any], progress: Callable[[str], None], start: Callable[[Any, str, int], Any]) -> dict[str, Any]:
     """Plays ``job["files"]``, two paths or texts for Kaggle's loader, against each other.
 
     Args:
         progress: called with the id of each seat's process, and at each move.
-        start: starts a seat's process, of the environment, the seat's file, and the number that seeds it.
+        start: starts a seat's process (``Seat.process``), of the environment, the seat's file, and the number that
+            seeds it.
 
     Raises:
         NoPlace: a process cannot be moved there.
         Exception: anything that Kaggle's environment does not catch.
     """
     env = environment_of(job["config"], job["overage"])
-    seats = [start(env, raw, 2 * job["seed"] + seat) for seat, raw in enumerate(job["files"])]
+    seats = [Seat(start(env, raw, 2 * job["seed"] + seat)) for seat, raw in enumerate(job["files"])]
     try:
         for seat in seats:
-            progress(f"pid {seat.pid}")
+            progress(f"pid {seat.process.pid}")
             first = seat.receive(SETTLE_SECONDS)
             if "ready" not in first:
                 raise NoPlace(first.get("no place", "a seat's process does not start"))
         steps = env.run([player(seat, env.configuration.actTimeout, progress) for seat in seats])
     finally:
         for seat in seats:
-            seat.close()
+            seat.process.end()
     logs = [[entry[seat] for entry in env.logs if len(entry) > seat and entry[seat]] for seat in (0, 1)]
     return {
         "statuses": [str(state.status) for state in steps[-1]],
@@ -281,6 +182,7 @@ def play(
             {key: value for key, value in seat.last.items() if key in ("action", "fault", "raised")} for seat in seats
         ],
         "stderr": [seat.stderr for seat in seats],
+        "said": [seat.said for seat in seats],
         "seen": [found for seat in seats for found in seat.seen],
     }
 

@@ -20,10 +20,8 @@ from typing import Any, NamedTuple
 
 from connectx_toolkit.kaggle.agent_function import FUNCTIONS, is_main_test
 from connectx_toolkit.kaggle.dependencies import find_module, mentions, named_files
-from connectx_toolkit.kaggle.raised import Raised
-from connectx_toolkit.kaggle.remedies import Situation, build_it, remedy
+from connectx_toolkit.kaggle.remedies import build_it
 from connectx_toolkit.kaggle.sandbox import AGENT
-from connectx_toolkit.system.console import named
 from connectx_toolkit.system.files import AGENTS
 
 
@@ -87,57 +85,43 @@ def needs_building(file: str) -> Needs:
         tree = ast.parse(text)
     except (OSError, ValueError, SyntaxError, RecursionError, MemoryError):
         return Needs()  # whoever loads it says what is wrong
-    found = Needs()
-    folder = Path(file).absolute().parent
+    found, folder = Needs(), Path(file).absolute().parent
     needed = sorted(_needed(tree), key=lambda each: each[0].lineno)
     files_named = named_files(folder, mentions(node for node, _ in needed)) if "kaggle_simulations" not in text else {}
     beside = {string: path.relative_to(folder).as_posix() for path, string in reversed(files_named.items())}
     for node, is_late in needed:
-        if found_here := _fault(node, is_late, folder, text, beside):
-            what, fault, files = found_here
+        if what := _lacking(node, is_late, folder, text, beside):
             if isinstance(node, ast.Name):  # how a source names its data; a check says what a finished file needs
                 return Needs(is_module=True)
-            cure = remedy(fault, Situation(frozenset({"main.py", *files}), "", os.path.basename(file)))
-            cure += "" if named("build") in cure else f", or {build_it()}"
             is_module = not isinstance(node, ast.Constant)
-            line = f"{os.path.basename(file)}, line {node.lineno}: {what}; {cure}. Here it is played as if built"
+            line = f"{os.path.basename(file)}, line {node.lineno}: {what}, which fails on Kaggle as it stands"
             if is_module or not found.words:
-                found = Needs(line, is_module)
+                found = Needs(f"{line}: {build_it()}. Here it is played as if built", is_module)
             if is_module:
                 break
     return found
 
 
-def _fault(
-    node: ast.stmt | ast.expr, is_late: bool, folder: Path, text: str, beside: Mapping[str, str]
-) -> tuple[str, Raised, list[str]] | None:
-    """(what it does, the fault on Kaggle, files of the archive that it would take) of a node; None if it is harmless.
+def _lacking(node: ast.stmt | ast.expr, is_late: bool, folder: Path, text: str, beside: Mapping[str, str]) -> str:
+    """What a node does that a file alone cannot do on Kaggle; "" if it is harmless.
 
     Args:
         is_late: whether it runs after the load.
         beside: string -> the data file beside the source that it names.
     """
     if isinstance(node, ast.Name) and node.id == "__file__" and isinstance(node.ctx, ast.Load):
-        return "names __file__", Raised(("NameError", "Exception"), name="__file__"), []
+        return "names __file__"
     if isinstance(node, ast.ImportFrom) and node.level:
-        fault = Raised(("ImportError", "Exception"), "attempted relative import")
-        return "imports from its own package", fault, []
+        return "imports from its own package"
     if isinstance(node, ast.Import | ast.ImportFrom) and is_late and "sys.path" not in text:
         names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or ""]
-        own = [name for name in names if find_module([folder], name.partition(".")[0]) and not _is_loaded(name, text)]
-        files = [f"{name.partition('.')[0]}.py" for name in own]
-        fault = Raised(("ModuleNotFoundError", "ImportError", "Exception"), name=own[0] if own else "")
-        return (f"imports {own[0]} after the load", fault, files) if own else None
+        for name in names:  # what is imported at the load, too, is there later
+            is_loaded = re.search(rf"^(?:import|from) {re.escape(name)}\b", text, re.MULTILINE)
+            if find_module([folder], name.partition(".")[0]) and not is_loaded:
+                return f"imports {name} after the load"
     if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in beside:
-        name = beside[node.value]
-        fault = Raised(("FileNotFoundError", "OSError", "Exception"), filename=name)
-        return f"names {name}, which lies beside it", fault, []
-    return None
-
-
-def _is_loaded(name: str, text: str) -> bool:
-    """Whether a module is imported at the load, too, and so is there later."""
-    return re.search(rf"^(?:import|from) {re.escape(name)}\b", text, re.MULTILINE) is not None
+        return f"names {beside[node.value]}, which lies beside it"
+    return ""
 
 
 def _needed(tree: ast.AST, is_late: bool = False) -> Iterator[tuple[ast.stmt | ast.expr, bool]]:

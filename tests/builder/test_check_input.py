@@ -9,6 +9,7 @@ import os
 import socket
 import tarfile
 import time
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,7 +18,7 @@ import pytest
 from connectx_toolkit.builder.source.inline import Refused, inline
 from connectx_toolkit.cli import build as build_submission
 from connectx_toolkit.kaggle import upload
-from connectx_toolkit.kaggle.raised import Raised, raised
+from connectx_toolkit.kaggle.raised import Raised, raised, raised_in
 from connectx_toolkit.kaggle.remedies import Situation, remedy
 from tests.conftest import LINUX
 
@@ -47,6 +48,13 @@ def bomb() -> bytes:
     return gzip.compress(info.tobuf() + bytes(10_240))
 
 
+def damaged(archive: bytes) -> bytes:
+    """The same archive, compressed anew, with bytes in its middle that cannot be decompressed."""
+    content, compressor = gzip.decompress(archive), zlib.compressobj(wbits=31)
+    half = compressor.compress(content[: len(content) // 2]) + compressor.flush(zlib.Z_FULL_FLUSH)
+    return half + b"\x07" * 100  # a kind of block that does not exist
+
+
 MAIN = (member("main.py"), AGENT)
 NOTEBOOK = {"cells": [{"cell_type": "code", "source": []}], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
 REPLAY = {"name": "connectx", "steps": [], "rewards": [1, -1], "statuses": ["DONE", "DONE"]}
@@ -70,6 +78,13 @@ REJECTED: dict[str, tuple[bytes, str]] = {
     "agent.tar.xz": (lzma.compress(tar_of(MAIN, mode="w")), "compressed by xz"),
     "nested.tar.gz": (tar_of((member("submission.tar.gz"), tar_of(MAIN))), "no main.py at its root"),
     "absolute_link.tar.gz": (tar_of((member("main.py", tarfile.SYMTYPE, "/etc/hostname"), b"")), "absolute path"),
+    "climbs.tar.gz": (tar_of((member("../main.py"), AGENT)), "cannot be unpacked"),
+    "cut.tar.gz": (tar_of(MAIN)[:-30], "cannot be unpacked"),
+    "damaged.tar.gz": (damaged(tar_of((member("main.py"), bytes(50_000)))), "cannot be unpacked"),
+    "deeper.tar.gz": (tar_of((member("sub/main.py"), AGENT)), "(it is at sub/main.py: pack from inside that folder)"),
+    "agent.zip": (b"PK\x03\x04" + bytes(40), "a .zip; only a .tar.gz is certain"),
+    "sum.py": (b"COLUMN = " + b"+".join([b"0"] * 12_000), "does not compile"),
+    "signs.py": (b"COLUMN = " + b"-" * 20_000 + b"0", "does not compile"),
     "folder.tar.gz": (tar_of((member("main.py", tarfile.DIRTYPE), b"")), "main.py in the archive is a folder"),
     "bomb.tar.gz": (bomb(), "unpacks to more than 4,294,967,296 bytes"),
 }
@@ -125,6 +140,7 @@ class PicklingError(Exception):
     """As pickle has it, and torch.load."""
 
 
+IMPORTS_NONE = "import importlib; importlib.import_module(None)"
 FAULTS = [  # (code of main.py that raises, files beside it, what the cure says)
     ("raise AssertionError('Torch not compiled with CUDA enabled')", "", "the judge has no GPU"),
     ("raise RuntimeError('CUDA error: invalid device ordinal')", "", "the judge has no GPU"),
@@ -135,7 +151,7 @@ FAULTS = [  # (code of main.py that raises, files beside it, what the cure says)
     ("open('book.txt')", "book.txt", "open /kaggle_simulations/agent/book.txt"),
     ("open('m.zip.zip')", "m.zip", "the archive has it, open /kaggle_simulations/agent/m.zip"),
     ("import subprocess; subprocess.run(['no-such-engine'])", "", "nobody says which programs the judge has"),
-    ("raise ModuleNotFoundError(name='catboost')", "", "Kaggle's public image has it: pip install it"),
+    ("raise ModuleNotFoundError(name='catboost')", "", "Kaggle's public image has it: pip install catboost"),
     ("import no_such_helpers", "", "Kaggle is not known to have no_such_helpers"),
     ("import no_such_engine.moves", "no_such_engine/moves.py", "no_such_engine lies beside main.py"),
     ("raise ImportError(path='/x/kaggle_environments/envs/lux_ai_s3/agents.py')", "agents/x.py", "rename your agents"),
@@ -159,6 +175,17 @@ FAULTS = [  # (code of main.py that raises, files beside it, what the cure says)
     ("import io; io.StringIO().buffer", "", "text buffers"),
     ("import io; io.StringIO().fileno()", "", "text buffers"),
     ("raise RuntimeError('cannot cache function play: no locator')", "", "cache=True cannot work"),
+    (
+        f"exec(compile('{IMPORTS_NONE}', '/site-packages/numba/core/x.py', 'exec'))",
+        "",
+        "cache=True cannot work",
+    ),
+    (IMPORTS_NONE, "", None),
+    ("{}['steps']", "", "steps are called episodeSteps now"),
+    ("raise AttributeError(\"'Struct' object has no attribute 'steps'\")", "", "called episodeSteps now"),
+    ("open('/episode/book.txt')", "", "os.getcwd() is not the file's folder on Kaggle: open /kaggle_simulations"),
+    ("raise ModuleNotFoundError(name='main')", "", "save net.state_dict() and build the network"),
+    ("raise ModuleNotFoundError(name='agent')", "", "pack it"),
     ("raise ValueError('signal only works in main thread of the main interpreter')", "", "in another thread"),
     ("raise ValueError('something else')", "", None),
     ("1 // 0  # CUDA is not needed here", "", None),
@@ -184,6 +211,13 @@ def test_remedies_say_what_is_true(code, files, words):
     cure = remedy(sent, Situation(frozenset({"main.py", files} - {""}), "2.4"))
     assert words in cure if words else cure == ""
     assert sent.kinds[0] == "none" or sent.place.startswith("main.py, line ")
+
+
+def test_a_guard_tells_of_a_network_that_was_saved_whole():
+    """Each module that it imports by name is in its file."""
+    fault = raised_in("ModuleNotFoundError: No module named 'agent' (mine.py, line 3)")
+    assert fault.place == "mine.py, line 3"
+    assert "save net.state_dict()" in remedy(fault, Situation(frozenset({"main.py"}), "2.4"))
 
 
 def make_socket(path: Path) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from kaggle_environments.agent import get_last_callable
 
-from connectx_toolkit.builder.build import Options, submission_bytes
+from connectx_toolkit.builder.build import packed_files, submission_bytes
 from connectx_toolkit.builder.embedded.importer import JUDGE_FOLDER, Modules
 from connectx_toolkit.builder.preflight.stage import question
 from connectx_toolkit.builder.source.inline import Inlined, Refused, inline
@@ -89,7 +89,7 @@ def agent_of(setting: str) -> str:
 
 def unpacked(inlined: Inlined, folder: Path) -> Path:
     """The archive, unpacked into ``folder``; its main.py."""
-    content, _ = submission_bytes(inlined, Path("built.tar.gz"), Options())
+    content = submission_bytes(inlined, Path("built.tar.gz"))
     with tarfile.open(fileobj=io.BytesIO(content)) as tar:
         tar.extractall(folder, filter="data")
     return folder / "main.py"
@@ -186,9 +186,8 @@ def test_what_is_named_is_packed_and_listed_and_nothing_private(tmp_path):
         for name in NEVER
         if name != "runs/.netrc"  # hidden
     ]
-    _, lines = submission_bytes(inlined, Path("built.tar.gz"), Options())
     sizes = "unrelated.bin (100), data/book.json (13), net.bin (5), runs/log.csv (5), book.txt (2)"
-    assert lines == [f"the archive holds main.py and 125 bytes in 5 files beside the agent: {sizes}"]
+    assert packed_files(inlined) == f"125 bytes in 5 files beside the agent: {sizes}"
     assert "games.sqlite" in inline(agent, extra_files=[tmp_path / "games.sqlite"]).files
     for name in ("kaggle.json", "runs"):
         with pytest.raises(ValueError, match=r"(kaggle\.json|id_rsa|my\.key|token\.txt) may hold a credential"):
@@ -216,7 +215,7 @@ def test_a_single_file_cannot_hold_them(tmp_path):
     with pytest.raises(
         Refused, match=r"agent\.py:1: book\.txt is named here, which a single \.py cannot hold: build an archive"
     ):
-        submission_bytes(inline(tmp_path / "source" / "agent.py"), Path("built.py"), Options())
+        submission_bytes(inline(tmp_path / "source" / "agent.py"), Path("built.py"))
 
 
 def test_more_than_the_judge_allows_is_not_even_read(tmp_path):
@@ -224,7 +223,7 @@ def test_more_than_the_judge_allows_is_not_even_read(tmp_path):
     with (tmp_path / "huge.bin").open("wb") as file:
         file.truncate(1 << 40)
     with pytest.raises(ValueError, match=r"1,099,511,627,776 bytes in 1 files .*: huge.bin \(1,099,511,627,776\)"):
-        submission_bytes(inline(tmp_path / "agent.py"), Path("built.tar.gz"), Options())
+        submission_bytes(inline(tmp_path / "agent.py"), Path("built.tar.gz"))
 
 
 def test_paths_that_lead_elsewhere_are_left_alone(tmp_path, monkeypatch):

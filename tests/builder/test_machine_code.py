@@ -112,8 +112,8 @@ def with_code(text: str, change: Callable[[bytes], bytes]) -> str:
     at = text.index(f"DATA[{MACHINE_CODE!r}]")
     end = text.index("''')\n", at) + 5
     stream = base64.b64decode(text[text.index("'''", at) + 3 : end - 5])
-    digest, is_reduced, changed = as_text(change(zlib.decompress(stream)))
-    return f"{text[:at]}DATA[{MACHINE_CODE!r}] = ({digest!r}, {is_reduced}, r'''\n{changed}\n''')\n{text[end:]}"
+    digest, changed = as_text(change(zlib.decompress(stream)))
+    return f"{text[:at]}DATA[{MACHINE_CODE!r}] = ({digest!r}, r'''\n{changed}\n''')\n{text[end:]}"
 
 
 def halved(code: bytes) -> bytes:

@@ -161,22 +161,27 @@ def fallback_column(board, mark, rows, columns, inarow):
     return legal[0]
 
 
-def legal_column(reply, board, columns):
-    """The reply as an int. Raises ValueError unless it is an integer of some type, and a column that is not full."""
+def legal_column(reply, board, columns, name="agent"):
+    """The reply of the function ``name`` as an int.
+
+    Raises:
+        ValueError: it is not an integer of some type, or not a column that is open.
+    """
     try:
         column = None if isinstance(reply, bool) else operator.index(reply)
     except TypeError:
         column = None
+    if column is not None and 0 <= column < columns and board[column] == 0:
+        return column
+    who = "the agent" if "agent" in name.lower() else f"the file defines no agent: {name}, which was taken for it,"
+    why = f"a {type(reply).__name__}, where Kaggle wants an int"
     if reply is None:
-        raise ValueError("the agent returned None: every way through it needs a return of a column")
-    if callable(reply):
-        raise ValueError(f"the agent returned {reply!r:.80}, not a column: is it the function that makes the agent?")
-    if column is None:
-        kind = type(reply).__name__
-        raise ValueError(f"the agent returned {reply!r:.80}, a {kind}, where Kaggle wants an int: return int(column)")
-    if not 0 <= column < columns or board[column] != 0:
-        raise ValueError(f"the agent returned {reply!r:.80}, not a legal column (board[column] is 0 in those)")
-    return column
+        why = "and so does not return a column on every way through it"
+    elif callable(reply):
+        why = "not a column: is it the function that makes the agent?"
+    elif column is not None:
+        why = "not a legal column (board[column] is 0 in those)"
+    raise ValueError(f"{who} returned {reply!r:.80}, {why}")
 
 
 def argument_count(function):
@@ -212,7 +217,7 @@ class Submission:
     """
 
     def __init__(self, modules, entry, started_at):
-        self._prefix = modules.prefix
+        self._prefix, self._name = modules.prefix, entry[1]
         self._started_at = started_at
         self._charged = False
         self._worker = Worker()
@@ -239,7 +244,7 @@ class Submission:
         board = list(read_field(obs, "board", ()))  # a copy, because the agent may change the observation
         columns = read_field(config, "columns", 7)
         try:
-            return legal_column(self._reply(obs, config, deadline), board, columns)
+            return legal_column(self._reply(obs, config, deadline), board, columns, self._name)
         except Exception as fault:
             rows, inarow = read_field(config, "rows", 6), read_field(config, "inarow", 4)
             column = fallback_column(board, read_field(obs, "mark", 1), rows, columns, inarow)

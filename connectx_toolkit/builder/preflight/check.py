@@ -10,6 +10,7 @@ import math
 import os
 import re
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 
 from connectx_toolkit.builder.preflight.asking import (
@@ -19,20 +20,19 @@ from connectx_toolkit.builder.preflight.asking import (
     Asked,
     Game,
     ask,
-    fault_of,
     first_of,
     play,
     validate,
 )
 from connectx_toolkit.builder.preflight.findings import Finding, Report, async_agent, judge_callable
-from connectx_toolkit.builder.preflight.stage import Runner, Stage, hard_questions, stage
+from connectx_toolkit.builder.preflight.stage import Runner, Stage, stage
 from connectx_toolkit.kaggle.jobs import SLOWER
 from connectx_toolkit.kaggle.raised import raised_in
-from connectx_toolkit.kaggle.remedies import KNOWN, Situation, remedy, standing
+from connectx_toolkit.kaggle.remedies import KNOWN, Situation, not_here, remedy, standing
 from connectx_toolkit.kaggle.rules import Limits
 from connectx_toolkit.kaggle.upload import Unsuitable, parse, read, unpack
 from connectx_toolkit.system.console import at_python
-from connectx_toolkit.system.cores import Restriction
+from connectx_toolkit.system.cores import restricted
 
 GUARD_MARK, TOO_LATE = "submission guard:", "TimeoutError: the agent"
 GUARD_SAYS = re.compile(  # before the exception
@@ -42,7 +42,7 @@ GUARD_SAYS = re.compile(  # before the exception
 WAITED = 0.1  # share of the time that was spent waiting for a processor, which may be why the guard had to answer
 GUARDED = 3  # threads of a submission of ours: its guard, its agent, and an agent that the guard did not wait for
 LOG_KEPT = 10_000  # characters of what a move prints: a measured limit of Kaggle's log
-NOT_MEASURED = "not measured: the call fails"
+COMPLAINS = re.compile(r"not found|no such file|missing|not load|uninitiali|untrained|random weights", re.IGNORECASE)
 CURE_OF_OVERAGE = (
     "think for less than config.actTimeout, or read obs.remainingOverageTime "
     "(budget_for of connectx.clock does both, in an agent that the toolkit builds)"
@@ -73,8 +73,7 @@ def check(
     Args:
         limits: the judge's limits; by default ``Limits()``.
         slowdown: also measure with the processor restricted to 1/slowdown of one core.
-        full: ask on boards of other sizes, too; and with ``extra``, play the validation game at the judge's own clock,
-            which may take minutes.
+        full: with ``extra``, play the validation game at the judge's own clock, which may take minutes.
         extra: called as extra(stage, file, report) after the games, for the builder's comparison. A built file has a
             guard and is compared with its source, so that a quick game will do.
 
@@ -85,22 +84,18 @@ def check(
     limits = limits or Limits()
     report = Report(path.name)
     with stage(limits, runner, path.name) as here:
-        main = _lay_out(path, here, report)
-        tree = None if main is None else _parsed(main, report)
-        if main is None or tree is None:
-            return report
-        if waits := async_agent(tree):
-            report.add("callable", "reject", f"{waits} is async: Kaggle does not await it; write a plain def")
+        try:
+            main, tree = _lay_out(path, here, report)
+        except Unsuitable:
             return report
         report.figures["kaggle_environments"] = runner.hello["kaggle"]
         if here.not_imitated:
             report.add("machine", "note", f"not imitated: {', '.join(here.not_imitated)}")
         here.seal()
-        asked = ask(here, report, other_boards=full)
+        asked = ask(here, report)
         _judge(here, tree, asked, extra is not None and not full, report)
-        _note_assumptions(here, tree, asked, report)
         if report.accepted:
-            _try_as_text(here, report)
+            _note_assumptions(here, asked, report)
         if extra is not None:
             extra(here, main, report)
         if slowdown is not None and report.accepted:
@@ -108,38 +103,39 @@ def check(
     return report
 
 
-def _lay_out(path: Path, here: Stage, report: Report) -> Path | None:
-    """Unpacks the file as Kaggle does; if Kaggle cannot, adds a finding and returns None."""
+def _lay_out(path: Path, here: Stage, report: Report) -> tuple[Path, ast.Module]:
+    """Unpacks and compiles the file as Kaggle does; main.py and its tree.
+
+    Raises:
+        Unsuitable: Kaggle cannot do that; the report says why.
+    """
+    topic = "size"
     try:
         content = read(path, here.limits.size)
-    except Unsuitable as fault:
-        report.add("size", "reject", str(fault))
-        return None
-    report.figures["size"] = len(content)
-    report.add("size", "pass", f"{len(content):,} bytes of {here.limits.size:,} allowed")
-    try:
-        return unpack(path.name, content, here.root / "agent")
-    except Unsuitable as fault:
-        report.add("format", "reject", str(fault))
-        return None
-
-
-def _parsed(main: Path, report: Report) -> ast.Module | None:
-    try:
+        report.figures["size"] = len(content)
+        report.add(topic, "pass", f"{len(content):,} bytes of {here.limits.size:,} allowed")
+        topic = "format"
+        main = unpack(path.name, content, here.root / "agent")
+        topic = "text"
         tree = parse(main.read_bytes())
+        report.add(topic, "pass", "UTF-8, compiles")
+        topic = "callable"
+        if waits := async_agent(tree):
+            raise Unsuitable(f"{waits} is async: Kaggle does not await it; write a plain def")
     except Unsuitable as fault:
-        report.add("text", "reject", str(fault))
-        return None
-    report.add("text", "pass", "UTF-8, compiles")
-    return tree
+        report.add(topic, "reject", str(fault))
+        raise
+    return main, tree
 
 
 def _judge(here: Stage, tree: ast.Module, asked: Asked, is_quick: bool, report: Report) -> None:
     """Plays the validation game. If it fails, the questions' faults are the reasons; otherwise they are warnings."""
-    if _leave_open(here, asked, report):
-        return
+    for name in (_missing_here(fault.text) for fault in asked.faults if fault.is_first):
+        if name:
+            report.add("package", "unknown", f"not judged: {not_here(name)}")
+            return
     is_clear = any(fault.ends_all for fault in asked.faults)
-    game = None if is_clear else validate(here, asked, is_quick, report)
+    game = None if is_clear else validate(here, asked, is_quick)
     fails = game is None or bool(game.fault)
     is_open = fails and _is_for_want_of_place(here)
     if asked.loaded is not None:
@@ -147,33 +143,31 @@ def _judge(here: Stage, tree: ast.Module, asked: Asked, is_quick: bool, report: 
     level = "unknown" if is_open else "reject" if fails else "warning"
     for fault in asked.faults:
         report.add(fault.topic, level, fault.text if fails else fault.later)
-    _report_replies(here, asked, report)
-    if is_clear:  # nothing was played: what its text passes is no comfort
+    if asked.loaded is not None:
+        _report_replies(here, asked, report)
+    if game is None:  # nothing was played: what its text passes is no comfort
         report.findings = [finding for finding in report.findings if finding.level != "pass"]
-    if game is not None:
-        _report_game(here, game, asked, report)
+        return
+    asked.seen += [(kind, name) for kind, name in game.result.get("seen", [])]
+    _report_game(here, game, asked, report)
+    _report_clock(here, game, asked, report)
+    if report.accepted:
+        _warn_of_missing_data(here, game, asked, report)
 
 
 def _is_for_want_of_place(here: Stage) -> bool:
     """Whether the file may fail only because it names the judge's folder, which cannot be made here."""
-    return here.mentions_place and not here.has_place
+    return not here.has_place and here.mentions("kaggle_simulations")
 
 
-def _leave_open(here: Stage, asked: Asked, report: Report) -> bool:
-    """Reports if the file cannot be judged because this machine lacks a package that Kaggle probably has."""
-    for fault in asked.faults:
-        found = re.search(r"No module named '(\w+)", fault.text)
-        name = found[1] if found else ""
-        if fault.is_first and ("missing", name) in asked.seen and name in KNOWN:
-            text = f"{name} is not installed here, so not judged: {standing(name)}; pip install it"
-            report.add("package", "unknown", text)
-            return True
-    return False
+def _missing_here(text: str) -> str:
+    """The package that Kaggle probably has and this machine lacks, as a fault tells; "" if it tells of none."""
+    found = re.search(r"No module named '(\w+)", text)
+    return found[1] if found and found[1] in KNOWN and find_spec(found[1]) is None else ""
 
 
 def _report_game(here: Stage, game: Game, asked: Asked, report: Report) -> None:
-    """Reports the game and its clock, and a second game without other programs if the file starts any."""
-    asked.seen += [(kind, name) for kind, name in game.result.get("seen", [])]
+    """Reports the game, and a second one without other programs if the file starts any."""
     is_true = game.clock == (here.limits.act_timeout, here.limits.overage)
     how = "full=True plays" if at_python() else "--full and --submit play"
     quick = f"only a quick game ({game.clock[0]:g} s a move; {how} it at the judge's clock)"
@@ -184,37 +178,41 @@ def _report_game(here: Stage, game: Game, asked: Asked, report: Report) -> None:
         text = f"{name}: {game.fault}" + ("" if is_told else f"; {game.cure}")
         if _is_for_want_of_place(here):
             report.add("place", "unknown", f"not judged, for {here.place_note}: {game.fault}")
-        elif game.is_late and not game.is_late_by(here.limits, asked.readings[0]):
+        elif game.is_late and not game.is_late_by(here.limits, is_idle=True):
             report.add("game", "unknown", f"{text}; {OTHERS_COMPUTED}")
         else:
             report.add("memory" if game.answer["ended"] == "memory" else "game", "reject", text)
-    else:
-        durations, overages = game.result["durations"], game.result["overages"]
-        firsts = " and ".join(f"{times[0]:.2f} s" for times in durations if times)
-        slowest = f"slowest later move {max(max(times[1:], default=0.0) for times in durations):.2f} s"
-        done = f"DONE in {game.result['plies']} plies"
-        done += f" (none of {game.count} games with seeds from 0 failed)" if game.count > 1 else ""
-        text = f"{name}: {done}, first moves with load {firsts}, {slowest}"
-        report.add("game", "pass", f"{text}, {min(overages):.1f} s left of {game.clock[1]:g} s of overage time")
-        report.figures["overage_left"] = overages
-        waits = [sum(seat) / max(sum(t), 0.001) for seat, t in zip(game.result["waited"], durations, strict=True)]
-        _judge_guard(list(zip(game.result["stderr"], waits, strict=True)), here.situation, report)
-        _judge_without_programs(here, game, asked, report)
-    _report_clock(here, game, asked, report)
+        return
+    durations, overages = game.result["durations"], game.result["overages"]
+    firsts = " and ".join(f"{times[0]:.2f} s" for times in durations if times)
+    slowest = f"slowest later move {max(max(times[1:], default=0.0) for times in durations):.2f} s"
+    done = f"DONE in {game.result['plies']} plies"
+    done += f" (none of {game.count} games with seeds from 0 failed)" if game.count > 1 else ""
+    text = f"{name}: {done}, first moves with load {firsts}, {slowest}"
+    report.add("game", "pass", f"{text}, {min(overages):.1f} s left of {game.clock[1]:g} s of overage time")
+    report.figures["overage_left"] = overages
+    waits = [sum(seat) / max(sum(t), 0.001) for seat, t in zip(game.result["waited"], durations, strict=True)]
+    _judge_guard(list(zip(game.result["stderr"], waits, strict=True)), here.situation, report)
+    if programs := sorted({name for kind, name in asked.seen if kind == "program"}):
+        started = f"starts {', '.join(programs[:3])}; nobody says whether the judge has that"
+        hidden = play(here, game.clock, hides_programs=True)
+        without = f"and without it the game fails: {hidden.fault}; catch the failure and go on in Python"
+        level, then = ("unknown", f", {without}") if hidden.fault else ("note", "; it plays on without")
+        report.add("isolation", level, started + then)
 
 
 def _report_clock(here: Stage, game: Game, asked: Asked, report: Report) -> None:
     """Reports load, first move and overage time; leaves open what may have come from waiting for a processor."""
-    report.figures |= asked.figures(here.limits, asked.readings[0])
     timed = zip(("first move", OVERAGE), asked.replies, strict=False)  # the replies that the figures are of
     fails = {topic for topic, reply in timed if reply["type"] == "exception"}
-    for least, *most in zip(*(_clock_findings(game, asked, here.limits, each) for each in asked.readings), strict=True):
+    idle, busy = (_clock_findings(game, asked, here.limits, is_idle) for is_idle in (True, False))
+    for least, most in zip(idle, busy, strict=True):
         if least.topic in fails:
-            report.add(least.topic, "note", NOT_MEASURED)
-        elif all((each.level == "reject") == (least.level == "reject") for each in most):
+            report.add(least.topic, "note", "not measured: the call fails")
+        elif (least.level == "reject") == (most.level == "reject"):
             report.add(*least)
         else:
-            report.add(least.topic, "unknown", f"{most[0].text}; {OTHERS_COMPUTED}")
+            report.add(least.topic, "unknown", f"{most.text}; {OTHERS_COMPUTED}")
 
 
 def _clock_findings(game: Game, asked: Asked, limits: Limits, is_idle: bool) -> list[Finding]:
@@ -241,73 +239,59 @@ def _clock_findings(game: Game, asked: Asked, limits: Limits, is_idle: bool) -> 
     return [first, Finding(OVERAGE, level, f"{suspicions[OVERAGE]}: {gone}{usual}. Cure: {CURE_OF_OVERAGE}")]
 
 
-def _judge_without_programs(here: Stage, game: Game, asked: Asked, report: Report) -> None:
-    """If the file starts programs, plays a second game with them hidden: it is not known which ones the judge has."""
-    programs = sorted({name for kind, name in asked.seen if kind == "program"})
-    if not programs:
-        return
-    hidden = play(here, game.clock, hides_programs=True)
-    started = f"starts {', '.join(programs[:3])}; nobody says whether the judge has that"
-    without = f"{started}, and without it the game fails: {hidden.fault}"
-    if hidden.is_late and not hidden.is_late_by(here.limits, asked.readings[0]):
-        report.add("isolation", "unknown", f"{without}; {OTHERS_COMPUTED}")
-    elif hidden.fault:
-        report.add("isolation", "reject", f"{without}; catch the failure and go on in Python")
-    else:
-        report.add("isolation", "note", f"{started}; it plays on without")
-
-
 def _report_replies(here: Stage, asked: Asked, report: Report) -> None:
-    """Reports the replies on the board of Connect Four, and in one line those on other boards, if they were asked."""
-    if asked.loaded is None:
-        return
+    """Reports the replies of a file that was loaded, and what they took."""
     if peak := report.figures["peak_memory"]:
         grown = max(0, peak - here.runner.hello["memory"])
         text = f"peak {peak / 2**20:.0f} MiB, {grown / 2**20:.0f} more than the empty judge"
         report.add("memory", "pass", text)
-    if (printed := max((reply["printed"] for _, reply in asked.standard), default=0)) > LOG_KEPT:
+    if (printed := max((reply["printed"] for reply in asked.replies), default=0)) > LOG_KEPT:
         text = f"prints {printed:,} characters in a move: that takes time, and Kaggle's log keeps {LOG_KEPT:,}"
         report.add("output", "note", text)
-    if (threads := max((reply["threads"] for _, reply in asked.standard), default=1)) > GUARDED:
+    if (threads := max((reply["threads"] for reply in asked.replies), default=1)) > GUARDED:
         text = f"{threads} threads: they take turns on a judge with one processor, and nobody says how many it has"
         report.add("threads", "note", text)
     if not asked.faults:
-        left_out = sum(not question.is_optional for question in asked.questions) - len(asked.standard)
+        left_out = len(asked.questions) - len(asked.replies)
         cut = f" ({left_out} more left out after {ASK_SECONDS:g} s)" if left_out else ""
-        report.add("replies", "pass", f"a legal int to each of {len(asked.standard)} hard positions{cut}")
-        missed = [q.name for q, reply in asked.standard if q.sound is not None and reply["column"] not in q.sound]
+        report.add("replies", "pass", f"a legal int to each of {len(asked.replies)} hard positions{cut}")
+        missed = [q.name for q, reply in asked.pairs if q.sound is not None and reply["column"] not in q.sound]
         if missed:
             report.add("play", "note", f"misses {'; '.join(missed)}")
-    said = [(reply["stderr"], reply["waited"] / max(reply["seconds"], 0.001)) for _, reply in asked.standard]
-    _judge_guard([(asked.loaded["load_stderr"], 0.0), *said], here.situation, report)
-    pairs = list(zip(asked.questions, asked.replies, strict=False))
-    for question, reply in pairs:
-        if question.is_optional and GUARD_MARK in reply["stderr"]:
-            asked.optional.setdefault(f"the guard answers: {reply['stderr'].strip()}", []).append(question.name)
-    if asked.optional:
-        names = list(dict.fromkeys(name for names in asked.optional.values() for name in names))
-        report.add("other boards", "note", f"on {first_of(names)}: {first_of(list(asked.optional), 1)}")
+    said = [(reply["stderr"], reply["waited"] / max(reply["seconds"], 0.001)) for reply in asked.replies]
+    _judge_guard([((asked.loaded or {})["load_stderr"], 0.0), *said], here.situation, report)
 
 
 def _judge_guard(said: list[tuple[str, float]], situation: Situation, report: Report) -> None:
     """Rejects a submission of ours whose guard had to answer: it is legal, but not what its author meant.
 
+    There is no verdict if it was late for want of a processor, or lacks a package that Kaggle probably has.
+
     Args:
-        said: what it printed to stderr, and the share of the time that it waited for a processor: if this was why it
-            was late, there is no verdict.
+        said: what it printed to stderr, and the share of the time that it waited for a processor.
     """
     lines = [(line, wait > WAITED and TOO_LATE in line) for text, wait in said for line in text.splitlines()]
     lines = sorted(((line, excused) for line, excused in lines if GUARD_MARK in line), key=lambda pair: pair[1])
     if lines and not any(finding.topic == "guard" for finding in report.findings):
         (line, is_excused), answered = lines[0], "the agent itself failed, the guard answered: "
         cure = OTHERS_COMPUTED if is_excused else remedy(raised_in(GUARD_SAYS.sub("", line)), situation)
-        report.add("guard", "unknown" if is_excused else "reject", f"{answered}{line[:400]}{'; ' * bool(cure)}{cure}")
+        level = "unknown" if is_excused or _missing_here(line) else "reject"
+        report.add("guard", level, f"{answered}{line[:400]}{'; ' * bool(cure)}{cure}")
 
 
-def _note_assumptions(here: Stage, tree: ast.Module, asked: Asked, report: Report) -> None:
+def _warn_of_missing_data(here: Stage, game: Game, asked: Asked, report: Report) -> None:
+    """Warns of data that the file looked for, and played without: with what it said of that in its first move."""
+    beside = {os.path.basename(file) for file in here.situation.files}
+    absent = dict.fromkeys(name for kind, name in asked.seen if kind == "absent" and name not in beside)
+    names = [name for name in absent if here.mentions(name)]
+    if names:
+        lines = (line for said in game.result["said"] for line in said.splitlines())
+        said = next((f"; it says: {line.strip()[:200]}" for line in lines if COMPLAINS.search(line)), "")
+        report.add("data", "warning", f"names {first_of(names)}, which is not beside it, and plays without{said}")
+
+
+def _note_assumptions(here: Stage, asked: Asked, report: Report) -> None:
     """Notes what the file tried to use and was denied, or was given here and may lack on the judge."""
-    if not report.accepted:
-        return
     found: dict[str, list[str]] = {}
     for kind, name in dict.fromkeys(asked.seen):
         if kind != "file" or os.path.exists(name):  # on this machine, outside the place
@@ -320,34 +304,8 @@ def _note_assumptions(here: Stage, tree: ast.Module, asked: Asked, report: Repor
         otherwise = ": there it may play otherwise" if name in KNOWN else ""
         text = f"{name} is not installed here, and it played without; {standing(name)}{otherwise}"
         report.add("package", "note", text)
-    _note_names(here, tree, report)
-
-
-def _note_names(here: Stage, tree: ast.Module, report: Report) -> None:
-    """Notes what the text alone shows: names that behave differently on the judge."""
-    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
-    bound = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
-    if "__file__" in used - bound:
-        text = "names __file__, which Kaggle's loader does not set: it went on after the NameError, as it would there"
-        report.add("text", "note", text)
-    attributes = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
-    if "signal" in used and attributes & {"alarm", "setitimer", "SIGALRM"}:
-        report.add("text", "note", "sets signals: they fail if Kaggle's server calls the agent in another thread")
     if _is_for_want_of_place(here):
         report.add("place", "note", f"{here.place_note}: what it does there could not be tried, the rest could")
-
-
-def _try_as_text(here: Stage, report: Report) -> None:
-    """Tries the file as source text, as notebooks may play it. Kaggle loads by path, so that a fault is only noted."""
-    if not here.situation.is_alone or report.figures.get("load_seconds", ASK_SECONDS) > ASK_SECONDS / 5:
-        return
-    questions = hard_questions(here.limits.act_timeout, here.limits.overage)[2:3]
-    answer = here.replies(here.main, "raw", questions)
-    text = answer["ended"] if answer["ended"] != "ok" else answer["result"].get("text", "")
-    if answer["ended"] == "ok" and "raised" not in answer["result"]:
-        text = fault_of(questions[0], answer["result"]["replies"][0])[1]
-    if text:
-        report.add("text", "note", f"works by path, as Kaggle loads it, but not as source text: {text[:300]}")
 
 
 def _check_slow(here: Stage, report: Report, slowdown: float) -> None:
@@ -355,19 +313,15 @@ def _check_slow(here: Stage, report: Report, slowdown: float) -> None:
     if SLOWER in here.runner.hello["lacks"]:
         report.add("slow", "unknown", "not judged: this system cannot slow a process down")
         return
-    with Restriction(1 / slowdown) as restriction:
-        spin = here.run({"job": "spin", "seconds": 1.5} | restriction.job)
-        slow = Report(report.name)
-        asked = ask(here, slow, restriction.job, at_least=2, stop_after=0.0)
-        share = spin["result"]["share"]
-        report.figures["slow"] = {"wanted_share": 1 / slowdown, "achieved_share": share, "by": restriction.kind}
-        report.figures["slow"] |= slow.figures
-        text = f"restricted to {share:.0%} of one core by {restriction.kind} ({1 / slowdown:.0%} asked for)"
-        report.add("slow", "note", text)
-        is_late = any(fault.kind == "run out of time" for fault in asked.faults)
-        game = Game((0, 0), {"ended": "ok", "result": {}})
-        if asked.suspicions(here.limits, asked.readings[0]) and not is_late:
-            game = play(here, (here.limits.act_timeout, here.limits.overage), **restriction.job)
+    restriction, slow = restricted(1 / slowdown), Report(report.name)
+    share = here.run({"job": "spin", "seconds": 1.5} | restriction)["result"]["share"]
+    asked = ask(here, slow, restriction, at_least=2, stop_after=0.0)
+    report.figures["slow"] = {"wanted_share": 1 / slowdown, "achieved_share": share} | slow.figures
+    report.add("slow", "note", f"restricted to {share:.0%} of one core ({1 / slowdown:.0%} asked for)")
+    game = Game((0, 0), {"ended": "ok", "result": {}})
+    is_late = any(fault.kind == "run out of time" for fault in asked.faults)
+    if asked.suspicions(here.limits, is_idle=True) and not is_late:
+        game = play(here, (here.limits.act_timeout, here.limits.overage), **restriction)
     _report_clock(here, game, asked, slow)
     for fault in asked.faults:
         slow.add(fault.topic, "reject" if fault.is_first else "warning", fault.text)

@@ -1,6 +1,7 @@
 """What the pre-flight finds: which function Kaggle's loader takes, whether the author meant it, and the report."""
 
 import ast
+import re
 from dataclasses import dataclass, field
 from operator import itemgetter
 from pathlib import Path
@@ -10,6 +11,7 @@ from connectx_toolkit.kaggle.agent_function import first_bindings, meant_agent
 from connectx_toolkit.system.table import Part, Shown, Table
 
 __all__ = ["Report"]
+COLOURS = re.compile(r"\x1b\[[0-9;]*m")  # of a terminal, in messages of torch
 
 
 class Finding(NamedTuple):
@@ -62,8 +64,8 @@ class Report(Shown):
         return [f"{finding.topic}: {finding.text}" for finding in self.findings if finding.level == level]
 
     def add(self, topic: str, level: str, text: str) -> None:
-        """Adds a finding, unless the same one is already there."""
-        finding = Finding(topic, level, " ".join(text.split()))
+        """Adds a finding in one line without colours, unless the same one is already there."""
+        finding = Finding(topic, level, " ".join(COLOURS.sub("", text).split()))
         if finding not in self.findings:
             self.findings.append(finding)
 
@@ -97,7 +99,8 @@ def judge_callable(tree: ast.Module, loaded: dict[str, Any], fails: bool, report
         loaded: its "name", "kind" and "arguments".
         fails: whether the validation game fails.
     """
-    name, kind = loaded["name"], loaded["kind"]
+    kind = loaded["kind"]
+    name = _bound_to(tree, kind) or loaded["name"] if loaded["name"] == kind else loaded["name"]
     lines = {bound: line for bound, line, _ in first_bindings(tree)}
     line = f" (line {lines[name]})" if name in lines else ""
     what = "function" if kind == "function" else f"callable (a {kind})"
@@ -111,3 +114,11 @@ def judge_callable(tree: ast.Module, loaded: dict[str, Any], fails: bool, report
         report.add("callable", "note", f"{text}; not a plain function: older versions of Kaggle's loader refuse it")
     else:
         report.add("callable", "pass", text)
+
+
+def _bound_to(tree: ast.Module, kind: str) -> str:
+    """The name of the last object that the file makes by calling ``kind``, which has no name itself; "" if none."""
+    made = [node for node in tree.body if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)]
+    calls = [(node.targets[0], ast.unparse(node.value.func)) for node in made if isinstance(node.value, ast.Call)]
+    names = [ast.unparse(target) for target, called in calls if called.rpartition(".")[2] == kind]
+    return names[-1] if names else ""

@@ -44,12 +44,6 @@ NODE_BUDGET = 300  # nodes per move when two agents are compared
 # more than 64 bits what runs uncompiled. Each costs an exact agent about 5 s of compilation.
 SAMPLE_GEOMETRIES = (*(STANDARD,) * 14, *(geometry_of(4, 5, 3),) * 3, *(geometry_of(9, 9, 5),) * 3)
 
-# Unusual configurations, including extreme ones, that Kaggle's environment was seen to play.
-ODD_GEOMETRIES = tuple(
-    geometry_of(*shape)
-    for shape in ((4, 5, 3), (5, 4, 3), (2, 2, 2), (1, 7, 4), (6, 1, 4), (6, 7, 10), (8, 9, 5), (9, 8, 5), (20, 20, 4))
-)
-
 
 class Question(NamedTuple):
     """An observation and a configuration as Kaggle gives them, with the columns that a good player would choose."""
@@ -58,7 +52,6 @@ class Question(NamedTuple):
     obs: dict[str, Any]
     config: dict[str, Any]
     sound: frozenset[int] | None = None
-    is_optional: bool = False  # another board, which Kaggle does not ask about today: a fault is only noted
 
     @property
     def legal(self) -> list[int]:
@@ -116,15 +109,14 @@ def late_positions() -> tuple[list[int], list[int]]:
     return one_column, one_cell
 
 
-def hard_questions(act_timeout: float, overage: float, other_boards: bool = False) -> list[Question]:
+def hard_questions(act_timeout: float, overage: float) -> list[Question]:
     """Questions that every agent must answer legally: some at the true clock, and those where naive code fails.
 
-    The second question says that the overage time is gone: who overdraws even then lives off it. With ``other_boards``
-    those on boards of other sizes follow.
+    The second question says that the overage time is gone: who overdraws even then lives off it.
     """
     one_column, one_cell = late_positions()
     quick = (min(QUICK[0], act_timeout), min(QUICK[1], overage))
-    standard = [
+    return [
         question("first move, true clock", [], clock=(act_timeout, overage)),
         question("later move, no overage time left", [3, 3, 3, 2], clock=(act_timeout, NO_OVERAGE * overage)),
         question("a win in one", [3, 0, 3, 0, 3, 0], clock=quick, sound=[3]),
@@ -140,10 +132,6 @@ def hard_questions(act_timeout: float, overage: float, other_boards: bool = Fals
             for ply in LONG_THOUGHTS
         ),
     ]
-    if not other_boards:
-        return standard
-    odd = [question(f"{g.rows} x {g.columns}, {g.inarow} in a row", [], g, quick) for g in ODD_GEOMETRIES]
-    return standard + [asked._replace(is_optional=True) for asked in odd]
 
 
 def sample(count: int, seed: int = 7, geometries: tuple[Geometry, ...] = SAMPLE_GEOMETRIES) -> list[Question]:
@@ -257,8 +245,6 @@ class Runner:
         """The answer to a job; ``doing`` and ``names``, of its questions, are for messages of progress.
 
         With a ``bar``, it counts the questions instead.
-
-        A job with "before a game" tells how long that game may take, as soon as a reply shows it.
         """
         assert self._process.stdin is not None and self.hello
         self._process.stdin.write(json.dumps(job).encode() + b"\n")
@@ -268,9 +254,7 @@ class Runner:
             if bar is not None:
                 bar.update(before + int(answer["at"].removeprefix("question ")) - bar.n if " " in answer["at"] else 0)
                 continue
-            seconds = GAME_PLIES * answer["slowest"] if job.get("before a game") else 0.0
-            then = f"; the game after it takes about {seconds:.0f} s" if seconds > LONG else ""
-            self.tell(f"checking: {doing}, {_stage_text(answer['at'], names or [])}, {answer['seconds']:.0f} s{then}")
+            self.tell(f"checking: {doing}, {_stage_text(answer['at'], names or [])}, {answer['seconds']:.0f} s")
         if bar is not None:
             bar.update(before + max(0, len(answer["parts"]) - 1) - bar.n)
         return answer
@@ -333,9 +317,9 @@ class Stage:
         """What this machine cannot do as the judge does, each in a few words."""
         return [*([] if self.has_place else [self.place_note]), *self.runner.hello["lacks"]]
 
-    @cached_property
-    def mentions_place(self) -> bool:
-        return any(b"kaggle_simulations" in path.read_bytes() for path in (self.root / "agent").rglob("*.py"))
+    def mentions(self, name: str) -> bool:
+        """Whether a source of the file has a name in its text."""
+        return any(name.encode() in path.read_bytes() for path in (self.root / "agent").rglob("*.py"))
 
     @cached_property
     def situation(self) -> Situation:

@@ -12,13 +12,12 @@ _OTHERS = "pathlib.Path os.path.exists os.path.isfile os.path.isdir os.path.gets
 OTHERS = frozenset(_OTHERS.split())
 METHODS = READING_METHODS | LISTING_METHODS | {"exists", "is_file", "is_dir"}
 PATH_KEYWORDS = frozenset({"file", "f", "fname", "path", "filename", "pathname", "path_or_bytes", "filepath"})
-BUFFERS = frozenset({"io.BytesIO", "io.StringIO", "connectx.weights.read_data"})
 
 Qualified = Callable[[ast.AST], str]
 
 
 def path_of(call: ast.Call, qualified: Qualified, imported: Collection[str]) -> ast.expr | None:
-    """The expression in a call that is, or may be, the path of a file; None if there is none.
+    """The expression in a call that is, or may be, the path of a file, or a buffer; None if there is none.
 
     Args:
         imported: the names that imports bind, for example ``gzip`` in ``gzip.open``, which is not a path's method.
@@ -30,8 +29,7 @@ def path_of(call: ast.Call, qualified: Qualified, imported: Collection[str]) -> 
         path = None if isinstance(call.func.value, ast.Name) and call.func.value.id in imported else call.func.value
     else:
         return None
-    is_buffer = isinstance(path, ast.Call) and qualified(path.func) in BUFFERS
-    return None if is_buffer or isinstance(path, ast.Starred) else path
+    return None if isinstance(path, ast.Starred) else path
 
 
 def writes(call: ast.Call) -> bool:

@@ -6,7 +6,7 @@ Modules remain modules. Three things are rewritten; everything else, and all lin
 - ``cache=True`` of numba's decorators becomes ``cache=False``, because a cached kernel looks up its module by a name
   that does not exist under Kaggle's loader,
 - paths of data files that the agent opens are wrapped in ``__beside__()``, which finds them although the judge's
-  working directory is not the author's.
+  working directory is not the author's. Other code in the judge's process still opens what it names.
 """
 
 import ast

@@ -6,18 +6,19 @@ import sys
 import tokenize
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple, TypeGuard
+from typing import NamedTuple
 
 from connectx_toolkit.builder.source import data_files
 from connectx_toolkit.builder.source.refusals import Refusal, Refused, unknown_package
 from connectx_toolkit.builder.source.text import Edit, Text, dotted, edited
-from connectx_toolkit.kaggle.agent_function import first_bindings, is_main_test
+from connectx_toolkit.kaggle.agent_function import is_main_test
 from connectx_toolkit.kaggle.dependencies import Mentions, find_module, mentions, module_folders
 from connectx_toolkit.kaggle.remedies import IN_PUBLIC_IMAGE, KNOWN
 
 NUMBA_DECORATORS = frozenset({"jit", "njit", "vectorize", "guvectorize", "cfunc", "stencil", "jit_module"})
 ON_YOUR_WORD = "package {}: taken on your word; if Kaggle lacks it, the load fails there"
 PERHAPS_WITHOUT = "package {}: not known to be on Kaggle, where the agent will probably play without it"
+USUAL_NAMES = {"np": "numpy", "pd": "pandas"}  # that a star import may bring
 UNCHECKED = frozenset({"connectx/weights.py", "connectx/machine_code.py"})  # open no file of an agent's
 
 
@@ -78,7 +79,9 @@ class Module:
         return edited(self.text, [*self.edits, *(self._path_edits() if opens_files else ())])
 
     def _path_edits(self) -> Iterator[Edit]:
-        inside_text = _inside(self.tree, ast.JoinedStr)  # in f-strings Python 3.11 gives wrong positions
+        texts = [node for node in self.nodes if isinstance(node, ast.JoinedStr)]
+        # in f-strings Python 3.11 gives wrong positions
+        inside_text = {id(node) for each in texts for node in ast.walk(each) if node is not each}
         for call, path in self.openings:
             if id(path) not in inside_text and not data_files.writes(call):
                 start, end = self._span(path)
@@ -148,17 +151,15 @@ class Module:
     def _read_import(self, node: ast.Import, forgiving: bool) -> None:
         dots, statements, is_changed = "." * len(self.key.split("/")), [], False
         for alias in node.names:
-            self.names[alias.asname or alias.name.split(".")[0]] = (
-                alias.name if alias.asname else alias.name.split(".")[0]
-            )
             parent, _, last = alias.name.rpartition(".")
+            top = alias.name.split(".")[0]
+            self.names[alias.asname or top] = alias.name if alias.asname else top
             renamed = f" as {alias.asname}" if alias.asname else ""
             if not self._is_project(node, alias.name, forgiving):
                 statements.append(f"import {alias.name}{renamed}")
                 continue
             is_changed = True
             if parent and not alias.asname:  # import a.b loads a.b, but binds a
-                top = parent.split(".")[0]
                 statements += [f"from {dots}{parent} import {last} as {top}", f"from {dots} import {top}"]
             else:
                 statements.append(f"from {dots}{parent} import {last}{renamed}")
@@ -192,9 +193,10 @@ class Module:
         if names == ["*"] and not base:
             return self.refuse(node, "a star import from the agent's own folder binds nothing: name what you import")
         if names == ["*"]:
-            found = star_names(base, self.project)
-            names = [name for name, dotted in found.items() if dotted == f"{base}.{name}"]  # in __all__, a module too
-            self.names |= found
+            path = self.project.find(base)
+            text = path.read_bytes() if path is not None and path.is_file() else b""
+            names = [name.decode() for name in re.findall(rb"['\"](\w+)['\"]", text)]  # in __all__, a module too
+            self.names = USUAL_NAMES | self.names
         for name in names:
             dotted = f"{base}.{name}".strip(".")
             submodule = self.project.find(dotted)
@@ -271,55 +273,12 @@ class Module:
             self.data["/".join(part for part in parts if part != ".")] = (file, place)
 
 
-def star_names(base: str, project: Project, seen: frozenset[str] = frozenset()) -> dict[str, str]:
-    """What ``from base import *`` binds, of a project module: name -> dotted name of what it is.
-
-    Args:
-        seen: modules whose names are being looked up already.
-    """
-    path = project.find(base)
-    if path is None or path.is_dir() or base in seen:
-        return {}
-    try:
-        tree = ast.parse(read_source(path))
-    except (Refused, SyntaxError, RecursionError, MemoryError):
-        return {}  # the module itself is refused
-    found = {name: f"{base}.{name}" for name, _, _ in first_bindings(tree)}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            found |= {alias.asname or alias.name.split(".")[0]: alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.level <= 1:
-            package = base if path.name == "__init__.py" else base.rpartition(".")[0]
-            source = ".".join(filter(None, [package if node.level else "", node.module]))
-            for alias in node.names:
-                star = star_names(source, project, seen | {base}) if alias.name == "*" else {}
-                found |= star or {alias.asname or alias.name: f"{source}.{alias.name}"}
-    listed = next((node.value for node in tree.body if _assigns(node, "__all__")), None)
-    if isinstance(listed, ast.List | ast.Tuple):
-        named = [str(each.value) for each in listed.elts if isinstance(each, ast.Constant)]
-        return {name: found.get(name, f"{base}.{name}") for name in named}
-    return {name: dotted for name, dotted in found.items() if not name.startswith("_") and name != "*"}
-
-
-def _assigns(node: ast.stmt, name: str) -> TypeGuard[ast.Assign]:
-    return isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == name
-
-
-def _is_typing_test(node: ast.AST) -> bool:
-    return isinstance(node, ast.If) and ast.unparse(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING")
-
-
 def _dead_nodes(tree: ast.Module) -> set[int]:
     """The nodes that never run in a submission: bodies of ``if __name__ == "__main__"`` and ``if TYPE_CHECKING``."""
-    blocks = [node for node in ast.walk(tree) if is_main_test(node) or _is_typing_test(node)]
-    bodies = [statement for block in blocks if isinstance(block, ast.If) for statement in block.body]
+    tests = ("TYPE_CHECKING", "typing.TYPE_CHECKING")
+    ifs = (node for node in ast.walk(tree) if isinstance(node, ast.If))
+    bodies = [each for node in ifs if is_main_test(node) or ast.unparse(node.test) in tests for each in node.body]
     return {id(node) for statement in bodies for node in ast.walk(statement)}
-
-
-def _inside(tree: ast.Module, kinds: type | tuple[type, ...]) -> set[int]:
-    """The nodes inside statements and expressions of these kinds."""
-    blocks = [node for node in ast.walk(tree) if isinstance(node, kinds)]
-    return {id(node) for block in blocks for child in ast.iter_child_nodes(block) for node in ast.walk(child)}
 
 
 def _forgiven_imports(tree: ast.Module) -> set[int]:
@@ -356,13 +315,6 @@ def needed_packages(sources: Iterable[bytes]) -> dict[str, list[ast.AST]]:
 
 def _bound_names(nodes: list[ast.AST]) -> set[str]:
     """Every name that the module binds other than by import."""
-
-    def names(node: ast.AST) -> Iterator[str]:
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            yield node.name
-        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            yield node.id
-        elif isinstance(node, ast.arg):
-            yield node.arg
-
-    return {name for node in nodes for name in names(node)}
+    stored = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    defined = {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)}
+    return stored | defined | {node.arg for node in nodes if isinstance(node, ast.arg)}

@@ -120,7 +120,7 @@ class Muon(torch.optim.Optimizer):
             torch._foreach_mul_(group["params"], 1 - group["lr"] * group["weight_decay"])
             for matrices in alike.values():
                 momenta = [self.state[matrix]["momentum_buffer"] for matrix in matrices]
-                gradients = [matrix.grad for matrix in matrices]
+                gradients = [matrix.grad for matrix in matrices if matrix.grad is not None]
                 torch._foreach_lerp_(momenta, gradients, 1 - MOMENTUM)
                 ahead = torch._foreach_lerp(gradients, momenta, MOMENTUM)
                 updates = orthogonal(torch.stack([update.flatten(1) for update in ahead]))

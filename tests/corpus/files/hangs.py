@@ -1,5 +1,5 @@
 # expect: REJECT replies
-# because: no answer within 2 s
+# because: no answer in 2 s
 # limits: act_timeout=0.5 overage=1.5
 def agent(obs, config):
     while True:

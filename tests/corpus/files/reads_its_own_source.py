@@ -1,5 +1,4 @@
 # expect: ACCEPT
-# says: not as source text
 import inspect
 
 

@@ -1,4 +1,5 @@
-# expect: REJECT
+# expect: NOT JUDGED
+# kaggle: not asked, nobody says which programs its image has
 import ctypes
 import os
 import subprocess

@@ -1,5 +1,4 @@
 # expect: ACCEPT
-# says: names __file__
 import os
 
 try:

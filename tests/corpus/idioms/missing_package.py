@@ -1,5 +1,5 @@
 # expect: NOT JUDGED package
-# says: catboost is not installed here, so not judged
+# says: not judged: catboost is not installed here
 # kaggle: not asked, its image has what this machine lacks
 import catboost
 

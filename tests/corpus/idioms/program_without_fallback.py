@@ -1,5 +1,6 @@
-# expect: REJECT isolation
-# because: without it the game fails
+# expect: NOT JUDGED
+# says: without it the game fails
+# kaggle: not asked, nobody says which programs its image has
 import subprocess
 
 SYSTEM = subprocess.check_output(["uname", "-s"])
