@@ -55,7 +55,8 @@ class Module:
         try:
             self.tree = ast.parse(self.text, str(path))
         except SyntaxError as fault:
-            raise Refused([Refusal(path, fault.lineno or 1, f"syntax error: {fault.msg}{notebook_remedy(self.text)}")]) from None
+            why = f"syntax error: {fault.msg}{notebook_remedy(self.text)}"
+            raise Refused([Refusal(path, fault.lineno or 1, why)]) from None
         except (RecursionError, MemoryError):  # these do not tell the line
             raise Refused([Refusal(path, 1, "nested too deeply for Python to parse it")]) from None
         self.refusals: list[Refusal] = []
