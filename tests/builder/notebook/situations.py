@@ -471,8 +471,48 @@ PLAYING: dict[str, Page] = {
         [
             "import math\nclass Bot:\n    def near(self, c): return c",
             "setattr(Bot, 'near', lambda self, c: abs(c - 5))\nsetattr(math, 'tau', 2)",
-            choosing("Bot().near(c) + math.tau * c * .9"),
-        ],
+            choosing("Bot().near(c) + math.tau * c * .2"),
+        ]
+    ),
+    "changed through a class": Page(
+        [
+            "class Book:\n    replies = {}\n    @classmethod\n    def learn(cls, c): cls.replies[c] = -c",
+            "Book.replies.update({0: 5, 1: 4})\nBook.learn(4)\nprint(Book.learn(6))",
+            "def more(): Book.replies.update({2: 1})",
+            "more()",
+            choosing("Book.replies.get(c, 9)"),
+        ]
+    ),
+    "registered for singledispatch": Page(
+        [
+            "from functools import singledispatch\n@singledispatch\ndef score(x, c):\n    return 0",
+            "@score.register\ndef _(x: int, c):\n    return abs(c - x)",
+            "def of_text(x, c): return -abs(c - len(x))\nscore.register(str, of_text)",
+            choosing("score(5, c) * 2 + score('ab', c)"),
+        ]
+    ),
+    "trained as it is shown": Page(
+        [
+            "import random\nrandom.seed(3)\nQ, TIMES = {}, [0]\n"
+            "def train(n):\n    for k in range(n):\n        Q[k % 7] = random.random()\n    return len(Q)\n"
+            "def again(n):\n    TIMES.append(n)\n    return train(n)",
+            "print('states:', again(20))\nprint(len(Q))",
+            choosing("Q[c] + len(TIMES)"),
+        ]
+    ),
+    "bound by their dictionary": Page(
+        [
+            "locals()['SIDE'] = 2\nvars().update(EXTRA=-1, ORDER=[3, 2, 4, 1, 5, 0, 6])\nglobals()['BONUS'] = 3",
+            choosing("EXTRA * abs(c - SIDE) + BONUS * ORDER.index(c) % 5"),
+        ]
+    ),
+    "a module in a folder of sys.path": Page(
+        ["import sys\nsys.path.append('bots')\nsys.path.insert(0, 'none')", "from mine import my_agent"],
+        named=True,
+        files=(
+            ("bots/mine.py", f"from tools import near\n\n{choosing('near(c)')}\n"),
+            ("bots/tools.py", "def near(c): return abs(c - 5)"),
+        ),
     ),
     "match, walrus, exec and type()": Page(
         [
@@ -618,21 +658,17 @@ REFUSED: dict[str, tuple[list, str]] = {
         ],
         "my_agent of the page's cells and its file play otherwise",
     ),
-    "registered for singledispatch": (
-        [
-            "from functools import singledispatch\n@singledispatch\ndef score(x, c):\n    return 0",
-            "@score.register\ndef _(x: int, c):\n    return abs(c - x)",
-            "def of_text(x, c): return -abs(c - len(x))\nscore.register(str, of_text)",
-            choosing("score(5, c) * 2 + score('ab', c)"),
-        ],
-        "Left out: lesson.ipynb, cell 2, line 1; lesson.ipynb, cell 3, line 2. Run build(my_agent) in the notebook",
-    ),
     "bound by another way": (
-        [
-            "import sys, os, __main__\n__main__.BONUS = 5\nlocals()['SIDE'] = 2\nvars()['EXTRA'] = 1",
-            choosing("abs(c - BONUS) + SIDE * EXTRA"),
-        ],
+        ["import __main__\n__main__.BONUS = 5", choosing("abs(c - BONUS)")],
         "lesson.ipynb, cell 2, line 2: BONUS is used, and no cell defines it",
+    ),
+    "filled in by the page": (
+        [f"text = {MIDDLE!r}", "TO = '/kaggle/working/submission.py'", "with open(TO, 'w') as f:\n    f.write(text)"],
+        "lesson.ipynb, cell 3 writes submission.py: run the page, then python build_submission.py --check submission.py",
+    ),
+    "added by the page": (
+        [f"%%writefile submission.py\n{MIDDLE}", "def add(name):\n    open('submission.py', mode='a').write(name)"],
+        "lesson.ipynb, cell 2 writes submission.py: run the page",
     ),
     "two agents": (
         [choosing("c"), choosing("-c").replace("my_agent", "other")],
