@@ -6,6 +6,7 @@ The one that is named; else what the page itself writes to a file, by %%writefil
 
 import ast
 import difflib
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import NamedTuple
@@ -17,6 +18,7 @@ from connectx_toolkit.system.console import command
 
 USUAL = ("submission.py", "main.py")  # names of the file that is submitted, the likeliest first
 TARGET = USUAL[0]  # where no name can be read
+WRITING = re.compile(r"open\((.+?), (?:mode=)?'[wax][bt+]*'|([\w.]+|Path\(.+?\))\.write_text\(")  # in unparsed code
 
 
 class File(NamedTuple):
@@ -140,24 +142,16 @@ def _written(statements: Sequence[Statement], files: Sequence[File]) -> Iterator
 
 def _filled(statements: Sequence[Statement]) -> dict[str, str]:
     """Python files that cells write by open() or write_text(): what they hold, only running them tells -> the cell."""
-    pairs = [(each.node.targets[0], each.node.value) for each in statements if isinstance(each.node, ast.Assign)]
-    values, found = {root(target): value for target, value in pairs}, dict[str, str]()
+    values, found = dict[str, str](), dict[str, str]()
     for each in statements:
-        calls = [node for node in ast.walk(each.node) if isinstance(node, ast.Call)]
-        for opened in filter(None, map(_opened, calls if "getsource" not in each.text else ())):
-            texts = [getattr(node, "value", "") for node in ast.walk(values.get(root(opened), opened))]
-            named = [text for text in texts if isinstance(text, str) and text.endswith(".py")]
-            found |= {PurePosixPath(text).name: each.places[0].rpartition(", line ")[0] for text in named}
+        code = ast.unparse(each.node)
+        name, _, value = code.partition(" = ")
+        values[name] = value
+        for match in WRITING.finditer(code if "getsource" not in code else ""):
+            path = match[1] or match[2]
+            files = re.findall(r"([\w.-]+\.py)'", values.get(path, path))
+            found |= dict.fromkeys(files, each.places[0].rpartition(", line ")[0])
     return found
-
-
-def _opened(call: ast.Call) -> ast.expr | None:
-    """The path that a call writes to."""
-    if isinstance(call.func, ast.Attribute) and call.func.attr == "write_text":
-        return call.func.value
-    options = [*call.args[1:], *(keyword.value for keyword in call.keywords)]
-    modes = "".join(str(each.value) for each in options if isinstance(each, ast.Constant))
-    return call.args[0] if call.args and root(call.func) == "open" and set(modes) & set("wax") else None
 
 
 def _is_alias(node: ast.stmt) -> bool:

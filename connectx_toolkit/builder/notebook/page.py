@@ -15,15 +15,7 @@ from pathlib import Path, PurePosixPath
 from connectx_toolkit.builder.notebook.cells import SHELL, Cell, cells_of
 from connectx_toolkit.builder.notebook.chosen import File, choose
 from connectx_toolkit.builder.notebook.old_numpy import given_again
-from connectx_toolkit.builder.notebook.reads import (
-    BUILTINS,
-    DEFINITIONS,
-    FUNCTIONS,
-    IMPORTS,
-    outside_functions,
-    reads_of,
-    root,
-)
+from connectx_toolkit.builder.notebook.reads import BUILTINS, DEFINITIONS, IMPORTS, outside_functions, reads_of, root
 from connectx_toolkit.builder.notebook.statements import Statement, is_future, names_of, statements_of
 from connectx_toolkit.builder.notebook.written import AGENT, Written, composed
 from connectx_toolkit.builder.source.refusals import Refusal, Refused
@@ -47,8 +39,8 @@ class Page:
         self.agent, self.statements = agent, [each for each in statements if not OF_COURSE.match(each.text)]
         nodes = [each.node for each in self.statements]
         self.names = names_of(nodes)
-        own = {inner.name for node in nodes for inner in ast.walk(node) if isinstance(inner, FUNCTIONS)}
-        self.methods = own - self.names.functions.keys()
+        inner = (each for node in nodes for each in ast.walk(node) if isinstance(each, DEFINITIONS))
+        self.methods = {each.name for each in inner} - self.names.functions.keys()
         self.reached = {name: self._reached(name) for name in self.names.functions if name != agent}
         self.changes = {name: self._changes(name) for name in self.reached}
         changed = set().union(*self.changes.values(), *map(_touched, self.statements))
@@ -175,15 +167,12 @@ class Page:
         if name in ONLY_THERE:
             return f"{name} is the notebook's own, which Kaggle's judge does not have: leave it out"
         pattern = re.compile(rf"\b(?:def|class|import|as)\s+{name}\b|^\s*{name}\s*[=,:]", re.MULTILINE)
-        broken = next((cell for cell in cells if cell.fault and pattern.search(cell.text)), None)
+        hints = [f": {cell.fault}" for cell in cells if cell.fault and pattern.search(cell.text)]
         close = difflib.get_close_matches(name, sorted(_bound(self.statements)), 1)
-        said = f"{name} is used, and no cell defines it"
-        if broken:
-            return f"{said}: {broken.fault}"
-        if close:
-            return f"{said}: did you mean {close[0]}?"
+        hints += [f": did you mean {each}?" for each in close]
         sources = [word for word in (COURSE, "%run") if any(word in cell.text for cell in cells)]
-        return f"{said}{f'; if {sources[0]} brought it, import it yourself' if sources else ''}"
+        hints += [f"; if {word} brought it, import it yourself" for word in sources]
+        return f"{name} is used, and no cell defines it{''.join(hints[:1])}"
 
 
 def _bound(statements: Iterable[Statement]) -> set[str]:
