@@ -130,8 +130,7 @@ class Page:
             if any(self.names.qualified(node) in ("os.environ", "os.getenv") for node in ast.walk(each.node)):
                 found.append(f"{each.places[0]}: it reads the environment, and the judge's variables are not known")
             if isinstance(each.node, DEFINITIONS):
-                inside = [node for node in ast.walk(each.node) if isinstance(node, ast.Attribute | ast.Subscript)]
-                changed |= {root(node) for node in inside if isinstance(node.ctx, ast.Store)} | each.reads.called
+                changed |= _stores(ast.walk(each.node)) | each.reads.called
         last = {name: each for each in kept if not each.is_plain for name in each.reads.binds}
         begins = "changes while the agent plays: it begins as this cell makes it"
         return found + [f"{last[name].places[0]}: {name} {begins}" for name in sorted(changed & last.keys())]

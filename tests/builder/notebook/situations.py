@@ -121,12 +121,10 @@ def fill(c):
 """
 
 PLAYING: dict[str, Page] = {
-    "import": Page(["import numpy as np, IPython\nimport nbformat", choosing("np.abs(c - 3)")]),
-    "class": Page(
+    "import": Page(
         [
-            "class Order:\n    first = 2\n    def of(self, c):\n        return abs(c - self.first)",
-            "order = Order()",
-            choosing("order.of(c)"),
+            "import numpy as np, IPython, os.path\nimport nbformat, os",
+            choosing("np.abs(c - len(os.path.join('a', 'b')))"),
         ]
     ),
     "decorator": Page(
@@ -170,22 +168,13 @@ PLAYING: dict[str, Page] = {
             "env.run([my_agent, 'random'])",
         ]
     ),
-    "attributes set later": Page(["class Cfg:\n    first = 0", "Cfg.first = 4", choosing("abs(c - Cfg.first)")]),
     "changed in place": Page(
         [
-            "ORDER = [0, 1, 2, 3, 4, 5, 6]",
+            "import numpy as np\nORDER, W = [0, 1, 2, 3, 4, 5, 6], np.array([0., 5, 1, 2, 9, 3, 4])",
             "other = ORDER",
             "other.reverse()\nORDER[0], ORDER[1] = 5, 6",
-            "for n in range(2):\n    ORDER.append(ORDER.pop(0))",
-            choosing("ORDER.index(c)"),
-        ]
-    ),
-    "made by a call": Page(
-        [
-            "def make(first):\n    return [abs(c - first) for c in range(7)]",
-            "TABLE = make(2)",
-            choosing("TABLE[c]"),
-            "make = None",
+            "add = ORDER.insert\nnp.negative(W, out=W)\nfor n in range(2):\n    add(0, ORDER.pop())",
+            choosing("ORDER.index(c) + W[c]"),
         ]
     ),
     "value of then, function of now": Page(
@@ -202,9 +191,6 @@ PLAYING: dict[str, Page] = {
         files=(("tools.py", "import math\n\nFIRST = 4\n\ndef near(c):\n    return abs(c - FIRST)\n"),),
     ),
     "star import of a library": Page(["from math import *", choosing("-sin(c)")]),
-    "own module": Page(
-        ["import tools as t", choosing("t.near(c)")], files=(("tools.py", "def near(c):\n    return abs(c - 1)\n"),)
-    ),
     "%%writefile of a helper": Page(
         ["%%writefile tools.py\ndef near(c):\n    return abs(c - 5)", "from tools import near", choosing("near(c)")]
     ),
@@ -216,19 +202,12 @@ PLAYING: dict[str, Page] = {
         ]
     ),
     "lambda": Page([f"my_agent = lambda obs, config: max({FREE})"]),
-    "partial": Page(
+    "partial of a closure": Page(
         [
             "import functools",
-            f"def play(obs, config, first):\n    return min({FREE}, key=lambda c: abs(c - first))",
-            "my_agent = functools.partial(play, first=5)",
-        ],
-        named=True,
-    ),
-    "closure": Page(
-        [
-            f"def maker(first):\n    def inner(obs, config):\n        return min({FREE}, key=lambda c: abs(c - first))\n"
-            "    return inner",
-            "my_agent = maker(2)",
+            f"def maker(sign):\n    def inner(obs, config, first):\n"
+            f"        return min({FREE}, key=lambda c: sign * abs(c - first))\n    return inner",
+            "my_agent = functools.partial(maker(-1), first=5)",
         ],
         named=True,
     ),
@@ -242,7 +221,6 @@ PLAYING: dict[str, Page] = {
     "counter changed in play": Page(
         ["calls = 0", f"{HEAD}    global calls\n    calls += 1\n    return {FREE}[calls % len({FREE})]"]
     ),
-    "drawn in play": Page(["import random\nrandom.seed(5)", f"{HEAD}    return random.choice({FREE})"]),
     "recursion limit": Page(
         [
             "import sys\nsys.setrecursionlimit(30000)",
@@ -274,36 +252,15 @@ PLAYING: dict[str, Page] = {
             choosing("near(c)"),
         ]
     ),
-    "imports of one package": Page(["import os.path", "import os", choosing("len(os.path.join('a' * c, 'b')) * -1")]),
-    "class reads a global": Page(
+    "classes": Page(
         [
-            "WIDTH = 7",
-            "class Engine:\n    width = WIDTH\n    half = width // 2\n    def near(self, c):\n"
-            "        return abs(c - self.half)",
-            "engine = Engine()",
-            choosing("engine.near(c)"),
-        ]
-    ),
-    "dataclass and inheritance": Page(
-        [
-            "from dataclasses import dataclass, field",
-            "class Base:\n    def near(self, c):\n        return abs(c - self.first)",
+            "from dataclasses import dataclass, field\nWIDTH = 7",
+            "class Base:\n    width = WIDTH\n    half = width // 2\n    def near(self, c):\n"
+            "        return abs(c - self.first) + self.half * (c == 1)",
             "@dataclass\nclass Engine(Base):\n    first: int = 4\n    seen: list = field(default_factory=list)",
             "engine = Engine(1)",
             choosing("engine.near(c)"),
         ]
-    ),
-    "a register of functions": Page(
-        [
-            "RULES = []",
-            "def rule(f):\n    RULES.append(f)\n    return f",
-            "@rule\ndef near(c):\n    return abs(c - 5)",
-            choosing("[f(c) for f in RULES]"),
-        ]
-    ),
-    "attribute of an own module": Page(
-        ["import tools\nfrom tools import near", "tools.FIRST = 5", choosing("near(c)")],
-        files=(("tools.py", "FIRST = 1\n\ndef near(c):\n    return abs(c - FIRST)\n"),),
     ),
     "%env": Page(["%env FIRST=5", "import os\nFIRST = int(os.environ.get('FIRST', 1))", choosing("abs(c - FIRST)")]),
     "the main module": Page(
@@ -418,40 +375,30 @@ PLAYING: dict[str, Page] = {
             choosing("abs(c - NEAR)"),
         ]
     ),
-    "registered by a decorator with an argument": Page(
-        [
-            "H = {}\ndef heuristic(weight):\n    def register(f):\n        H[f] = weight\n        return f\n"
-            "    return register",
-            "@heuristic(2)\ndef centre(c): return -abs(c - 3)\n@heuristic(-3)\ndef left(c): return -c",
-            choosing("-sum(w * f(c) for f, w in H.items())"),
-        ]
-    ),
     "found by their prefix": Page(
         [
             "def rule_a(c): return c * 2\ndef rule_b(c): return -abs(c - 3) * 3",
             choosing("-sum(f(c) for n, f in sorted(globals().items()) if n.startswith('rule_'))"),
         ]
     ),
-    "functions of a loop": Page(
+    "functions of a loop, and two closures that share": Page(
         [
             "fs = []\nfor i in range(4):\n    fs.append(lambda c: (c * i) % 5)\ngs = [lambda c: c ^ k for k in range(3)]",
-            choosing("sum(f(c) for f in fs + gs)"),
+            "def pair():\n    total = 0\n    def add(n):\n        nonlocal total\n        total += n\n"
+            "    return add, lambda: total",
+            "add, get = pair()\nadd(5)",
+            f"{choosing('sum(f(c) for f in fs + gs) * get() % 7')}",
             "i = 3",
         ],
     ),
-    "a sum that two closures share": Page(
+    "registered by decorators": Page(
         [
-            "def pair():\n    total = 0\n    def add(n):\n        nonlocal total\n        total += n\n    def get():\n        return total\n    return add, get",
-            "add, get = pair()",
-            "add(5)",
-            f"{HEAD}    add(obs.step)\n    return {FREE}[get() % len({FREE})]",
-        ],
-    ),
-    "classes that a decorator registers": Page(
-        [
-            "REG = {}\ndef register(cls):\n    REG[cls.__name__] = cls\n    cls.bonus = len(REG)\n    return cls",
-            "@register\nclass A:\n    def near(self, c): return abs(c - 2)\n@register\nclass B(A):\n    def near(self, c): return abs(c - 5) * self.bonus",
-            choosing("REG['B']().near(c) + REG['A']().near(c) * .1"),
+            "H, REG = {}, {}\ndef heuristic(weight):\n    def register(f):\n        H[f] = weight\n        return f\n"
+            "    return register",
+            "def register(cls):\n    REG[cls.__name__] = cls\n    cls.bonus = len(REG)\n    return cls",
+            "@heuristic(2)\ndef centre(c): return -abs(c - 3)\n@heuristic(-3)\ndef left(c): return -c",
+            "@register\nclass A:\n    def near(self, c): return abs(c - 2) * self.bonus",
+            choosing("-sum(w * f(c) for f, w in H.items()) + REG['A']().near(c) * 5"),
         ],
     ),
     "an own module that is changed and filled": Page(
@@ -479,8 +426,8 @@ PLAYING: dict[str, Page] = {
             "class Book:\n    replies = {}\n    @classmethod\n    def learn(cls, c): cls.replies[c] = -c",
             "Book.replies.update({0: 5, 1: 4})\nBook.learn(4)\nprint(Book.learn(6))",
             "def more(): Book.replies.update({2: 1})",
-            "more()",
-            choosing("Book.replies.get(c, 9)"),
+            "more()\nBook.side = 3",
+            choosing("Book.replies.get(c, 9) + abs(c - Book.side) / 4"),
         ]
     ),
     "registered for singledispatch": Page(
@@ -528,15 +475,6 @@ PLAYING: dict[str, Page] = {
             f"{HEAD}    k = key(tuple(obs.board))\n    TT[k] = TT.get(k, 0) + 1\n    columns = {FREE}\n    return columns[(k + TT[k] + len(TT)) % len(columns)]",
         ],
     ),
-    "sorted by a function that is defined again": Page(
-        [
-            "def f(c): return c",
-            "T = list(map(f, range(7)))\nT.sort(key=lambda c: -f(c))",
-            "def f(c): return abs(c - 3)",
-            choosing("T[c] + f(c) * 2"),
-            "def f(c): return abs(c - T[1])\nT = T[::-1]",
-        ],
-    ),
     "a network with a hook and a buffer": Page(
         [
             "import torch\nfrom torch import nn\ntorch.manual_seed(3)",
@@ -560,23 +498,12 @@ PLAYING: dict[str, Page] = {
             choosing("Bot.made[0].near(c) - Bot.made[1].near(c) * .5"),
         ],
     ),
-    "filled by a button": Page(
-        [
-            "import atexit, functools\nQ = {}\ndef on_click(_=None):\n    Q.update({c: (c * 5 + 2) % 7 for c in range(7)})\nclass Button:\n    def on(self, f): self.f = f\n    def click(self): self.f()\nbutton = Button()\nbutton.on(on_click)",
-            "button.click()",
-            choosing("Q.get(c, 0)"),
-        ],
-    ),
-    "out=": Page(
-        ["import numpy as np\nW = np.array([0., 5, 1, 2, 9, 3, 4])", "np.negative(W, out=W)", choosing("W[c]")]
-    ),
-    "a method under a name": Page(["ORDER = [3]", "add = ORDER.append\nadd(0)", choosing("abs(c - ORDER[-1])")]),
-    "drawn with a seed": Page(
+    "drawn with a seed, and in play": Page(
         [
             "import numpy as np, random\nnp.random.seed(3)\nTABLE = np.random.rand(7)",
             "random.seed(1)\nORDER = list(range(7))",
             "random.shuffle(ORDER)",
-            choosing("TABLE[c] + ORDER[c]"),
+            choosing("TABLE[c] + ORDER[c] + random.choice([0, 1, 2])"),
         ]
     ),
 }
@@ -594,16 +521,6 @@ AGAIN = "when its cells run again: they draw a value at random, train it"
 REFUSED: dict[str, tuple[list, str]] = {
     "lesson 4": (LESSON_4, "unknown package stable_baselines3"),
     "trained by a call": ([QLEARNING, "train(100)", choosing("Q[c]")], AGAIN),
-    "an optimizer": (
-        [
-            NET,
-            "model = Net()",
-            "optimizer = torch.optim.Adam(model.parameters())",
-            "for n in range(3):\n    loss = model(torch.ones(42)).sum()\n    loss.backward()\n    optimizer.step()",
-            ASKING,
-        ],
-        AGAIN,
-    ),
     "first weights": ([NET, "model = Net()", ASKING], AGAIN),
     "draws": (["import numpy as np\nTABLE = np.random.rand(7)", choosing("TABLE[c]")], AGAIN),
     "learnt in games": (
