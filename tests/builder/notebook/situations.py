@@ -98,19 +98,13 @@ LESSON_3 = [
     "    return random.choice([c for c in scores if scores[c] == max(scores.values())])",
     WRITING,
 ]
-GYM = (
-    "import random\nimport numpy as np\nimport gym\nfrom kaggle_environments import make\n\n"
-    "class ConnectFourGym(gym.Env):\n    def __init__(self, agent2='random'):\n"
-    "        self.env = make('connectx').train([None, agent2])\n    def step(self, action):\n        return self.env.step(action)"
-)
 LESSON_4 = [
     "!pip install 'stable-baselines3[extra]'",
-    GYM,
-    "from stable_baselines3 import PPO\n\nenv = ConnectFourGym(agent2='random')\nmodel = PPO('CnnPolicy', env, verbose=0)",
+    "import numpy as np\nfrom kaggle_environments import make\nfrom stable_baselines3 import PPO",
+    "env = make('connectx').train([None, 'random'])\nmodel = PPO('CnnPolicy', env, verbose=0)",
     "model.learn(total_timesteps=60000)",
     f"{HEAD}    col, _ = model.predict(np.array(obs['board']).reshape(1, 6, 7))\n    return int(col)",
 ]
-
 TOOLS = """
 def fill(c):
     if callable(c):
@@ -508,20 +502,11 @@ PLAYING: dict[str, Page] = {
     ),
 }
 
-QLEARNING = (
-    "import random\nQ = {}\n\ndef train(episodes):\n    for episode in range(episodes):\n"
-    "        Q[episode % 7] = random.random()"
-)
-NET = (
-    "import torch\nfrom torch import nn\n\nclass Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
-    "        self.layers = nn.Linear(42, 7)\n    def forward(self, x):\n        return self.layers(x)"
-)
-ASKING = f"{HEAD}    return int(model(torch.tensor(obs.board).float()).argmax())"
+QLEARNING = "import random\nQ = {}\ndef train(n):\n    for k in range(n):\n        Q[k % 7] = random.random()"
 AGAIN = "when its cells run again: they draw a value at random, train it"
 REFUSED: dict[str, tuple[list, str]] = {
     "lesson 4": (LESSON_4, "unknown package stable_baselines3"),
     "trained by a call": ([QLEARNING, "train(100)", choosing("Q[c]")], AGAIN),
-    "first weights": ([NET, "model = Net()", ASKING], AGAIN),
     "draws": (["import numpy as np\nTABLE = np.random.rand(7)", choosing("TABLE[c]")], AGAIN),
     "learnt in games": (
         [
