@@ -303,6 +303,9 @@ def behind(normaliser: Any, network: Any) -> Any:
     import torch
 
     class Normalised(torch.nn.Module):
+        mean: torch.Tensor
+        spread: torch.Tensor
+
         def __init__(self) -> None:
             super().__init__()
             found, self.network, self.most = normaliser.obs_rms, network, float(normaliser.clip_obs)

@@ -62,12 +62,12 @@ class Page:
         return found
 
     def _changes(self, name: str) -> set[str]:
-        """The names of which a function, or one that it reaches, binds, stores parts, or calls for the effect alone."""
+        """The names that a function, or one that it reaches, binds or stores parts of, or calls methods of in a line."""
         found = set[str]()
         for function in (self.names.functions.get(each) for each in (name, *self.reached[name])):
             nodes = [*ast.walk(function)] if function else []
-            calls = (node.value for node in nodes if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call))
-            found |= _stores(nodes) | {root(call.func) for call in calls}
+            called = [getattr(node.value, "func", None) for node in nodes if isinstance(node, ast.Expr)]
+            found |= _stores(nodes) | {root(each) for each in called if isinstance(each, ast.Attribute)}
             found |= reads_of(function).called if function else set()
         return found
 
@@ -182,9 +182,10 @@ def _stores(nodes: Iterable[ast.AST]) -> set[str]:
     """The names X of X.a = ..., X[0] = ..., del X.a and setattr(X, ...)."""
     found = set[str]()
     for node in nodes:
-        is_stored = isinstance(node, ast.Attribute | ast.Subscript) and isinstance(node.ctx, ast.Store | ast.Del)
-        is_set = isinstance(node, ast.Call) and root(node.func) in ("setattr", "delattr")
-        found |= {root(node)} if is_stored else {*map(root, node.args[:1])} if is_set else set()
+        if isinstance(node, ast.Attribute | ast.Subscript) and isinstance(node.ctx, ast.Store | ast.Del):
+            found.add(root(node))
+        elif isinstance(node, ast.Call) and root(node.func) in ("setattr", "delattr"):
+            found |= set(map(root, node.args[:1]))
     return found - {""}
 
 
