@@ -62,7 +62,7 @@ class Page:
         return found
 
     def _changes(self, name: str) -> set[str]:
-        """The names that a function, or one that it reaches, binds or stores parts of, or calls methods of in a line."""
+        """The names that a function, or one that it reaches, binds, stores parts of, or calls methods of in a line."""
         found = set[str]()
         for function in (self.names.functions.get(each) for each in (name, *self.reached[name])):
             nodes = [*ast.walk(function)] if function else []

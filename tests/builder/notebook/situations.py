@@ -429,7 +429,8 @@ PLAYING: dict[str, Page] = {
             "from functools import singledispatch\n@singledispatch\ndef score(x, c):\n    return 0",
             "@score.register\ndef _(x: int, c):\n    return abs(c - x)",
             "def of_text(x, c): return -abs(c - len(x))\nscore.register(str, of_text)",
-            choosing("score(5, c) * 2 + score('ab', c)"),
+            "class By:\n    def __init__(self, f): self.f, self.known = f, {}\n    def when(self, c): return lambda f: self.known.setdefault(c, f)\n    def __call__(self, c): return self.known.get(c, self.f)(c)\n@By\ndef side(c): return 0\n@side.when(1)\ndef _(c): return -9",
+            choosing("score(5, c) * 2 + score('ab', c) + side(c)"),
         ]
     ),
     "trained as it is shown": Page(
