@@ -243,9 +243,7 @@ def test_a_wrong_agent_is_not_adopted(tmp_path, monkeypatch):
     result = adopt.adopt(config, PPO.load(path))
     assert result.data.name == "my_agent.pt" and result.reference == "the live PPO.predict(..., deterministic=True)"
     monkeypatch.setattr(torch_model, "script_of", lambda module, *rest: script_of(Negative(module), *rest))
-    with pytest.raises(
-        ValueError, match=r"plays otherwise in \d+ of 345 positions, compared with the live PPO"
-    ):
+    with pytest.raises(ValueError, match=r"plays otherwise in \d+ of 345 positions, compared with the live PPO"):
         adopt.adopt(config, PPO.load(path))
 
 
