@@ -307,7 +307,7 @@ def analyse(
         games: columns of a game, as text or as a list; or replays, folders, archives, patterns and files of games; or
             games, as from ``get_win_percentages(...).lost(agent)``.
         names: names of the two players of a game given as columns; the first moves first.
-        from_one: columns are counted from 1, as on connect4.gamesolver.org.
+        from_one: columns are counted from 1, as on connect4.gamesolver.org, in the game and in what is shown.
         config: Kaggle's configuration of a game given as columns.
         latest: games to show from a file of games; if not given, the latest 10 of each group, or all of one player.
         me: your name in the games, a team or an agent; if not given, the one name that is in all files.
@@ -334,7 +334,7 @@ def analyse(
         left_out, geometry = list[str](), Rules(config or {}).geometry
         what = " ".join(texts) if texts else games[0] if len(games) == 1 else games  # 3 3 4 2 is one game
         found = games_meant(what, left_out, geometry, (first, second), from_one)
-        return Analysis([judged(game, seconds) for game in found], left_out)
+        return Analysis([judged(game, seconds) for game in found], left_out, int(from_one))
     for name, value in (("names", names), ("from-one", from_one), ("config", config)):
         if value:
             told = "replays and files of games tell theirs"

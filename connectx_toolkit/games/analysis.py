@@ -59,10 +59,9 @@ class JudgedMove(NamedTuple):
     def best_columns(self) -> list[int]:
         return [column for column, score in enumerate(self.scores) if score == self.value]
 
-    @property
-    def best(self) -> str:
-        """The best columns as text."""
-        return ", ".join(map(str, self.best_columns))
+    def best(self, first: int = 0) -> str:
+        """The best columns as text. ``first``: the number of the leftmost one, 0 or 1."""
+        return ", ".join(str(column + first) for column in self.best_columns)
 
     @property
     def choice(self) -> str:
@@ -94,11 +93,11 @@ class JudgedMove(NamedTuple):
         """The result before and after the move, for the side that moved: ("won", "drawn")."""
         return RESULTS[sign(self.value)], RESULTS[sign(self.played)]
 
-    def words(self) -> str:
-        """Describes a move that changed the result: "won position given away (now drawn) ..."."""
+    def words(self, first: int = 0) -> str:
+        """Describes a move that changed the result: "won position given away (now drawn) ...". ``first``: see best."""
         before, after = self.results
         given = f"{before} position given away (now {after})"
-        return f"{given} on ply {self.ply} by column {self.column}; best: {self.best}"
+        return f"{given} on ply {self.ply} by column {self.column + first}; best: {self.best(first)}"
 
 
 @ObjectPool

@@ -28,7 +28,7 @@ from connectx_toolkit.games.game import UNKNOWN_NAMES, Game, check_playable
 from connectx_toolkit.games.replay import LOGS, replay_of
 from connectx_toolkit.games.review import name_in, name_in_all, team_of
 from connectx_toolkit.games.tournament import grouped_games
-from connectx_toolkit.system.console import as_option, plural
+from connectx_toolkit.system.console import as_option, command, plural
 from connectx_toolkit.system.files import in_words
 from connectx_toolkit.system.foreign import MOST_BYTES, NothingLeft, from_json, noting
 
@@ -127,15 +127,35 @@ def _replays_in_json(found: Any) -> list[Any]:
         case {"environment": dict() | str() as inner}:
             return _replays_in_json(inner)
         case {"cells": list() as cells, "nbformat": _}:
-            shown = [one for text in _outputs(cells) for one in _replays_in(text) if not isinstance(one, ValueError)]
+            shown = [one for text in _outputs(cells) for one in _replays_in(text) if _has_steps(one)]
             return shown or [ValueError("a notebook whose outputs show no replay")]
         case [dict() | str(), *_]:
-            return [one for each in found for one in _replays_in_json(each)]
+            return _of_several(one for each in found for one in _replays_in_json(each))
+        case int() | float():
+            return [_positions()]
         case [int(), *_]:
             return [ValueError("a list of numbers: give a game's columns as text, such as 3342")]
         case [[int(), *_], *_]:
             return [ValueError("a list of boards, which do not tell the moves: save json.dumps(env.toJSON())")]
     return [found]
+
+
+def _has_steps(found: Any) -> bool:
+    return isinstance(found, dict) and "steps" in found
+
+
+def _of_several(found: Iterable[Any]) -> list[Any]:
+    """The replays of a list, or in place of many things that are none one ValueError."""
+    ones = list(found)
+    if len(ones) < 2 or any(map(_has_steps, ones)):
+        return ones
+    forms = 'positions for an exam go one a line, as columns or {"board": [...]}'
+    return [ValueError(f"a list in which nothing has 'steps': expected replays, as env.toJSON() gives them; {forms}")]
+
+
+def _positions() -> ValueError:
+    how = command("evaluate exam AGENT --positions FILE", "exam(AGENT, positions=FILE)")
+    return ValueError(f"it is positions, not a replay: {how} asks an agent about them")
 
 
 def _outputs(cells: Sequence[Any]) -> Iterator[str]:
@@ -155,7 +175,9 @@ def _replays_in_text(text: str) -> list[Any]:
             return [one for each in found for one in _replays_in_json(each)]
     lines = [line for line in text.splitlines() if line.strip()]
     if len(lines) > 1 and all(line.lstrip().startswith(("{", '"')) for line in lines):
-        return [one for line in lines for one in _replays_in(line)]
+        return _of_several(one for line in lines for one in _replays_in(line))
+    if is_columns(next((line.split()[0] for line in lines if line.lstrip()[0] != "#"), "")):
+        return [_positions()]
     kind = next((kind for start, kind in KINDS.items() if text.startswith(start)), "not JSON")
     return [ValueError(f"it is {kind}")]
 

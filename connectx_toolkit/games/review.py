@@ -210,7 +210,7 @@ def headline(team: str, reviews: Sequence[Judged]) -> list[str]:
         lines.append(
             f"Lost games shortened: {len(shortened)} {plural('move', len(shortened))} in {games} "
             f"{plural('game', games)}; most in {review.game.name} on ply {move.ply}: column {move.column} loses in "
-            f"{sooner} plies, {move.best} in {later}."
+            f"{sooner} plies, {move.best()} in {later}."
         )
     missed, allowed = (sum(len(oversights(review)[kind]) for review in counted) for kind in (0, 1))
     if missed or allowed:

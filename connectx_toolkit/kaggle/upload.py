@@ -103,11 +103,11 @@ def parse(content: bytes) -> ast.Module:
         raise Unsuitable(f"is not UTF-8, as Kaggle reads it: {fault}") from None
     except (SyntaxError, ValueError, RecursionError, MemoryError) as fault:
         text = str(fault).replace("<unknown>", "main.py") or "nested too deeply"
-        raise Unsuitable(f"does not compile: {text}{_notebook_remedy(content)}") from None
+        raise Unsuitable(f"does not compile: {text}{notebook_remedy(content.decode())}") from None
     return tree
 
 
-def _notebook_remedy(content: bytes) -> str:
-    first = next((line.lstrip() for line in content.splitlines() if line.lstrip()[:1] in (b"%", b"!")), b"")
-    shown = first.decode(errors="replace")[:40]
-    return f"; {shown!r} is a notebook's command, not Python: leave it out" if first else ""
+def notebook_remedy(source: str) -> str:
+    """What to leave out of a source that is no Python; "" if it has no command of a notebook."""
+    first = next((line.lstrip()[:40] for line in source.splitlines() if line.lstrip()[:1] in ("%", "!")), "")
+    return f"; {first!r} is a notebook's command, not Python: leave it out" if first else ""

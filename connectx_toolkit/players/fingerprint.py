@@ -76,17 +76,18 @@ def _mentions(source: bytes) -> _Mentions:
     return _Mentions(tuple(modules), mentions(nodes))
 
 
-def files_of(agent: Path, root: Path | None = None) -> list[Path]:
+def files_of(agent: Path, root: Path | None = None, more: Iterable[Path] = ()) -> list[Path]:
     """The files that determine an agent's play, as far as its sources name them; the agent's own file comes first.
 
     Args:
         root: another folder with its modules and data, as if its file lay there, too.
+        more: more such folders.
 
     They are the modules that it imports, directly or indirectly, except installed packages, and the data files that
     ``connectx_toolkit.kaggle.dependencies`` finds. A file name that is put together at run time is not found.
     """
     first = Path(os.path.abspath(agent))
-    folders = [first.parent, *([Path(os.path.abspath(root))] if root else [])]
+    folders = [first.parent, *(Path(os.path.abspath(folder)) for folder in filter(None, (root, *more)))]
     sources: dict[Path, Mentions] = {}
     pending, found = [first], dict[Path, None]()
     while pending:
@@ -150,7 +151,7 @@ def fingerprint(spec: AgentSpec) -> str:
             raise ValueError(f"{spec.label} cannot be loaded: {problem}") from None
     elif spec.kind == "notebook":
         written = written_page(spec.target)
-        _add_files(digest, written.agent, written.root)
+        _add_files(digest, written.agent, written.root, written.folders)
         digest.update(written.entry.encode())
     else:
         path = Path(spec.target) if spec.kind == "file" else AGENTS / f"{spec.target}.py"
@@ -179,7 +180,7 @@ def _reloaded_from(spec: AgentSpec) -> list[Path]:
     if spec.kind == "file":
         return files_of(Path(spec.target))
     written, page = written_page(spec.target), page_named(spec.target)
-    return [*([page[0]] if page else []), *files_of(written.agent, written.root)]
+    return [*([page[0]] if page else []), *files_of(written.agent, written.root, written.folders)]
 
 
 def _stamps(files: Iterable[Path]) -> dict[Path, tuple[int, int] | None]:
@@ -194,9 +195,9 @@ def _stamps(files: Iterable[Path]) -> dict[Path, tuple[int, int] | None]:
     return found
 
 
-def _add_files(digest, agent: Path, root: Path | None = None) -> None:
+def _add_files(digest, agent: Path, root: Path | None = None, more: Iterable[Path] = ()) -> None:
     """Adds an agent's files, by name and content; names inside this project are the same in every checkout."""
-    files = files_of(agent, root)
+    files = files_of(agent, root, more)
     bases = [base for base in (agent.parent if root else None, ROOT, root) if base]  # a notebook's folder is temporary
     near = {path: next(filter(path.is_relative_to, bases), root or agent.parent) for path in files}
     named = sorted((relative(path, near[path]), path) for path in files)

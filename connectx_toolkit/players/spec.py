@@ -325,7 +325,8 @@ def written_at(agent: str) -> "Written":
 
 def load_written(written: "Written", stays: bool = False) -> Callable:
     """The function of a notebook's agent. ``stays``: see ``connectx_toolkit.kaggle.agent_file.secluded``."""
-    names = module_names(str(written.agent), [str(written.root), str(written.agent.parent)], stays)
+    folders = [written.root, *written.folders, written.agent.parent]
+    names = module_names(str(written.agent), list(map(str, folders)), stays)
     if not callable(names.get(written.entry)):
         raise ValueError(f"{written.entry} is no function")
     return names[written.entry]

@@ -73,23 +73,24 @@ MOVES = (
 )
 
 
-def moves_table(game: Game, judged: Sequence[JudgedMove]) -> Table:
+def moves_table(game: Game, judged: Sequence[JudgedMove], first: int) -> Table:
     """Moves, in order: whose it was, what it scored, what was best, and whether the result was kept.
 
-    Of a game that was decided for good before its end, the moves from there on are one line.
+    Of a game that was decided for good before its end, the moves from there on are one line. ``first``: the number of
+    the leftmost column.
     """
     decided = _decided_from(judged)
     rows = list[tuple[str, ...]]()
     for move in judged[:decided]:
         words = [score_words(value, move.ply, game.geometry) for value in (move.played, move.value)]
-        who = (str(move.ply), game.player(move.seat), str(move.column))
-        rows.append((*who, *words, move.best, _result_words(move)))
+        who = (str(move.ply), game.player(move.seat), str(move.column + first))
+        rows.append((*who, *words, move.best(first), _result_words(move)))
     if folded := judged[decided:]:
         loser = game.player(folded[-1].seat if folded[-1].value < 0 else 1 - folded[-1].seat)
         sooner = sum(move.shortens_loss for move in folded)
         shortened = f", shortened by {sooner} {'move' if sooner == 1 else 'moves'}" if sooner else ""
         rows.append((f"{folded[0].ply} to {folded[-1].ply}", loser, *[""] * 4, f"lost already{shortened}"))
-    note = "scores: the result with perfect play, and the plies until then"
+    note = "scores: the result with perfect play, and the plies until then" + "; columns are counted from 1" * first
     return Table("", MOVES, rows, note, lambda row: "given away" if row[-1].startswith(GIVEN) else "")
 
 
@@ -237,10 +238,11 @@ class Analysis(Shown):
     Attributes:
         games: in the order in which they were given.
         left_out: what was no such game, and why.
+        first: the number of the leftmost column in what is shown, 0 or 1.
     """
 
-    def __init__(self, games: Sequence[Judged], left_out: Sequence[str] = ()):
-        self.games, self.left_out = games, left_out
+    def __init__(self, games: Sequence[Judged], left_out: Sequence[str] = (), first: int = 0):
+        self.games, self.left_out, self.first = games, left_out, first
 
     def accuracy(self) -> list[Table]:
         """Good and perfect move rates by agent, if a move was judged."""
@@ -251,17 +253,17 @@ class Analysis(Shown):
         return [accuracy_table(by_agent)] if by_agent else []
 
     def parts(self) -> list[Part]:
-        told = [part for one in self.games for part in game_parts(one, len(self.games) == 1)]
+        told = [part for one in self.games for part in game_parts(one, len(self.games) == 1, self.first)]
         return [*told, *self.accuracy(), *left_out_lines(self.left_out)]
 
 
-def game_parts(one: Judged, is_alone: bool) -> list[Part]:
+def game_parts(one: Judged, is_alone: bool, first: int) -> list[Part]:
     """What a game shows: where it turned; if it is alone, every move, too, and what the clocks tell."""
     game, found = one.game, list[Part]()
     if is_alone and first_judged(game) < len(game.moves):
-        found += [moves_table(game, one.moves), *_boards(game, one.mistakes)]
-    words = game_summary(game, one.moves)
-    found.append(f"{game.names[0]} v {game.names[1]}, {write_columns(game.moves) or 'no moves'}: {words}")
+        found += [moves_table(game, one.moves, first), *_boards(game, one.mistakes, first)]
+    words, moves = game_summary(game, one.moves, first), write_columns([column + first for column in game.moves])
+    found.append(f"{game.names[0]} v {game.names[1]}, {moves or 'no moves'}: {words}")
     return [*found, *(words for seat in (0, 1) if is_alone and (words := _clock_words(game, seat)))]
 
 
@@ -288,27 +290,28 @@ def judged(game: Game, seconds: float = GAME_SECONDS) -> Judged:
         return Judged(game, judge(game, seconds, bar.update))
 
 
-def _boards(game: Game, turning: Sequence[JudgedMove]) -> list[str]:
+def _boards(game: Game, turning: Sequence[JudgedMove], first: int) -> list[str]:
     """The positions in which the result was given away for the first and for the last time."""
     lines = []
     for move in dict.fromkeys([*turning[:1], *turning[-1:]]):
         position = Position.from_moves(game.moves[: move.ply], game.geometry)
         who = f"{game.player(move.seat)} ({STONES[1 + move.seat]})"
-        lines.append(f"\nbefore ply {move.ply}, in which {who} played column {move.column}; best: {move.best}")
-        lines.append(drawn(bytes(position.to_board()), game.geometry) + "\n")
+        played = f"column {move.column + first}; best: {move.best(first)}"
+        lines.append(f"\nbefore ply {move.ply}, in which {who} played {played}")
+        lines.append(drawn(bytes(position.to_board()), game.geometry, first) + "\n")
     return lines
 
 
-def drawn(board: bytes, geometry: Geometry) -> str:
+def drawn(board: bytes, geometry: Geometry, first: int) -> str:
     """The board as text, the bottom row last, below a line with the numbers of the columns."""
-    lines = [" ".join(f"{column:>2}" for column in range(geometry.columns))]
+    lines = [" ".join(f"{column:>2}" for column in range(first, first + geometry.columns))]
     for row in range(geometry.rows):
         cells = board[row * geometry.columns : (row + 1) * geometry.columns]
         lines.append(" ".join(f" {STONES[cell]}" for cell in cells))
     return "\n".join(lines)
 
 
-def game_summary(game: Game, judged: Sequence[JudgedMove]) -> str:
+def game_summary(game: Game, judged: Sequence[JudgedMove], first: int) -> str:
     """What the judged moves of a game show, in a line."""
     from_ply, given = first_judged(game), mistakes(judged)
     words = [game.ending_words] if game.fault else []
@@ -316,7 +319,7 @@ def game_summary(game: Game, judged: Sequence[JudgedMove]) -> str:
     after = [move for move in judged if not unsolved or move.ply > unsolved[-1]]
     if given:
         turning = given.pop()
-        words.append(f"turning point of {game.player(turning.seat)}: {turning.words()}")
+        words.append(f"turning point of {game.player(turning.seat)}: {turning.words(first)}")
         others = [f"{game.player(m.seat)} on ply {m.ply} ({m.results[0]}, now {m.results[1]})" for m in given]
         words += [f"given away before: {', '.join(others)}"] if others else []
     elif after:

@@ -27,9 +27,10 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from connectx.position import STANDARD
 from connectx.weights import unpack
 from connectx_toolkit.builder.notebook.predictors import is_algorithm
-from connectx_toolkit.builder.preflight.stage import Question, question, random_moves
+from connectx_toolkit.builder.preflight.stage import Question, openings_of_games, question, random_moves
 from connectx_toolkit.players.prepared import CREDENTIAL
 from connectx_toolkit.players.process import AgentProcess
 from connectx_toolkit.players.spec import resolve
@@ -46,6 +47,7 @@ from connectx_toolkit.training.user_model import (
     Answers,
     FilePart,
     answers_of,
+    normaliser_of,
     part_of,
 )
 from connectx_toolkit.training.vector_games import geometry_named
@@ -104,7 +106,7 @@ class Config(Options):
     observation: str = option("", "course, sides, an encoding, or FILE:NAME of a function of (obs, config)")
     arguments: str = option("{}", "arguments of that class, or policy_kwargs that the model lacks, as a JSON object")
     board: str = option("6x7k4", "rows x columns k inarow")
-    positions: int = option(500, "positions that the agent is compared with the model in", least=1)
+    positions: int = option(500, "random positions that the agent is compared with the model in", least=1)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -191,7 +193,7 @@ def agent_text(title: str, reference: str, found: Answers, part: FilePart | None
     own = "".join(line for line in lines if line.strip() not in futures).strip()
     network = (BY_TORCH if is_script else IN_NUMPY).replace("{data}", data).replace("{dtype}", found.dtype)
     call = f"np.asarray({part.name}(obs, config))" if part else f'seen(obs, config, "{found.observation}")'
-    facts = {"title": title, "mark": MARK, "reference": reference, "same": config.positions - found.full}
+    facts = {"title": title, "mark": MARK, "reference": reference, "same": len(found.chosen) - found.full}
     facts["imports"] = "\n".join([*futures, *sorted(imports, key=lambda line: (line.startswith("from"), line))])
     facts["source"] = "\n\n\n".join(filter(None, [network, own]))
     return AGENT.format(**facts, board=tuple(geometry_named(config.board)[:3]), call=call + found.arrangement)
@@ -263,6 +265,7 @@ def adopt(config: Config, live: Any = None, look: Any = None) -> Adopted:
     geometry, randomness, name = geometry_named(config.board), random.Random(0), config.model.name
     plies = [randomness.randrange(geometry.cells) for _ in range(config.positions)]
     questions = [question("", random_moves(randomness, geometry, count), geometry) for count in plies]
+    questions += openings_of_games(range(4)) if geometry == STANDARD else [question("", [], geometry)]
     task = {"observation": config.observation, "board": geometry[:3], "questions": [each[1:3] for each in questions]}
     part = part_of(config.observation) if ":" in config.observation else None
     with tempfile.TemporaryDirectory() as temporary:
@@ -279,6 +282,7 @@ def adopt(config: Config, live: Any = None, look: Any = None) -> Adopted:
         reference = own if live is None else f"the live {name}"
         reference += ".predict(..., deterministic=True)" * bool(found.algorithm)
         reference += f" with {kind} {config.arguments}" * found.is_anew
+        reference += " behind its VecNormalize" * (normaliser_of(live) is not None)
         sys.path.append(str(config.output.parent.resolve()))  # what lies beside the agent, it may import
         try:
             for suffix, content in forms.items():
@@ -291,7 +295,7 @@ def adopt(config: Config, live: Any = None, look: Any = None) -> Adopted:
                     write_whole(data, content)
                     write_whole(config.output, text.encode())  # comes last: whoever finds it finds its network
                     sees = f"what {part.name} of {part.path.name} gives" if part else found.observation
-                    same = config.positions - found.full
+                    same = len(questions) - found.full
                     return Adopted(config.output, data, title, reference, same, found.full, sees, found.unconfined)
         finally:
             sys.path.pop()

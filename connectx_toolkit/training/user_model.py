@@ -292,6 +292,32 @@ class Answers(NamedTuple):
     unconfined: str = ""  # why it was loaded without a sandbox; "" if it was in one, or lived here already
 
 
+def normaliser_of(live: Any) -> Any:
+    """The VecNormalize through which a model sees what it is given; None if there is none."""
+    env = live.get_vec_normalize_env() if hasattr(live, "get_vec_normalize_env") else None
+    return env if env is not None and env.norm_obs else None
+
+
+def behind(normaliser: Any, network: Any) -> Any:
+    """A network behind a VecNormalize, which computes in float64."""
+    import torch
+
+    class Normalised(torch.nn.Module):
+        mean: torch.Tensor
+        spread: torch.Tensor
+
+        def __init__(self) -> None:
+            super().__init__()
+            found, self.network, self.most = normaliser.obs_rms, network, float(normaliser.clip_obs)
+            self.register_buffer("mean", torch.from_numpy(np.asarray(found.mean, np.float64)))
+            self.register_buffer("spread", torch.from_numpy(np.sqrt(found.var + normaliser.epsilon)))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.network(((x.double() - self.mean) / self.spread).clamp(-self.most, self.most).float())
+
+    return Normalised().eval()
+
+
 def network_in(live: Any, name: str) -> tuple[Any, float]:
     """The network of a model as it is now, and what its input is multiplied by.
 
@@ -307,7 +333,8 @@ def network_in(live: Any, name: str) -> tuple[Any, float]:
             raise ValueError(f"{name} is untrained: it has taken 0 steps; save the model after model.learn(...)")
         network, scale = network_of(live.policy)
     with warnings.catch_warnings(action="ignore"):  # of gradients, which a copy of TorchScript has not
-        return copy.deepcopy(network).cpu().eval(), scale
+        network = copy.deepcopy(network).cpu().eval()
+    return (behind(normaliser, network) if (normaliser := normaliser_of(live)) else network), scale
 
 
 def forms_of(network: Any, scale: float, observations: np.ndarray) -> dict[str, bytes]:
@@ -352,7 +379,7 @@ def answers_of(live: Any, name: str, look: Any, task: dict[str, Any]) -> tuple[A
     """
     space, board = getattr(live, "observation_space", None), task["board"]
     algorithm, steps = (type(live).__name__, live.num_timesteps) if space is not None else ("", 0)
-    network, scale = network_in(live, name)
+    network, scale, normaliser = *network_in(live, name), normaliser_of(live)
     scored = partial(scores_of, network, scale if algorithm else None)
     positions: list[tuple[Any, Any]] = [(Struct(**obs), Struct(**config)) for obs, config in task["questions"]]
     legal = np.array([obs.board[: board[1]] for obs, _ in positions]) == 0
@@ -361,6 +388,10 @@ def answers_of(live: Any, name: str, look: Any, task: dict[str, Any]) -> tuple[A
         given = np.stack([look(*each) if look else seen(*each, observation) for each in positions])
     except Exception as fault:  # their code may raise anything
         raise ValueError(f"{observation} fails on a position, as a function of (obs, config): {fault!r:.200}") from None
+    if given.dtype.kind not in "biuf":
+        kind = type(look(*positions[0])).__name__ if look else str(given.dtype)
+        known = f"one array of numbers, such as {', '.join(NAMES)}, or that of a function"
+        raise ValueError(f"{observation} gives {kind} for a position: adopt takes models that see {known}")
     arrangement, dtype = "", "float32"
     if space is not None:
         arrangement = arrangement_of(given, space, observation)
@@ -377,16 +408,17 @@ def answers_of(live: Any, name: str, look: Any, task: dict[str, Any]) -> tuple[A
         chosen = scores.reshape(len(scores), -1).argmax(axis=1)
         if algorithm:
             masks = [{"action_masks": each} if algorithm == "MaskablePPO" else {} for each in legal]
-            pairs = zip(given, masks, strict=True)
+            pairs = zip(normaliser.normalize_obs(given) if normaliser else given, masks, strict=True)
             chosen = np.array([int(live.predict(each, deterministic=True, **mask)[0]) for each, mask in pairs])
     except Exception as fault:  # their code may raise anything
         why = f"{given.shape[1:]}: {one_line(fault)}{batch_of_one(given.shape[1:])}"
         raise ValueError(f"the model takes no observations of shape {why}") from None
     if scores.shape != legal.shape:
         raise ValueError(f"the model gives {scores.shape[1:]} for a position, where {board[1]} scores were expected")
-    if not np.isfinite(scores).all():
-        raise ValueError("the model's scores are not finite: it holds NaN or infinities")
-    if np.ptp(scores, axis=0).max() == 0:
+    if not np.isfinite(scores[legal]).all():
+        raise ValueError("the model's scores of legal columns are not finite: it holds NaN or infinities")
+    known_scores = np.where(legal, scores, np.nan)  # a full column's may be -inf
+    if (np.nanmax(known_scores, axis=0) - np.nanmin(known_scores, axis=0)).max() == 0:
         raise ValueError(f"{name} has learnt nothing: its scores are the same in all positions")
     full = ~legal[np.arange(len(chosen)), chosen]
     chosen = np.where(full, np.where(legal, scores, -np.inf).argmax(axis=1), chosen)

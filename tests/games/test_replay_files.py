@@ -63,6 +63,12 @@ def shown_in_a_notebook(text: str) -> bytes:
     return json.dumps({"nbformat": 4, "cells": [{"cell_type": "code", "outputs": outputs}, {"source": []}]}).encode()
 
 
+def shows(*values: object) -> str:
+    """A notebook with cells that show values."""
+    cells = [{"outputs": [{"data": {"text/plain": [json.dumps(value)]}}]} for value in values]
+    return json.dumps({"nbformat": 4, "cells": cells})
+
+
 FORMS = {
     "a text in a text": lambda text: json.dumps(text).encode(),
     "in a list": lambda text: f"[{text}]".encode(),
@@ -111,6 +117,12 @@ def test_what_kaggles_player_shows_and_what_it_prints(tmp_path):
         environment.render(mode="ansi"): "it is a drawing of the board",
         json.dumps(boards): "a list of boards",
         '{"nbformat": 4, "cells": []}': "a notebook whose outputs show no replay",
+        shows(7, 0.5, True, ["a"], {"b": 1}): "a notebook whose outputs show no replay",
+        '[{"moves": "3342"}, {"moves": "44"}]': "a list in which nothing has 'steps': expected replays, as env.toJSON",
+        '["3342", "44"]': "a list in which nothing has 'steps'",
+        '{"board": [0]}\n{"board": [1]}': "a list in which nothing has 'steps'",
+        "# mine\n3342  # why\n44": "it is positions, not a replay: python evaluate.py exam AGENT --positions FILE",
+        "3342": "it is positions",
         "<html></html>": "it is a page without a replay",
     }.items():
         path.write_text(content)

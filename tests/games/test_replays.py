@@ -235,7 +235,7 @@ def test_mistakes_are_shown_and_practised(tmp_path):
     (mistake,) = review.mistakes
     assert (mistake.ply, [move.ply for move in mistakes(review.moves)]) == (2, [2, 3])
     found = told(replays_page("me", [review], [], []), PRACTISE.replace("WRONG", "0"), tmp_path)
-    best, words = mistake.best.replace(", ", " or "), "gives away a win: it"
+    best, words = mistake.best().replace(", ", " or "), "gives away a win: it"
     assert mistake.value > 0 and found[:3] == ["#0.2", "Practise: Yellow to move. Which column wins?", 0]
     assert found[3].startswith("Wrong: column 0 ") and f"Best: column {best} (" in found[3]
     assert found[4].startswith(f"Yellow (me) plays column 2 and {words} ") and f"Best: column {best} (" in found[4]

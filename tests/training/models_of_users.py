@@ -216,6 +216,6 @@ def make():
     "a network that draws": (
         _torch("return self.o(torch.tanh(self.a(x.flatten(1)))) * torch.rand(len(x), 7)", _TWO)[0],
         {"module": "FILE:Net", "observation": "FILE:look"},
-        r"plays otherwise in \d+ of 60 positions, compared with lesson.py:Net with net.pt",
+        r"plays otherwise in \d+ of 355 positions, compared with lesson.py:Net with net.pt",
     ),
 }

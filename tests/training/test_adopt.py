@@ -21,6 +21,7 @@ import torch
 from gymnasium import spaces
 from sb3_contrib import MaskablePPO
 from stable_baselines3 import A2C, DQN, PPO
+from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
 from torch import nn
 
 import connectx_toolkit
@@ -242,7 +243,7 @@ def test_a_wrong_agent_is_not_adopted(tmp_path, monkeypatch):
     result = adopt.adopt(config, PPO.load(path))
     assert result.data.name == "my_agent.pt" and result.reference == "the live PPO.predict(..., deterministic=True)"
     monkeypatch.setattr(torch_model, "script_of", lambda module, *rest: script_of(Negative(module), *rest))
-    with pytest.raises(ValueError, match=r"plays otherwise in \d+ of 50 positions, compared with the live PPO.predict"):
+    with pytest.raises(ValueError, match=r"plays otherwise in \d+ of 345 positions, compared with the live PPO"):
         adopt.adopt(config, PPO.load(path))
 
 
@@ -253,6 +254,53 @@ class Negative(nn.Module):
 
     def forward(self, x):
         return -self.module(x)
+
+
+class Masked(nn.Linear):
+    """Sets the logits of full columns to -inf itself."""
+
+    def forward(self, x):
+        return super().forward(x).masked_fill(x[:, :7] != 0, -torch.inf)
+
+
+LOOKS = """
+def cells(obs, config):
+    import numpy as np
+    return np.array(obs.board, np.float32)
+
+
+def parts(obs, config):
+    return {"board": cells(obs, config), "mark": obs.mark}
+"""
+
+
+def test_a_network_that_masks_full_columns_or_sees_a_dict(tmp_path):
+    """Its legal columns decide; of several arrays no agent is made."""
+    (tmp_path / "looks.py").write_text(LOOKS)
+    torch.manual_seed(1)
+    config = adopt.Config(Path("Masked"), tmp_path / "my_agent.py", "", f"{tmp_path}/looks.py:cells", positions=50)
+    result = adopt.adopt(config, Masked(42, 7))
+    assert (result.positions, result.full) == (345, 0)
+    config.observation = f"{tmp_path}/looks.py:parts"
+    with pytest.raises(ValueError, match="gives dict for a position: adopt takes models that see one array of numbers"):
+        adopt.adopt(config, Masked(42, 7))
+
+
+def test_a_live_model_brings_its_normalisation(tmp_path):
+    env = VecNormalize(DummyVecEnv([env_of]), clip_obs=1.5)
+    model = PPO("MlpPolicy", env, seed=1, n_steps=64, policy_kwargs={"ortho_init": False})
+    model.learn(64)
+    config = adopt.Config(Path("PPO"), tmp_path / "my_agent.py", "", "course", positions=50)
+    result = adopt.adopt(config, model)
+    assert result.reference == "the live PPO.predict(..., deterministic=True) behind its VecNormalize"
+    agent, board, behind, bare = function_of_file(tmp_path / "my_agent.py"), [0] * 42, [], []
+    for cell in range(41, 20, -1):
+        board[cell] = 1 + cell % 2
+        seen = np.reshape(board, env.observation_space.shape)
+        behind.append(agent(SimpleNamespace(board=board, mark=1), SimpleNamespace(rows=6, columns=7, inarow=4)))
+        assert behind[-1] == model.predict(env.normalize_obs(seen), deterministic=True)[0]
+        bare.append(int(model.predict(seen, deterministic=True)[0]))
+    assert behind != bare
 
 
 class Continuous(gymnasium.Env):

@@ -1,4 +1,4 @@
-"""The code cells of a notebook as Python, without running them: .ipynb files, and the scripts that nbconvert makes.
+"""The code cells of a notebook as Python, without running them.
 
 Cells are numbered as Run All numbers them: code cells from the top of the page, empty ones left out. Lines for the
 shell and the kernel become empty, or ``pass`` in a block, so that all other lines keep their numbers.
@@ -9,20 +9,16 @@ import json
 import re
 import textwrap
 import warnings
-from collections.abc import Iterable, Iterator
-from itertools import count, pairwise, repeat
 from pathlib import Path
 from typing import Any, NamedTuple
 
-SUFFIXES = (".ipynb", ".py", ".txt")  # of files that may be pages; nbconvert writes .txt where no language is named
+SUFFIX = ".ipynb"
 CODE_MAGICS = frozenset({"time", "capture", "prun", "memit", "mprun"})  # their cell is Python that stays
 MAGICS = ("run_cell_magic", "run_line_magic")  # as IPython calls what begins with %% or %
 FILE_MAGICS = frozenset({"writefile", "file"})
 _PROGRAMS = "pip|pip3|conda|mamba|apt|apt-get|git|wget|curl|ls|cd|mkdir|cp|mv|rm|cat|pwd|unzip|tar|python|python3"
 COMMAND = re.compile(rf"\s*(?:[%!?]|(?:{_PROGRAMS})\b(?!\s*[=(.])|.*[\w)\]]\?{{1,2}}\s*$)")
 GIVEN = re.compile(r"(\s*[\w, ]+=\s*)[%!]")  # names = !ls
-MARK = re.compile(r"^# In ?\[[\d ]*\]:", re.MULTILINE)  # where nbconvert begins a cell
-LINE = re.compile(r"^(?:%%?[a-z]|![\w.])", re.MULTILINE)  # a command, where a script keeps them as they are
 TIMED = re.compile(r"(\s*)%(?:time|prun|memit)\s+(?=[\w(\[])")  # of a line that runs nevertheless
 SET = re.compile(r"(\s*)%(?:set_)?env\s+(\w+)[= ]\s*(.*)")
 MAIN = re.compile(r"^if __name__ == ([\"'])__main__\1:", re.MULTILINE)  # holds in a notebook
@@ -33,7 +29,7 @@ class Cell(NamedTuple):
     """A code cell.
 
     code: Python.
-    places: of each line of the code, "lesson.ipynb, cell 16, line 3"; of a script "lesson.py, line 57".
+    places: of each line of the code, "lesson.ipynb, cell 16, line 3".
     text: as it was typed, with commands.
     fault: "lesson.ipynb, cell 16, line 3, ... has a syntax error": what is wrong with it if it is no Python, else "".
     file: the name of the file that it writes by %%writefile; then ``code`` is the file's.
@@ -49,13 +45,8 @@ class Cell(NamedTuple):
 
 
 def is_page(path: Path) -> bool:
-    """Whether a file is a notebook, or the script of one, and not a plain source. False if it cannot be read."""
-    if path.suffix not in SUFFIXES or not path.is_file():
-        return False
-    try:
-        return path.suffix != ".py" or _is_script(path.read_text(encoding="utf-8-sig"))
-    except (OSError, UnicodeDecodeError):
-        return False
+    """Whether a file is a notebook."""
+    return path.suffix == SUFFIX and path.is_file()
 
 
 def page_named(text: str) -> tuple[Path, str | None] | None:
@@ -63,35 +54,22 @@ def page_named(text: str) -> tuple[Path, str | None] | None:
     head, _, name = text.rpartition(":")
     if is_page(Path(text)):
         return Path(text), None
-    is_pair = name.isidentifier() and Path(head).suffix in SUFFIXES and Path(head).is_file()
-    return (Path(head), name) if is_pair else None
-
-
-def _is_script(text: str) -> bool:
-    has_calls = MARK.search(text) or re.search(r"^\s*get_ipython\(\)\.", text, re.MULTILINE)
-    return bool(has_calls or (LINE.search(text) and _fault_of(text)))
+    return (Path(head), name) if name.isidentifier() and is_page(Path(head)) else None
 
 
 def cells_of(path: Path) -> list[Cell]:
     """The code cells of a page, from the top.
 
     Raises:
-        ValueError: it is neither a notebook nor a script; or a notebook in another language.
+        ValueError: it is no notebook, or one in another language.
         OSError: it cannot be read.
     """
     try:
         text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as fault:
         raise ValueError(f"{path} is no notebook: it is no text in UTF-8 ({fault.reason})") from None
-    if path.suffix == ".ipynb":
-        sources = enumerate(filter(str.strip, _sources_of(path, text)), 1)
-        return [_read(source, f"{path.name}, cell {number}, line ", count(1)) for number, source in sources]
-    if path.suffix == ".py" and not _is_script(text):
-        raise ValueError(f"{path} is no notebook, nor the script of one: only those take a function's name")
-    for number, line in enumerate([] if MARK.search(text) else text.split("\n"), 1):
-        if line.startswith("%%") and not CODE_MAGICS.issuperset(line[2:].split()[:1]):
-            raise ValueError(f"{path}, line {number}: where this cell ends cannot be told: use the .ipynb itself")
-    return list(_of_script(f"{path.name}, line ", text))
+    sources = enumerate(filter(str.strip, _sources_of(path, text)), 1)
+    return [_read(source, f"{path.name}, cell {number}, line ") for number, source in sources]
 
 
 def _sources_of(path: Path, text: str) -> list[str]:
@@ -112,24 +90,11 @@ def _sources_of(path: Path, text: str) -> list[str]:
     return sources
 
 
-def _of_script(prefix: str, text: str) -> Iterator[Cell]:
-    """The cells of a script; one that is a call of run_cell_magic, as it stood in the notebook."""
-    starts = [0, *(match.start() for match in MARK.finditer(text)), len(text)]
-    for start, end in pairwise(starts):
-        source, first = text[start:end], text.count("\n", 0, start)
-        body = ast.parse(source).body if _fault_of(source) is None else []
-        given = texts_of_magic(body[0]) if len(body) == 1 else []
-        if len(given) == 3:
-            yield _read("%%{} {}\n{}".format(*given), prefix, repeat(first + body[0].lineno))
-        elif source.strip():
-            yield _read(source, prefix, count(first + 1))
-
-
-def _read(source: str, prefix: str, numbers: Iterable[int]) -> Cell:
-    """A cell as Python. ``numbers``: of its lines, as people count; they follow ``prefix`` in the places."""
+def _read(source: str, prefix: str) -> Cell:
+    """A cell as Python. ``prefix``: of the places of its lines, before their numbers."""
     source = source.replace("\r\n", "\n").replace("\r", "\n").removesuffix("\n")
     lines = source.split("\n")
-    places = [f"{prefix}{number}" for _, number in zip(lines, numbers, strict=False)]
+    places = [f"{prefix}{number}" for number in range(1, len(lines) + 1)]
     skipped = next((number for number, line in enumerate(lines) if line.strip()), 0)
     magic, _, options = lines[skipped].removeprefix("%%").partition(" ")
     if not lines[skipped].startswith("%%") or magic in CODE_MAGICS:

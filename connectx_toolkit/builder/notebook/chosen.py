@@ -6,16 +6,19 @@ The one that is named; else what the page itself writes to a file, by %%writefil
 
 import ast
 import difflib
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from connectx_toolkit.builder.notebook.reads import DEFINITIONS, FUNCTIONS, IMPORTS, root
 from connectx_toolkit.builder.notebook.statements import Statement, names_of
 from connectx_toolkit.kaggle.agent_function import agent_in, candidates, suggested
+from connectx_toolkit.system.console import command
 
 USUAL = ("submission.py", "main.py")  # names of the file that is submitted, the likeliest first
 TARGET = USUAL[0]  # where no name can be read
+WRITING = re.compile(r"open\((.+?), (?:mode=)?'[wax][bt+]*'|([\w.]+|Path\(.+?\))\.write_text\(")  # in unparsed code
 
 
 class File(NamedTuple):
@@ -48,16 +51,24 @@ def choose(path: str, statements: Sequence[Statement], files: Sequence[File], na
     """The agent of a page.
 
     Raises:
-        ValueError: nothing of that name is there, or it is not clear which function is meant; with those to choose.
+        ValueError: nothing of that name is there, or it is not clear which function is meant; with those to choose. Or
+            the page writes the agent's file by its own code.
     """
+    filled = _filled(statements)
     if name:
-        return _named(path, statements, files, name)
+        choice = _named(path, statements, files, name)
+        _refuse(filled, PurePosixPath(choice.target).name if choice.file else "")
+        return choice
     written = {choice.target: choice for choice in sorted(_written(statements, files), key=lambda each: each.end)}
     found = [written[target] for target in USUAL if target in written][:1] or list(written.values())
-    if len(found) == 1:
-        return found[0]
     nodes = [each.node for each in statements]
     among = candidates(nodes)
+    ours = {each.target for each in written.values() if each.file is None}  # of getsource: any line above is known
+    for file in [*filled.keys() - ours]:
+        if file in USUAL or not (found or among):
+            _refuse(filled, file, f"; or build {path}:{suggested(nodes, among)}" if among else "")
+    if len(found) == 1:
+        return found[0]
     if not found and len(among) == 1:
         return Choice(among[0], len(statements))
     places = {name: each.places[0].removeprefix(f"{path}, ") for each in statements for name in each.reads.binds}
@@ -69,6 +80,13 @@ def choose(path: str, statements: Sequence[Statement], files: Sequence[File], na
     functions = list(names_of(nodes).functions)
     known = f": it defines {', '.join(functions[:12])}" if functions else ", nor any other function"
     raise ValueError(f"{path} has no function of (obs, config), which an agent should be{known}")
+
+
+def _refuse(filled: Mapping[str, str], file: str, instead: str = "") -> None:
+    """Raises ValueError if a cell fills in a file."""
+    if file in filled:
+        check = command(f"build --check {file}", f'check("{file}")')
+        raise ValueError(f"{filled[file]} writes {file}: run the page, then {check}{instead}")
 
 
 def _named(path: str, statements: Sequence[Statement], files: Sequence[File], name: str) -> Choice:
@@ -120,6 +138,20 @@ def _written(statements: Sequence[Statement], files: Sequence[File]) -> Iterator
             before = {name: each.text for each in own for name in each.reads.binds}
             text = "\n\n".join(before[name] for name in written if name in before) + "\n"
             yield Choice((agents or written)[-1], each.number, None, _target(each.node), text)
+
+
+def _filled(statements: Sequence[Statement]) -> dict[str, str]:
+    """Python files that cells write by open() or write_text(): what they hold, only running them tells -> the cell."""
+    values, found = dict[str, str](), dict[str, str]()
+    for each in statements:
+        code = ast.unparse(each.node)
+        name, _, value = code.partition(" = ")
+        values[name] = value
+        for match in WRITING.finditer(code if "getsource" not in code else ""):
+            path = match[1] or match[2]
+            files = re.findall(r"([\w.-]+\.py)'", values.get(path, path))
+            found |= dict.fromkeys(files, each.places[0].rpartition(", line ")[0])
+    return found
 
 
 def _is_alias(node: ast.stmt) -> bool:

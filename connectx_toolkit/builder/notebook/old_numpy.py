@@ -6,23 +6,17 @@ from collections.abc import Iterable, Mapping
 from connectx_toolkit.builder.notebook.statements import Statement
 from connectx_toolkit.builder.source.text import dotted, first_line
 
-WERE = {
-    **dict.fromkeys(("Inf", "Infinity", "infty", "PINF"), "numpy.inf"),
-    **dict.fromkeys(("NaN", "NAN"), "numpy.nan"),
-    "NINF": "-numpy.inf",
-    **{name: name for name in ("int", "float", "object", "complex", "str")},
-    "unicode": "str",
-    "float_": "numpy.float64",
-    "complex_": "numpy.complex128",
-    "unicode_": "numpy.str_",
-    "string_": "numpy.bytes_",
-    "product": "numpy.prod",
-    "cumproduct": "numpy.cumprod",
-    "alltrue": "numpy.all",
-    "sometrue": "numpy.any",
-    "in1d": "numpy.isin",
-    "row_stack": "numpy.vstack",
+NAMES = {
+    "numpy.inf": "Inf Infinity infty PINF",
+    "-numpy.inf": "NINF",
+    "numpy.nan": "NaN NAN",
+    "str": "str unicode",
+    **{name: name for name in ("int", "float", "object", "complex")},
+    **{"numpy.float64": "float_", "numpy.complex128": "complex_", "numpy.str_": "unicode_", "numpy.bytes_": "string_"},
+    **{"numpy.prod": "product", "numpy.cumprod": "cumproduct", "numpy.all": "alltrue", "numpy.any": "sometrue"},
+    **{"numpy.isin": "in1d", "numpy.vstack": "row_stack"},
 }
+WERE = {old: now for now, names in NAMES.items() for old in names.split()}
 
 
 def given_again(statements: Iterable[Statement], imported: Mapping[str, str]) -> tuple[str, list[str]]:

@@ -8,7 +8,7 @@ otherwise, and so does what lacks something (see proof.py).
 import ast
 import difflib
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 from pathlib import Path, PurePosixPath
 
@@ -37,13 +37,17 @@ class Page:
 
     def __init__(self, statements: Sequence[Statement], agent: str, is_own: Callable[[str], bool]):
         self.agent, self.statements = agent, [each for each in statements if not OF_COURSE.match(each.text)]
-        self.names = names_of([each.node for each in self.statements])
-        plain = {name for each in self.statements if each.is_plain for name in each.reads.binds}
-        own = {name for name, module in self.names.imported.items() if is_own(module)}
-        made = [each for each in self.statements if not isinstance(each.node, DEFINITIONS | IMPORTS)]
-        self.values = set().union(*(each.reads.binds for each in made)) | own
-        self.values |= plain & set().union(*map(_stored, self.statements))
+        nodes = [each.node for each in self.statements]
+        self.names = names_of(nodes)
+        inner = (each for node in nodes for each in ast.walk(node) if isinstance(each, DEFINITIONS))
+        self.methods = {each.name for each in inner} - self.names.functions.keys()
         self.reached = {name: self._reached(name) for name in self.names.functions if name != agent}
+        self.changes = {name: self._changes(name) for name in self.reached}
+        changed = set().union(*self.changes.values(), *map(_touched, self.statements))
+        self.defined = _bound(each for each in self.statements if isinstance(each.node, DEFINITIONS))
+        self.values = _bound(each for each in self.statements if not isinstance(each.node, DEFINITIONS | IMPORTS))
+        self.values |= {name for name, module in self.names.imported.items() if is_own(module)}
+        self.values |= set().union(*map(_stored, self.statements)) | changed & self.defined
         self.kept, self.wanted = set[int](), {agent}
 
     def _reached(self, name: str) -> set[str]:
@@ -55,6 +59,16 @@ class Page:
             new = (reads.later | reads.called | reads.now) - found - {self.agent} if reads else set()
             found |= new
             pending += new
+        return found
+
+    def _changes(self, name: str) -> set[str]:
+        """The names that a function, or one that it reaches, binds, stores parts of, or calls methods of in a line."""
+        found = set[str]()
+        for function in (self.names.functions.get(each) for each in (name, *self.reached[name])):
+            nodes = [*ast.walk(function)] if function else []
+            called = [getattr(node.value, "func", None) for node in nodes if isinstance(node, ast.Expr)]
+            found |= _stores(nodes) | {root(each) for each in called if isinstance(each, ast.Attribute)}
+            found |= reads_of(function).called if function else set()
         return found
 
     def mentioned(self, each: Statement) -> set[str]:
@@ -76,8 +90,18 @@ class Page:
         if isinstance(node, DEFINITIONS) and each.is_plain:  # classes may ask for those below them, code for all names
             bases = [name for base in getattr(node, "bases", ()) if (name := root(base)) in self.wanted]
             return bool(bases) or bool(self.wanted & {"globals", "exec", "eval"})
-        is_idle = last in SHOWING or (root(call.func) in self.names.environments and last in PLAYING) if call else False
+        is_idle = call is not None and self._is_idle(call, last)
         return not each.is_plain and not is_idle and bool(self.mentioned(each) & self.wanted & self.values)
+
+    def _is_idle(self, call: ast.Call, last: str) -> bool:
+        """Whether a call, ``last`` by name, only plays or shows something, and changes nothing that the agent uses."""
+        if root(call.func) in self.names.environments and last in PLAYING:
+            return True
+        changed = set[str]()
+        for function in (node.func for node in ast.walk(call) if isinstance(node, ast.Call)):
+            is_method = isinstance(function, ast.Attribute) and function.attr in self.methods
+            changed |= {root(function)} if is_method else self.changes.get(getattr(function, "id", ""), set())
+        return last in SHOWING and not changed & self.wanted & self.values
 
     def text_of(self, each: Statement) -> str:
         """Its text; an import without the names that nothing needs."""
@@ -106,50 +130,84 @@ class Page:
             if any(self.names.qualified(node) in ("os.environ", "os.getenv") for node in ast.walk(each.node)):
                 found.append(f"{each.places[0]}: it reads the environment, and the judge's variables are not known")
             if isinstance(each.node, DEFINITIONS):
-                inside = [node for node in ast.walk(each.node) if isinstance(node, ast.Attribute | ast.Subscript)]
-                changed |= {root(node) for node in inside if isinstance(node.ctx, ast.Store)} | each.reads.called
+                changed |= _stores(ast.walk(each.node)) | each.reads.called
         last = {name: each for each in kept if not each.is_plain for name in each.reads.binds}
         begins = "changes while the agent plays: it begins as this cell makes it"
         return found + [f"{last[name].places[0]}: {name} {begins}" for name in sorted(changed & last.keys())]
 
-    def refusals(self, cells: Sequence[Cell]) -> list[tuple[str, str]]:
-        """(place, reason) of names that nothing binds."""
+    def left_out(self) -> tuple[list[str], list[str]]:
+        """What would run and is not needed, as "lesson.ipynb, cell 2, line 1: TEXT"; what of it mentions what is."""
+        entries, touching = list[str](), list[str]()
+        for each in self.statements:
+            is_comment = isinstance(each.node, ast.Expr) and isinstance(each.node.value, ast.Constant)
+            if each.number not in self.kept and not each.is_plain and not is_comment:
+                entries.append(f"{each.places[0]}: {each.text.splitlines()[0]:.60}")
+                is_touching = each.reads.now & (self.wanted - {self.agent}) & (self.values | self.defined)
+                touching += entries[-1:] if is_touching else []
+        return entries, touching
+
+    def unbound(self) -> list[tuple[str, str]]:
+        """(place, name) of what kept statements read and none binds."""
         found, kept = list[tuple[str, str]](), [each for each in self.statements if each.number in self.kept]
         bound = set().union(*(each.reads.binds | each.reads.called | each.reads.perhaps for each in kept)) | BUILTINS
-        if "*" in bound:
-            return found
-        known = set[str]().union(*(each.reads.binds for each in self.statements))
         last = {name: each.number for each in kept if each.is_plain for name in each.reads.binds}
         for each in kept:
             is_old = each.is_plain and all(last[name] != each.number for name in each.reads.binds)  # defined again
             for name in sorted((each.reads.now | (set() if is_old else each.reads.later)) - bound):
                 lines = [node.lineno for node in ast.walk(each.node) if isinstance(node, ast.Name) and node.id == name]
                 place = each.places[min(lines, default=first_line(each.node)) - first_line(each.node)]
-                found.append((place, self._undefined(name, cells, known)))
+                found.append((place, name))
         return found
 
-    def _undefined(self, name: str, cells: Sequence[Cell], known: Collection[str]) -> str:
+    def undefined(self, name: str, cells: Sequence[Cell]) -> str:
         """Why no statement binds a name, and the cure."""
         if name == SHELL:
             return "the output of a command is used, and Kaggle does not run it: write the value into a cell"
         if name in ONLY_THERE:
             return f"{name} is the notebook's own, which Kaggle's judge does not have: leave it out"
         pattern = re.compile(rf"\b(?:def|class|import|as)\s+{name}\b|^\s*{name}\s*[=,:]", re.MULTILINE)
-        broken = next((cell for cell in cells if cell.fault and pattern.search(cell.text)), None)
-        close = difflib.get_close_matches(name, sorted(known), 1)
-        said = f"{name} is used, and no cell defines it"
-        if broken:
-            return f"{said}: {broken.fault}"
-        if close:
-            return f"{said}: did you mean {close[0]}?"
+        hints = [f": {cell.fault}" for cell in cells if cell.fault and pattern.search(cell.text)]
+        close = difflib.get_close_matches(name, sorted(_bound(self.statements)), 1)
+        hints += [f": did you mean {each}?" for each in close]
         sources = [word for word in (COURSE, "%run") if any(word in cell.text for cell in cells)]
-        return f"{said}{f'; if {sources[0]} brought it, import it yourself' if sources else ''}"
+        hints += [f"; if {word} brought it, import it yourself" for word in sources]
+        return f"{name} is used, and no cell defines it{''.join(hints[:1])}"
+
+
+def _bound(statements: Iterable[Statement]) -> set[str]:
+    return set[str]().union(*(each.reads.binds for each in statements))
+
+
+def _stores(nodes: Iterable[ast.AST]) -> set[str]:
+    """The names X of X.a = ..., X[0] = ..., del X.a and setattr(X, ...)."""
+    found = set[str]()
+    for node in nodes:
+        if isinstance(node, ast.Attribute | ast.Subscript) and isinstance(node.ctx, ast.Store | ast.Del):
+            found.add(root(node))
+        elif isinstance(node, ast.Call) and root(node.func) in ("setattr", "delattr"):
+            found |= set(map(root, node.args[:1]))
+    return found - {""}
 
 
 def _stored(each: Statement) -> set[str]:
-    """The names X of X.a = ..., X[0] = ... and del X.a."""
-    stores = (n for n in outside_functions(each.node) if isinstance(n, ast.Attribute | ast.Subscript))
-    return {root(node) for node in stores if isinstance(node.ctx, ast.Store | ast.Del)} - {""}
+    return _stores(outside_functions(each.node))
+
+
+def _touched(each: Statement) -> set[str]:
+    """The names X of X.a(...) and of the decorator X.a."""
+    calls = [node.func for node in outside_functions(each.node) if isinstance(node, ast.Call)]
+    calls += [getattr(node, "func", node) for node in getattr(each.node, "decorator_list", ())]
+    return {root(function) for function in calls if isinstance(function, ast.Attribute)}
+
+
+def _folders(statements: Sequence[Statement], home: Path) -> tuple[Path, ...]:
+    """Those of modules that cells add to sys.path by their names."""
+    names = names_of([each.node for each in statements])
+    nodes = (node for each in statements for node in outside_functions(each.node))
+    calls = [node for node in nodes if isinstance(node, ast.Call) and node.args]
+    added = [each.args[-1] for each in calls if names.qualified(each.func) in ("sys.path.append", "sys.path.insert")]
+    found = (home / each.value for each in added if isinstance(each, ast.Constant) and isinstance(each.value, str))
+    return tuple(path for path in dict.fromkeys(found) if path.is_dir())
 
 
 def from_page(path: Path, name: str | None, folder: Path) -> Written:
@@ -166,25 +224,41 @@ def from_page(path: Path, name: str | None, folder: Path) -> Written:
             place = choice.file.places[min(fault.lineno or 1, len(choice.file.places)) - 1]
             why = f"syntax error in {choice.target}: {fault.msg}"
             raise Refused([Refusal(path, 1, why, place)]) from None
-    page = Page(statements, choice.name, lambda name: find_module((folder, home), name.split(".")[0]) is not None)
+    folders = _folders(statements, home)
+    page = Page(statements, choice.name, lambda name: bool(find_module((folder, home, *folders), name.split(".")[0])))
     kept = page.run()
-    if found := page.refusals(cells):
-        raise Refused([Refusal(path, 1, why, place) for place, why in dict.fromkeys(found)])
+    facts = _facts(page, kept, cells, path)
     old_names, notes = given_again(kept, page.names.imported)
     kept.sort(key=lambda each: not is_future(each.node))
     parts = [(page.text_of(each), each.places) for each in kept]
     parts.insert(sum(is_future(each.node) for each in kept), (old_names, []))
     text, where = composed(f'"""{choice.name} of {path.name}."""', filter(any, parts))
     (folder / AGENT).write_text(text, encoding="utf-8", newline="\n")
+    script = _write_script(page, path.name, "submission" if choice.file else "__main__", folder)
+    left_out, touching = page.left_out()
+    notes = [*dict.fromkeys([*page.notes(kept), *notes, *facts, *(f"left out: {each}" for each in touching)])]
+    return Written(folder / AGENT, choice.name, home, where, notes, "", folders, script, tuple(left_out))
+
+
+def _facts(page: Page, kept: Sequence[Statement], cells: Sequence[Cell], path: Path) -> list[str]:
+    """Names that only code may bind. Raises Refused for those that nothing binds."""
+    missing, binders = dict.fromkeys(page.unbound()), [each for each in kept if "*" in each.reads.binds]
+    if missing and not binders:
+        raise Refused([Refusal(path, 1, page.undefined(name, cells), place) for place, name in missing])
+    is_star, shown = any(isinstance(each.node, IMPORTS) for each in binders), "\n".join(each.text for each in binders)
+    hidden = [(place, name) for place, name in missing if not (is_star or re.search(rf"\b{name}\b", shown))]
+    return [f"{name}: no cell defines it by a plain assignment ({place})" for place, name in hidden]
+
+
+def _write_script(page: Page, name: str, module: str, folder: Path) -> Path:
+    """Writes what runs the page's cells as they are. ``module``: of the agent."""
     script, texts = folder / "cells_of_notebook.py", list[tuple[str, str]]()
     for cell, own in groupby(page.statements, lambda each: IN_CELL.sub(r"\1", each.places[0])):
         texts.append((cell, "\n".join(each.text for each in own) + "\n"))
-    facts = {"name": path.name, "agent": choice.name, "module": "submission" if choice.file else "__main__"}
     old_names, _ = given_again(page.statements, page.names.imported)
-    script.write_text(CELLS.format(**facts, old_names=old_names, cells=texts), encoding="utf-8")
-    notes = [*dict.fromkeys(page.notes(kept) + notes)]
-    left_out = tuple(each.places[0] for each in page.statements if each not in kept and not each.is_plain)
-    return Written(folder / AGENT, choice.name, home, where, notes, page=script, left_out=left_out)
+    facts = {"name": name, "agent": page.agent, "module": module, "old_names": old_names}
+    script.write_text(CELLS.format(**facts, cells=texts), encoding="utf-8")
+    return script
 
 
 CELLS = """# The cells of {name}, as Run All runs them; that a cell fails is noted.

@@ -19,6 +19,7 @@ BINDING, SHARING = {"STORE_NAME", "DELETE_NAME"}, {"STORE_GLOBAL", "DELETE_GLOBA
 FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
 DEFINITIONS = FUNCTIONS | ast.ClassDef
 IMPORTS = ast.Import | ast.ImportFrom
+NAMESPACES = {"globals()", "locals()", "vars()"}  # one and the same at the top level
 DUNDERS = {"__name__", "__file__", "__doc__", "__builtins__", "__package__", "__spec__", "__loader__", "__debug__"}
 DUNDERS |= {"__annotations__", "__module__", "__qualname__"}
 BUILTINS = frozenset(dir(builtins)) | DUNDERS
@@ -78,10 +79,10 @@ def reads_of(node: ast.stmt, has_lazy: bool = False) -> Reads:
 
 
 def _binds_anything(node: ast.stmt) -> bool:
-    """Whether a statement is a star import, or binds names by exec or globals()."""
+    """Whether a statement is a star import, or may bind names by exec or through their dictionary."""
     if isinstance(node, ast.ImportFrom):
         return node.names[0].name == "*"
     own = list(outside_functions(node))
     parts = (each.value for each in own if isinstance(each, ast.Subscript | ast.Attribute))
     calls = (each for each in own if isinstance(each, ast.Call))
-    return any(root(each.func) == "exec" for each in calls) or any(ast.unparse(each) == "globals()" for each in parts)
+    return any(root(each.func) == "exec" for each in calls) or any(ast.unparse(each) in NAMESPACES for each in parts)

@@ -21,11 +21,11 @@ class Written(NamedTuple):
     entry: the agent's name there.
     root: the notebook's folder, with the modules that it imports.
     places: line of it -> "lesson.ipynb, cell 16, line 3" or "In[16], line 3".
-    notes: what was left out, rewritten, or starts anew.
+    notes: what was left out that touches the agent's values, rewritten, or starts anew.
     who: what people call the agent, if that is not its entry.
     folders: more folders with modules.
     page: of a page, a script that runs its cells as they are, and leaves the agent in AGENT.
-    left_out: what is not in the file: of a page the places of what else would run, of a function what no file can hold.
+    left_out: what is not in the file: of a page what else would run, and where; of a function what no file can hold.
     state: of a running function what may change as it plays: label -> a function that gives it.
     """
 
@@ -53,14 +53,15 @@ class Written(NamedTuple):
     def save(self, path: Path) -> None:
         """Writes what ``read_written`` reads."""
         known = {"entry": self.entry, "root": str(self.root), "places": self.places, "notes": self.notes}
-        path.write_text(json.dumps(known), encoding="utf-8")
+        path.write_text(json.dumps(known | {"folders": list(map(str, self.folders))}), encoding="utf-8")
 
 
 def read_written(path: Path, agent: Path) -> Written:
     """What ``Written.save`` wrote, of an agent that may have been moved since."""
     known = json.loads(path.read_text(encoding="utf-8"))
     places = {int(line): place for line, place in known["places"].items()}
-    return Written(agent, known["entry"], Path(known["root"]), places, known["notes"])
+    folders = tuple(map(Path, known["folders"]))
+    return Written(agent, known["entry"], Path(known["root"]), places, known["notes"], folders=folders)
 
 
 def composed(head: str, parts: Iterable[tuple[str, Sequence[str]]]) -> tuple[str, dict[int, str]]:

@@ -14,6 +14,7 @@ from connectx_toolkit.builder.source.text import Edit, Text, dotted, edited
 from connectx_toolkit.kaggle.agent_function import is_main_test
 from connectx_toolkit.kaggle.dependencies import Mentions, find_module, mentions, module_folders
 from connectx_toolkit.kaggle.remedies import IN_PUBLIC_IMAGE, KNOWN
+from connectx_toolkit.kaggle.upload import notebook_remedy
 
 NUMBA_DECORATORS = frozenset({"jit", "njit", "vectorize", "guvectorize", "cfunc", "stencil", "jit_module"})
 ON_YOUR_WORD = "package {}: taken on your word; if Kaggle lacks it, the load fails there"
@@ -55,7 +56,8 @@ class Module:
         try:
             self.tree = ast.parse(self.text, str(path))
         except SyntaxError as fault:
-            raise Refused([Refusal(path, fault.lineno or 1, f"syntax error: {fault.msg}")]) from None
+            why = f"syntax error: {fault.msg}{notebook_remedy(self.text)}"
+            raise Refused([Refusal(path, fault.lineno or 1, why)]) from None
         except (RecursionError, MemoryError):  # these do not tell the line
             raise Refused([Refusal(path, 1, "nested too deeply for Python to parse it")]) from None
         self.refusals: list[Refusal] = []

@@ -98,19 +98,13 @@ LESSON_3 = [
     "    return random.choice([c for c in scores if scores[c] == max(scores.values())])",
     WRITING,
 ]
-GYM = (
-    "import random\nimport numpy as np\nimport gym\nfrom kaggle_environments import make\n\n"
-    "class ConnectFourGym(gym.Env):\n    def __init__(self, agent2='random'):\n"
-    "        self.env = make('connectx').train([None, agent2])\n    def step(self, action):\n        return self.env.step(action)"
-)
 LESSON_4 = [
     "!pip install 'stable-baselines3[extra]'",
-    GYM,
-    "from stable_baselines3 import PPO\n\nenv = ConnectFourGym(agent2='random')\nmodel = PPO('CnnPolicy', env, verbose=0)",
+    "import numpy as np\nfrom kaggle_environments import make\nfrom stable_baselines3 import PPO",
+    "env = make('connectx').train([None, 'random'])\nmodel = PPO('CnnPolicy', env, verbose=0)",
     "model.learn(total_timesteps=60000)",
     f"{HEAD}    col, _ = model.predict(np.array(obs['board']).reshape(1, 6, 7))\n    return int(col)",
 ]
-
 TOOLS = """
 def fill(c):
     if callable(c):
@@ -121,12 +115,10 @@ def fill(c):
 """
 
 PLAYING: dict[str, Page] = {
-    "import": Page(["import numpy as np, IPython\nimport nbformat", choosing("np.abs(c - 3)")]),
-    "class": Page(
+    "import": Page(
         [
-            "class Order:\n    first = 2\n    def of(self, c):\n        return abs(c - self.first)",
-            "order = Order()",
-            choosing("order.of(c)"),
+            "import numpy as np, IPython, os.path\nimport nbformat, os",
+            choosing("np.abs(c - len(os.path.join('a', 'b')))"),
         ]
     ),
     "decorator": Page(
@@ -170,22 +162,13 @@ PLAYING: dict[str, Page] = {
             "env.run([my_agent, 'random'])",
         ]
     ),
-    "attributes set later": Page(["class Cfg:\n    first = 0", "Cfg.first = 4", choosing("abs(c - Cfg.first)")]),
     "changed in place": Page(
         [
-            "ORDER = [0, 1, 2, 3, 4, 5, 6]",
+            "import numpy as np\nORDER, W = [0, 1, 2, 3, 4, 5, 6], np.array([0., 5, 1, 2, 9, 3, 4])",
             "other = ORDER",
             "other.reverse()\nORDER[0], ORDER[1] = 5, 6",
-            "for n in range(2):\n    ORDER.append(ORDER.pop(0))",
-            choosing("ORDER.index(c)"),
-        ]
-    ),
-    "made by a call": Page(
-        [
-            "def make(first):\n    return [abs(c - first) for c in range(7)]",
-            "TABLE = make(2)",
-            choosing("TABLE[c]"),
-            "make = None",
+            "add = ORDER.insert\nnp.negative(W, out=W)\nfor n in range(2):\n    add(0, ORDER.pop())",
+            choosing("ORDER.index(c) + W[c]"),
         ]
     ),
     "value of then, function of now": Page(
@@ -202,9 +185,6 @@ PLAYING: dict[str, Page] = {
         files=(("tools.py", "import math\n\nFIRST = 4\n\ndef near(c):\n    return abs(c - FIRST)\n"),),
     ),
     "star import of a library": Page(["from math import *", choosing("-sin(c)")]),
-    "own module": Page(
-        ["import tools as t", choosing("t.near(c)")], files=(("tools.py", "def near(c):\n    return abs(c - 1)\n"),)
-    ),
     "%%writefile of a helper": Page(
         ["%%writefile tools.py\ndef near(c):\n    return abs(c - 5)", "from tools import near", choosing("near(c)")]
     ),
@@ -216,19 +196,12 @@ PLAYING: dict[str, Page] = {
         ]
     ),
     "lambda": Page([f"my_agent = lambda obs, config: max({FREE})"]),
-    "partial": Page(
+    "partial of a closure": Page(
         [
             "import functools",
-            f"def play(obs, config, first):\n    return min({FREE}, key=lambda c: abs(c - first))",
-            "my_agent = functools.partial(play, first=5)",
-        ],
-        named=True,
-    ),
-    "closure": Page(
-        [
-            f"def maker(first):\n    def inner(obs, config):\n        return min({FREE}, key=lambda c: abs(c - first))\n"
-            "    return inner",
-            "my_agent = maker(2)",
+            f"def maker(sign):\n    def inner(obs, config, first):\n"
+            f"        return min({FREE}, key=lambda c: sign * abs(c - first))\n    return inner",
+            "my_agent = functools.partial(maker(-1), first=5)",
         ],
         named=True,
     ),
@@ -242,7 +215,6 @@ PLAYING: dict[str, Page] = {
     "counter changed in play": Page(
         ["calls = 0", f"{HEAD}    global calls\n    calls += 1\n    return {FREE}[calls % len({FREE})]"]
     ),
-    "drawn in play": Page(["import random\nrandom.seed(5)", f"{HEAD}    return random.choice({FREE})"]),
     "recursion limit": Page(
         [
             "import sys\nsys.setrecursionlimit(30000)",
@@ -274,36 +246,15 @@ PLAYING: dict[str, Page] = {
             choosing("near(c)"),
         ]
     ),
-    "imports of one package": Page(["import os.path", "import os", choosing("len(os.path.join('a' * c, 'b')) * -1")]),
-    "class reads a global": Page(
+    "classes": Page(
         [
-            "WIDTH = 7",
-            "class Engine:\n    width = WIDTH\n    half = width // 2\n    def near(self, c):\n"
-            "        return abs(c - self.half)",
-            "engine = Engine()",
-            choosing("engine.near(c)"),
-        ]
-    ),
-    "dataclass and inheritance": Page(
-        [
-            "from dataclasses import dataclass, field",
-            "class Base:\n    def near(self, c):\n        return abs(c - self.first)",
+            "from dataclasses import dataclass, field\nWIDTH = 7",
+            "class Base:\n    width = WIDTH\n    half = width // 2\n    def near(self, c):\n"
+            "        return abs(c - self.first) + self.half * (c == 1)",
             "@dataclass\nclass Engine(Base):\n    first: int = 4\n    seen: list = field(default_factory=list)",
             "engine = Engine(1)",
             choosing("engine.near(c)"),
         ]
-    ),
-    "a register of functions": Page(
-        [
-            "RULES = []",
-            "def rule(f):\n    RULES.append(f)\n    return f",
-            "@rule\ndef near(c):\n    return abs(c - 5)",
-            choosing("[f(c) for f in RULES]"),
-        ]
-    ),
-    "attribute of an own module": Page(
-        ["import tools\nfrom tools import near", "tools.FIRST = 5", choosing("near(c)")],
-        files=(("tools.py", "FIRST = 1\n\ndef near(c):\n    return abs(c - FIRST)\n"),),
     ),
     "%env": Page(["%env FIRST=5", "import os\nFIRST = int(os.environ.get('FIRST', 1))", choosing("abs(c - FIRST)")]),
     "the main module": Page(
@@ -418,40 +369,30 @@ PLAYING: dict[str, Page] = {
             choosing("abs(c - NEAR)"),
         ]
     ),
-    "registered by a decorator with an argument": Page(
-        [
-            "H = {}\ndef heuristic(weight):\n    def register(f):\n        H[f] = weight\n        return f\n"
-            "    return register",
-            "@heuristic(2)\ndef centre(c): return -abs(c - 3)\n@heuristic(-3)\ndef left(c): return -c",
-            choosing("-sum(w * f(c) for f, w in H.items())"),
-        ]
-    ),
     "found by their prefix": Page(
         [
             "def rule_a(c): return c * 2\ndef rule_b(c): return -abs(c - 3) * 3",
             choosing("-sum(f(c) for n, f in sorted(globals().items()) if n.startswith('rule_'))"),
         ]
     ),
-    "functions of a loop": Page(
+    "functions of a loop, and two closures that share": Page(
         [
             "fs = []\nfor i in range(4):\n    fs.append(lambda c: (c * i) % 5)\ngs = [lambda c: c ^ k for k in range(3)]",
-            choosing("sum(f(c) for f in fs + gs)"),
+            "def pair():\n    total = 0\n    def add(n):\n        nonlocal total\n        total += n\n"
+            "    return add, lambda: total",
+            "add, get = pair()\nadd(5)",
+            f"{choosing('sum(f(c) for f in fs + gs) * get() % 7')}",
             "i = 3",
         ],
     ),
-    "a sum that two closures share": Page(
+    "registered by decorators": Page(
         [
-            "def pair():\n    total = 0\n    def add(n):\n        nonlocal total\n        total += n\n    def get():\n        return total\n    return add, get",
-            "add, get = pair()",
-            "add(5)",
-            f"{HEAD}    add(obs.step)\n    return {FREE}[get() % len({FREE})]",
-        ],
-    ),
-    "classes that a decorator registers": Page(
-        [
-            "REG = {}\ndef register(cls):\n    REG[cls.__name__] = cls\n    cls.bonus = len(REG)\n    return cls",
-            "@register\nclass A:\n    def near(self, c): return abs(c - 2)\n@register\nclass B(A):\n    def near(self, c): return abs(c - 5) * self.bonus",
-            choosing("REG['B']().near(c) + REG['A']().near(c) * .1"),
+            "H, REG = {}, {}\ndef heuristic(weight):\n    def register(f):\n        H[f] = weight\n        return f\n"
+            "    return register",
+            "def register(cls):\n    REG[cls.__name__] = cls\n    cls.bonus = len(REG)\n    return cls",
+            "@heuristic(2)\ndef centre(c): return -abs(c - 3)\n@heuristic(-3)\ndef left(c): return -c",
+            "@register\nclass A:\n    def near(self, c): return abs(c - 2) * self.bonus",
+            choosing("-sum(w * f(c) for f, w in H.items()) + REG['A']().near(c) * 5"),
         ],
     ),
     "an own module that is changed and filled": Page(
@@ -471,8 +412,49 @@ PLAYING: dict[str, Page] = {
         [
             "import math\nclass Bot:\n    def near(self, c): return c",
             "setattr(Bot, 'near', lambda self, c: abs(c - 5))\nsetattr(math, 'tau', 2)",
-            choosing("Bot().near(c) + math.tau * c * .9"),
-        ],
+            choosing("Bot().near(c) + math.tau * c * .2"),
+        ]
+    ),
+    "changed through a class": Page(
+        [
+            "class Book:\n    replies = {}\n    @classmethod\n    def learn(cls, c): cls.replies[c] = -c",
+            "Book.replies.update({0: 5, 1: 4})\nBook.learn(4)\nprint(Book.learn(6))",
+            "def more(): Book.replies.update({2: 1})",
+            "more()\nBook.side = 3",
+            choosing("Book.replies.get(c, 9) + abs(c - Book.side) / 4"),
+        ]
+    ),
+    "registered for singledispatch": Page(
+        [
+            "from functools import singledispatch\n@singledispatch\ndef score(x, c):\n    return 0",
+            "@score.register\ndef _(x: int, c):\n    return abs(c - x)",
+            "def of_text(x, c): return -abs(c - len(x))\nscore.register(str, of_text)",
+            "class By:\n    def __init__(self, f): self.f, self.known = f, {}\n    def when(self, c): return lambda f: self.known.setdefault(c, f)\n    def __call__(self, c): return self.known.get(c, self.f)(c)\n@By\ndef side(c): return 0\n@side.when(1)\ndef _(c): return -9",
+            choosing("score(5, c) * 2 + score('ab', c) + side(c)"),
+        ]
+    ),
+    "trained as it is shown": Page(
+        [
+            "import random\nrandom.seed(3)\nQ, TIMES = {}, [0]\n"
+            "def train(n):\n    for k in range(n):\n        Q[k % 7] = random.random()\n    return len(Q)\n"
+            "def again(n):\n    TIMES.append(n)\n    return train(n)",
+            "print('states:', again(20))\nprint(len(Q))",
+            choosing("Q[c] + len(TIMES)"),
+        ]
+    ),
+    "bound by their dictionary": Page(
+        [
+            "locals()['SIDE'] = 2\nvars().update(EXTRA=-1, ORDER=[3, 2, 4, 1, 5, 0, 6])\nglobals()['BONUS'] = 3",
+            choosing("EXTRA * abs(c - SIDE) + BONUS * ORDER.index(c) % 5"),
+        ]
+    ),
+    "a module in a folder of sys.path": Page(
+        ["import sys\nsys.path.append('bots')\nsys.path.insert(0, 'none')", "from mine import my_agent"],
+        named=True,
+        files=(
+            ("bots/mine.py", f"from tools import near\n\n{choosing('near(c)')}\n"),
+            ("bots/tools.py", "def near(c): return abs(c - 5)"),
+        ),
     ),
     "match, walrus, exec and type()": Page(
         [
@@ -486,15 +468,6 @@ PLAYING: dict[str, Page] = {
             "import random\nfrom functools import lru_cache\nrng = random.Random(11)\nZ = [[rng.getrandbits(64) for _ in range(3)] for _ in range(42)]\nTT = {}",
             "@lru_cache(maxsize=None)\ndef key(board):\n    k = 0\n    for n, x in enumerate(board):\n        k ^= Z[n][x]\n    return k\nkey((0,) * 42)",
             f"{HEAD}    k = key(tuple(obs.board))\n    TT[k] = TT.get(k, 0) + 1\n    columns = {FREE}\n    return columns[(k + TT[k] + len(TT)) % len(columns)]",
-        ],
-    ),
-    "sorted by a function that is defined again": Page(
-        [
-            "def f(c): return c",
-            "T = list(map(f, range(7)))\nT.sort(key=lambda c: -f(c))",
-            "def f(c): return abs(c - 3)",
-            choosing("T[c] + f(c) * 2"),
-            "def f(c): return abs(c - T[1])\nT = T[::-1]",
         ],
     ),
     "a network with a hook and a buffer": Page(
@@ -520,51 +493,24 @@ PLAYING: dict[str, Page] = {
             choosing("Bot.made[0].near(c) - Bot.made[1].near(c) * .5"),
         ],
     ),
-    "filled by a button": Page(
-        [
-            "import atexit, functools\nQ = {}\ndef on_click(_=None):\n    Q.update({c: (c * 5 + 2) % 7 for c in range(7)})\nclass Button:\n    def on(self, f): self.f = f\n    def click(self): self.f()\nbutton = Button()\nbutton.on(on_click)",
-            "button.click()",
-            choosing("Q.get(c, 0)"),
-        ],
-    ),
-    "out=": Page(
-        ["import numpy as np\nW = np.array([0., 5, 1, 2, 9, 3, 4])", "np.negative(W, out=W)", choosing("W[c]")]
-    ),
-    "a method under a name": Page(["ORDER = [3]", "add = ORDER.append\nadd(0)", choosing("abs(c - ORDER[-1])")]),
-    "drawn with a seed": Page(
+    "drawn with a seed, and in play": Page(
         [
             "import numpy as np, random\nnp.random.seed(3)\nTABLE = np.random.rand(7)",
             "random.seed(1)\nORDER = list(range(7))",
             "random.shuffle(ORDER)",
-            choosing("TABLE[c] + ORDER[c]"),
+            choosing("TABLE[c] + ORDER[c] + random.choice([0, 1, 2])"),
         ]
     ),
 }
 
-QLEARNING = (
-    "import random\nQ = {}\n\ndef train(episodes):\n    for episode in range(episodes):\n"
-    "        Q[episode % 7] = random.random()"
-)
-NET = (
-    "import torch\nfrom torch import nn\n\nclass Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
-    "        self.layers = nn.Linear(42, 7)\n    def forward(self, x):\n        return self.layers(x)"
-)
-ASKING = f"{HEAD}    return int(model(torch.tensor(obs.board).float()).argmax())"
+QLEARNING = "import random\nQ = {}\ndef train(n):\n    for k in range(n):\n        Q[k % 7] = random.random()"
 AGAIN = "play otherwise in"
+NET = "import torch\nmodel = torch.nn.Linear(42, 7)"
+ASKING = f"{HEAD}    return int(model(torch.tensor(obs.board).float()).argmax())"
 REFUSED: dict[str, tuple[list, str]] = {
     "lesson 4": (LESSON_4, "unknown package stable_baselines3"),
     "trained by a call": ([QLEARNING, "train(100)", choosing("Q[c]")], AGAIN),
-    "an optimizer": (
-        [
-            NET,
-            "model = Net()",
-            "optimizer = torch.optim.Adam(model.parameters())",
-            "for n in range(3):\n    loss = model(torch.ones(42)).sum()\n    loss.backward()\n    optimizer.step()",
-            ASKING,
-        ],
-        AGAIN,
-    ),
-    "first weights": ([NET, "model = Net()", ASKING], AGAIN),
+    "first weights": ([NET, ASKING], AGAIN),
     "draws": (["import numpy as np\nTABLE = np.random.rand(7)", choosing("TABLE[c]")], AGAIN),
     "learnt in games": (
         [
@@ -618,21 +564,17 @@ REFUSED: dict[str, tuple[list, str]] = {
         ],
         AGAIN,
     ),
-    "registered for singledispatch": (
-        [
-            "from functools import singledispatch\n@singledispatch\ndef score(x, c):\n    return 0",
-            "@score.register\ndef _(x: int, c):\n    return abs(c - x)",
-            "def of_text(x, c): return -abs(c - len(x))\nscore.register(str, of_text)",
-            choosing("score(5, c) * 2 + score('ab', c)"),
-        ],
-        "Not in the file: lesson.ipynb, cell 2, line 1",
-    ),
     "bound by another way": (
-        [
-            "import sys, os, __main__\n__main__.BONUS = 5\nlocals()['SIDE'] = 2\nvars()['EXTRA'] = 1",
-            choosing("abs(c - BONUS) + SIDE * EXTRA"),
-        ],
+        ["import __main__\n__main__.BONUS = 5", choosing("abs(c - BONUS)")],
         "lesson.ipynb, cell 2, line 2: BONUS is used, and no cell defines it",
+    ),
+    "filled in by the page": (
+        [f"text = {MIDDLE!r}", "TO = '/kaggle/working/submission.py'", "with open(TO, 'w') as f:\n    f.write(text)"],
+        "lesson.ipynb, cell 3 writes submission.py: run the page, then python build_submission.py --check submission.py",
+    ),
+    "added by the page": (
+        [f"%%writefile submission.py\n{MIDDLE}", "def add(name):\n    open('submission.py', mode='a').write(name)"],
+        "lesson.ipynb, cell 2 writes submission.py: run the page",
     ),
     "two agents": (
         [choosing("c"), choosing("-c").replace("my_agent", "other")],

@@ -1,47 +1,15 @@
-"""Pages in all forms that they come in: formats, scripts, languages, commands; and what is no page."""
+"""Pages in all forms that they come in: formats, languages, commands; and what is no page."""
 
 from pathlib import Path
 
 import pytest
 
-from connectx_toolkit.builder.notebook.cells import cells_of, is_page, page_named, python_of
+from connectx_toolkit.builder.notebook.cells import cells_of, page_named, python_of
 from connectx_toolkit.builder.notebook.page import from_page
 from connectx_toolkit.builder.notebook.written import AGENT
-from tests.builder.notebook.pages import FREE, HEAD, written
+from connectx_toolkit.builder.source.inline import Refused, inline
+from tests.builder.notebook.pages import written
 from tests.builder.notebook.situations import MIDDLE
-
-SCRIPT = f"""#!/usr/bin/env python
-# coding: utf-8
-
-# # A title
-
-# In[1]:
-
-
-get_ipython().system('pip install something')
-get_ipython().run_line_magic('matplotlib', 'inline')
-import math
-
-
-# In[ ]:
-
-
-get_ipython().run_cell_magic('time', '', 'FIRST = 5\\n')
-
-
-# In[3]:
-
-
-get_ipython().run_cell_magic('writefile', 'tools.py', 'def near(c):\\n    return abs(c - 5)\\n')
-
-
-# In[5]:
-
-
-from tools import near
-{HEAD}    return min({FREE}, key=lambda c: near(c) + math.floor(FIRST))
-"""
-RAW = f"%matplotlib inline\nimport math\n\n%%time\nFIRST = 5\n\n{MIDDLE.replace('3)', 'FIRST)')}\n"
 
 
 @pytest.mark.parametrize(
@@ -74,70 +42,33 @@ def test_cells_are_numbered_as_run_all_does(tmp_path):
     assert cells_of(path)[1].places[2] == "lesson.ipynb, cell 2, line 3"
 
 
-@pytest.mark.parametrize(("name", "text"), [("lesson.py", SCRIPT), ("lesson.txt", RAW)])
-def test_scripts_of_nbconvert(name, text, tmp_path):
-    """With language_info, magics become calls; without it, cells stand one after the other as they are."""
-    path, folder = tmp_path / name, tmp_path / "agent"
-    path.write_text(text)
-    folder.mkdir()
-    assert is_page(path)
-    found = from_page(path, None, folder)
-    assert ("FIRST = 5" in found.agent.read_text() and "import math" in found.agent.read_text()) or name == "lesson.txt"
-    at = text.splitlines().index(HEAD.strip()) + 1
-    assert f"{name}, line {at}" in found.places.values()
-    assert (folder / "tools.py").is_file() == (name == "lesson.py")
-
-
 BAD = {
-    "no JSON": ("no.ipynb", b"{", "no.ipynb is no notebook: it should be JSON, but"),
-    "no text": ("no.ipynb", b"\xff\xfe\x00", "no.ipynb is no notebook: it is no text in UTF-8"),
-    "no cells": ("no.ipynb", b"[1]", "no.ipynb is no notebook: it is JSON without cells"),
-    "empty": ("no.ipynb", b"", "no.ipynb is no notebook: it should be JSON, but"),
-    "odd cells": (
-        "no.ipynb",
-        b'{"cells": [1, {"cell_type": "code", "source": 5}]}',
-        "no.ipynb is no notebook: it is JSON without cells",
-    ),
-    "of format 3": (
-        "no.ipynb",
-        b'{"nbformat": 3, "worksheets": [{"cells": []}]}',
-        "it is JSON without cells as Jupyter",
-    ),
-    "in R": (
-        "no.ipynb",
-        b'{"cells": [], "metadata": {"language_info": {"name": "R"}}}',
-        "no.ipynb is a notebook in R: an agent should be Python",
-    ),
-    "by its kernel": (
-        "no.ipynb",
-        b'{"cells": [], "metadata": {"kernelspec": {"language": "julia"}}}',
-        "no.ipynb is a notebook in julia",
-    ),
-    "a plain file": ("no.py", b"x = 1\n", "no.py is no notebook, nor the script of one"),
-    "cells that do not end": (
-        "no.txt",
-        b"x = 1\n\n%%writefile a.py\ny = 2\n",
-        "no.txt, line 3: where this cell ends cannot be told: use the .ipynb itself",
-    ),
+    b"{": "no.ipynb is no notebook: it should be JSON, but",
+    b"": "no.ipynb is no notebook: it should be JSON, but",
+    b"\xff\xfe\x00": "no.ipynb is no notebook: it is no text in UTF-8",
+    b"[1]": "no.ipynb is no notebook: it is JSON without cells",
+    b'{"cells": [1, {"cell_type": "code", "source": 5}]}': "no.ipynb is no notebook: it is JSON without cells",
+    b'{"nbformat": 3, "worksheets": [{"cells": []}]}': "it is JSON without cells as Jupyter",
+    b'{"cells": [], "metadata": {"language_info": {"name": "R"}}}': "is a notebook in R: an agent should be Python",
+    b'{"cells": [], "metadata": {"kernelspec": {"language": "julia"}}}': "no.ipynb is a notebook in julia",
 }
 
 
-@pytest.mark.parametrize("kind", BAD)
-def test_what_is_no_page(kind, tmp_path):
-    name, content, words = BAD[kind]
-    path = tmp_path / name
+@pytest.mark.parametrize("content", BAD)
+def test_what_is_no_page(content, tmp_path):
+    path = tmp_path / "no.ipynb"
     path.write_bytes(content)
     with pytest.raises(ValueError) as fault:
         from_page(path, None, tmp_path)
-    assert words in str(fault.value) and not (tmp_path / AGENT).exists()
+    assert BAD[content] in str(fault.value) and not (tmp_path / AGENT).exists()
 
 
 def test_names_of_pages(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     written(tmp_path / "lesson.ipynb", [MIDDLE])
-    (tmp_path / "plain.py").write_text(f"{MIDDLE}\n")
-    (tmp_path / "converted.py").write_text(SCRIPT)
+    (tmp_path / "plain.py").write_text(f"%%writefile submission.py\n{MIDDLE}\n")
     assert page_named("lesson.ipynb") == (Path("lesson.ipynb"), None)
     assert page_named("lesson.ipynb:my_agent") == (Path("lesson.ipynb"), "my_agent")
-    assert page_named("converted.py") == (Path("converted.py"), None)
-    assert page_named("plain.py") is page_named("minimax") is page_named("no.ipynb:my_agent") is None
+    assert page_named("plain.py") is page_named("plain.py:my_agent") is page_named("no.ipynb:my_agent") is None
+    with pytest.raises(Refused, match="is a notebook's command, not Python: leave it out"):
+        inline(Path("plain.py"))

@@ -44,7 +44,7 @@ def test_a_build_is_accepted_and_plays_in_kaggles_environment(folder, capsys):
         ([MIDDLE], "lesson.ipynb:other", "lesson.ipynb: no cell defines other"),
         ([MIDDLE, MIDDLE.replace("my_", "your_")], "lesson.ipynb", "which of its functions is the agent?"),
         ([MIDDLE], "leson.ipynb", "no agent leson.ipynb: did you mean lesson.ipynb?"),
-        ([MIDDLE], "tools.py:near", "tools.py is no notebook, nor the script of one"),
+        ([MIDDLE], "tools.py:near", "no agent tools.py:near: did you mean tools.py?"),
         ([f"import sys\n{MIDDLE}\nsys.exit()"], "lesson.ipynb", ""),
     ],
 )

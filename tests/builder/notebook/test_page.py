@@ -27,6 +27,7 @@ def in_ipython(tmp_path_factory) -> dict[str, tuple[Path, list[int]]]:
         folder = tmp_path_factory.mktemp("page")
         pages[name] = written(folder / "lesson.ipynb", page.cells)
         for file, text in page.files:
+            (folder / file).parent.mkdir(exist_ok=True)
             (folder / file).write_text(text)
     moves = moves_in_ipython([(path, PLAYING[name].agent) for name, path in pages.items()])
     return {name: (path, moves[str(path.parent)]) for name, path in pages.items()}
@@ -76,12 +77,12 @@ def notes_of(cells: list[str], folder: Path) -> list[str]:
 
 
 def test_notes(tmp_path):
-    """What starts anew in a game, what was replaced, and what depends on the machine."""
+    """What starts anew in a game, what was replaced or left out, what depends on the machine, and what is not seen."""
     cells = [
         "import os\nimport numpy as np\nCALLS, CACHE = 0, {}",
         "DEPTH = int(os.environ.get('DEPTH', 2))",
         f"{HEAD}    global CALLS\n    CALLS += DEPTH\n"
-        "    CACHE[CALLS] = f'{np.Inf}', np.PINF, -np.NINF\n    return 3",
+        "    CACHE[CALLS] = f'{np.Inf}', np.PINF, -np.NINF\n    return 3\nprint(len(CACHE))",
     ]
     assert notes_of(cells, tmp_path) == [
         "lesson.ipynb, cell 2, line 1: it reads the environment, and the judge's variables are not known",
@@ -91,9 +92,13 @@ def test_notes(tmp_path):
             f"lesson.ipynb, cell 3, line 4: numpy 2 has no numpy.{old}: the built file sets it again"
             for old in ("Inf", "NINF", "PINF")
         ),
+        "left out: lesson.ipynb, cell 3, line 6: print(len(CACHE))",
     ]
     text = (tmp_path / "agent" / AGENT).read_text()
     assert "numpy.Inf = numpy.inf\nnumpy.NINF = -numpy.inf\nnumpy.PINF = numpy.inf\n" in text
+    hidden = ["globals().update({'SIDE': 5, 'SL' + 'OPE': 2})", choosing("abs(c - SIDE) * SLOPE")]
+    fact = "SLOPE: no cell defines it by a plain assignment (lesson.ipynb, cell 2, line 2)"
+    assert notes_of(hidden, tmp_path / "hidden") == [fact]
 
 
 def test_an_agent_in_a_file_of_the_page_is_a_page_of_its_own(tmp_path, runner):
@@ -126,3 +131,7 @@ def test_what_the_page_itself_writes(tmp_path):
     assert as_page_writes_it(path, None)[0] == "submission.py" and "import" not in as_page_writes_it(path, None)[1]
     written(path, ["%%writefile main.py\nX = 3\n", MIDDLE, "%%writefile -a main.py\n" + MIDDLE])
     assert as_page_writes_it(path, None) == ("main.py", f"X = 3\n{MIDDLE}\n")
+    written(path, [f"%%writefile main.py\n{MIDDLE}", "from pathlib import Path\nPath('main.py').write_text('X')"])
+    for name in (None, "my_agent"):
+        with pytest.raises(ValueError, match="ipynb, cell 2 writes main"):
+            as_page_writes_it(path, name)
