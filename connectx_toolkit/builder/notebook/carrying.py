@@ -32,7 +32,7 @@ REFUSED = {
     "numba.typed": "make it inside a function",
     "weakref": "hold the object itself, or a dict",
 }
-WITH_VALUE = (int, float, complex, str, bytes, tuple)  # whose subclasses are made by the base: theirs may take others
+WITH_VALUE: tuple[Any, ...] = (int, float, complex, str, bytes, tuple)  # make their subclasses, too
 OF_MODULES = ("_parameters", "_buffers", "_modules")  # attributes without which a module of torch is none
 NUMBERS = "biuf"  # kinds of numpy's dtypes
 LEFT_OUT = "left out"
@@ -123,9 +123,8 @@ class Values:
         """The file."""
         memory, file = self._memory(), io.BytesIO()
         text = json.dumps({"roots": self.roots, "nodes": self._nodes}, separators=(",", ":")).encode()
-        np.savez_compressed(
-            file, **{name: np.frombuffer(of, np.uint8) for name, of in ((VALUES, text), (MEMORY, memory))}
-        )
+        arrays: dict[str, Any] = {VALUES: np.frombuffer(text, np.uint8), MEMORY: np.frombuffer(memory, np.uint8)}
+        np.savez_compressed(file, **arrays)
         return file.getvalue()
 
     def digest(self) -> str:
@@ -141,12 +140,8 @@ class Values:
         return memory
 
     def left_out(self) -> list[str]:
-        """What of objects is left out, a line for each class."""
-        names = dict[str, list[str]]()
-        for cls, name in sorted(self._left_out):
-            names.setdefault(cls, []).append(name)
-        reasons = {cls: self._left_out[cls, found[0]] for cls, found in names.items()}
-        return [f"{cls}: {', '.join(found)} {LEFT_OUT}: {reasons[cls]}" for cls, found in names.items()]
+        """What of objects is left out, a line for each attribute."""
+        return [f"{cls}.{name} {LEFT_OUT}: {why}" for (cls, name), why in sorted(self._left_out.items())]
 
     def largest(self) -> str:
         """The largest array, in words."""
@@ -265,8 +260,11 @@ class Values:
             parts = take_apart(value) if take_apart else value.__reduce_ex__(2)
         except Exception as fault:  # their code may raise anything, as a dict whose attributes are its keys does
             if not isinstance(value, dict):
-                what = type_name(value).removeprefix("builtins.").removeprefix("__main__.")
-                raise Uncarried(f"{path} is a {what}, which cannot be carried ({fault})") from None
+                what, why = (
+                    type_name(value).removeprefix("builtins.").removeprefix("__main__."),
+                    f"{fault}".split("\n")[0],
+                )
+                raise Uncarried(f"{path} is a {what}, which cannot be carried ({why})") from None
             parts = copyreg.__newobj__, (kind,), vars(value), None, value.items()  # type: ignore[attr-defined]
         if isinstance(parts, str):
             return self._call(getattr, ["n", self._name_of(sys.modules[kind.__module__])], parts)

@@ -17,7 +17,7 @@ class Place(NamedTuple):
 
 
 def memory_of(arrays: Mapping[int, np.ndarray]) -> tuple[bytes, dict[int, Place]]:
-    """The bytes that the arrays hold, in the order of their keys, and their places; theirs must be memory of the CPU."""
+    """The bytes that the arrays hold, in the order of their keys, and their places."""
     blocks = list[tuple[int, int, list[int]]]()  # where each begins and ends, and its arrays
     for start, end, key in sorted((*_bounds(array), key) for key, array in arrays.items()):
         is_apart = not blocks or start >= blocks[-1][1]

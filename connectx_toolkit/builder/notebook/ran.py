@@ -6,6 +6,7 @@ found through its code object, which names the cell.
 
 import ast
 import contextlib
+import inspect
 import linecache
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -160,22 +161,15 @@ def _is_at(node: FUNCTIONS, code: CodeType) -> bool:
     return body is None or (body.lineno, body.col_offset) == min(inside, default=None)
 
 
-def functions_of(cls: type) -> dict[str, FunctionType]:
+def functions_of(cls: type) -> list[FunctionType]:
     """The functions of a class's own, as they were before decorators that tell."""
-    found = {}
-    for name, value in vars(cls).items():
-        for inner in (value, *(getattr(value, part, None) for part in ("__func__", "fget", "func", "py_func"))):
-            while isinstance(inner, FunctionType) and hasattr(inner, "__wrapped__"):
-                inner = inner.__wrapped__
-            inner = getattr(inner, "__wrapped__", inner)
-            if isinstance(inner, FunctionType):
-                found[name] = inner
-    return found
+    held = (getattr(value, "__func__", getattr(value, "fget", value)) for value in vars(cls).values())
+    return [inspect.unwrap(each) for each in held if isinstance(each, FunctionType)]
 
 
 def class_source(cls: type, cells: list[Cell]) -> Definition | None:
     """The statement that made a class: found by its functions, else the last of its name."""
-    for function in functions_of(cls).values():
+    for function in functions_of(cls):
         if function.__module__ != cls.__module__:  # enum gives its own to a Flag
             continue
         found = definition_of(function.__code__, cells)

@@ -21,11 +21,12 @@ class Written(NamedTuple):
     entry: the agent's name there.
     root: the notebook's folder, with the modules that it imports.
     places: line of it -> "lesson.ipynb, cell 16, line 3" or "In[16], line 3".
-    notes: what was left out, rewritten, or starts anew.
+    notes: what was left out, rewritten, or starts anew; of a running function those of left_out that it may meet.
     who: what people call the agent, if that is not its entry.
     folders: more folders with modules.
     page: of a page, a script that runs its cells as they are, and leaves the agent in AGENT.
-    left_out: what is not in the file: of a page the places of what else would run, of a function what no file can hold.
+    left_out: what is not in the file: of a page the places of what else would run, of a running function values that no
+        file can hold, results of caches, the order of sets, and what cells did to modules, each with its name or cell.
     state: of a running function what may change as it plays: label -> a function that gives it.
     """
 

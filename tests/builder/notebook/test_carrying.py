@@ -115,7 +115,7 @@ def test_what_no_file_can_hold_is_left_out_of_an_object():
     found = Carried(values.content(), names)["value"]
     assert found[0] is found[1] and found[0].a[1].children[1].value == 3 and not hasattr(found[0], "b")
     (line,) = values.left_out()
-    assert line.startswith("Slotted: b left out: mine[0].b['deep'][1] is a generator, which cannot be carried")
+    assert line.startswith("Slotted.b left out: mine[0].b['deep'][1] is a generator, which cannot be carried")
     with pytest.raises(Uncarried, match=r"^other\[1\] is a generator"):
         values.add("other", [1, (n for n in [1])], "other")
     assert list(values.roots) == ["value"]
