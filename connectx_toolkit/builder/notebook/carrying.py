@@ -46,13 +46,14 @@ class Uncarried(Exception):
 def literal(value: Any) -> str:
     """Python's text for a short plain value that nothing can change, "" for any other."""
     kind, text = type(value), ""
+    size = value.bit_length() if kind is int else len(value) if kind in (str, bytes, tuple) else 0
+    if size >= LITERAL:
+        return ""
     if kind is float and not np.isfinite(value):
         text = f'float("{value}")'
-    elif kind in (type(None), bool, float) or (kind in (str, bytes) and len(value) < LITERAL):
+    elif kind in (type(None), bool, int, float, str, bytes):
         text = repr(value)
-    elif kind is int:
-        text = repr(value) if value.bit_length() < LITERAL else ""
-    elif kind is tuple and len(value) < LITERAL:
+    elif kind is tuple:
         parts = [literal(each) for each in value]
         text = f"({', '.join(parts)}{',' * (len(parts) == 1)})" if all(parts) else ""
     return text if len(text) <= LITERAL else ""

@@ -36,21 +36,6 @@ def situations(text: str) -> dict[str, Situation]:
 
 PLAIN = situations(
     r"""
-#### an import
-import numpy as np
-from math import floor as down
-# %%
-def my_agent(obs, config):
-    columns = free(obs, config)
-    return columns[down(np.sum(obs.board) * 1.5) % len(columns)]
-#### config at module level
-config_of_mine = dict(depth=2, names=('a', 'b'), inf=float('inf'))
-# %%
-config_of_mine['depth'] = 5
-# %%
-def my_agent(obs, config):
-    columns = free(obs, config)
-    return columns[config_of_mine['depth'] % len(columns)]
 #### a class
 class Scorer:
     bonus = 1
@@ -67,20 +52,6 @@ Scorer.bonus = 4
 def my_agent(obs, config):
     columns = free(obs, config)
     return columns[scorer.score(obs) % len(columns)]
-#### a decorator of the notebook
-import functools
-def legal(shift):
-    def around(function):
-        @functools.wraps(function)
-        def inner(obs, config):
-            columns = free(obs, config)
-            return columns[(function(obs, config) + shift) % len(columns)]
-        return inner
-    return around
-# %%
-@legal(2)
-def my_agent(obs, config):
-    return obs.step
 #### indented by two spaces, with a magic
 %matplotlib inline
 
@@ -247,19 +218,6 @@ def hashed(n):
 def my_agent(obs, config):
     columns = free(obs, config)
     return columns[hashed(obs.step) % len(columns)]
-#### a module that a cell writes, and a constant of it that was changed
-%%writefile shifts_of_mine.py
-STEP = 1
-def shift(n):
-    return n + 2
-# %%
-import shifts_of_mine
-from shifts_of_mine import *
-STEP = 4
-# %%
-def my_agent(obs, config):
-    columns = free(obs, config)
-    return columns[(shifts_of_mine.shift(obs.step) + shift(STEP)) % len(columns)]
 #### modules of a folder elsewhere
 import os, sys
 os.makedirs("elsewhere/parts_of_mine", exist_ok=True)
@@ -486,19 +444,6 @@ def my_agent(obs, config):
     n = int(fast(obs.step)) + int(poly(obs.step)) + len(words[0])
     n += int(half * 2) + len(text) + int(day.astype(int)) + np.zeros(1, kind).nbytes
     return columns[n % len(columns)]
-#### windows that slide over one board
-#: changes: board, lines
-import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
-board = np.zeros((6, 7), np.int8)
-rows = sliding_window_view(board, (1, 4)).reshape(-1, 4) * 1
-lines = [sliding_window_view(board, (1, 4)), sliding_window_view(board, (4, 1)), board.T[::-1]]
-# %%
-def my_agent(obs, config):
-    board[:] = np.array(obs.board).reshape(6, 7)
-    columns = free(obs, config)
-    n = (lines[0] == 1).all(axis=(2, 3)).sum() + lines[1].max(axis=(2, 3)).sum() + lines[2][0].sum()
-    return columns[int(n) % len(columns)]
 #### tensors of one storage, and one that learns
 #: changes: plane, grid, weights
 import torch
@@ -685,37 +630,6 @@ def my_agent(obs, config):
     add(obs.step)
     columns = free(obs, config)
     return columns[(sum(f(obs.step) for f in fs + gs + hs) + get()) % len(columns)]
-#### generators that share a stream of bits
-#: changes: one, two, a, b, g
-import numpy as np, torch
-bits = np.random.PCG64(3)
-one, two = np.random.Generator(bits), np.random.Generator(bits)
-one.random(3)
-class Half:
-    def __init__(self, rng): self.rng = rng
-a = Half(np.random.default_rng(5)); b = Half(a.rng)
-g = torch.Generator().manual_seed(4); torch.rand(2, generator=g)
-# %%
-def my_agent(obs, config):
-    n = one.integers(50) + two.integers(50) + a.rng.integers(9) + b.rng.integers(9)
-    n += int(torch.randint(9, (1,), generator=g))
-    columns = free(obs, config)
-    return columns[int(n) % len(columns)]
-#### names of types, and a sparse matrix
-import numpy as np
-from typing import Generic, NewType, TypeVar
-from scipy import sparse
-Item = TypeVar("Item")
-Column = NewType("Column", int)
-Board = list[int]
-class Box(Generic[Item]):
-    def __init__(self, item: Item):
-        self.item = item
-box = Box(sparse.csr_matrix(np.eye(7)[::-1]))
-# %%
-def my_agent(obs, config) -> Column:
-    columns: Board = free(obs, config)
-    return Column(columns[int((box.item @ np.arange(7.0))[obs.step % 7]) % len(columns)])
 #### a decorator that gives other arguments
 import functools
 def on_board(f):
@@ -798,13 +712,6 @@ def my_agent(obs, config):
     columns = free(obs, config)
     n = REGISTRY["b"]().value(obs.step) + old.value(1) + B().faster(2) + len(type(old).__name__)
     return columns[n % len(columns)]
-#### functions by their names
-def rule_a(c):
-    return c * 3 % 4
-# %%
-def my_agent(obs, config):
-    rules = [held for name, held in sorted(globals().items()) if name.startswith("rule_")]
-    return max(free(obs, config), key=lambda c: sum(each(c) for each in rules))
 #### a bit set as one integer
 import random
 random.seed(3)
@@ -882,16 +789,6 @@ Fast.shift = 3
 def my_agent(obs, config):
     columns = free(obs, config)
     return columns[Fast().value(sum(map(bool, obs.board))) % len(columns)]
-#### a net with hooks
-import torch
-torch.manual_seed(1)
-net = torch.nn.Linear(42, 7)
-net.register_forward_hook(lambda m, i, out: -out)
-# %%
-def my_agent(obs, config):
-    with torch.no_grad():
-        out = net(torch.tensor(obs.board, dtype=torch.float32))
-    return max(free(obs, config), key=lambda c: float(out[c]))
 #### what another process has in another order
 #: says: openings is a set whose order differs
 openings = {("centre", 3), ("left", 1)}
@@ -971,19 +868,6 @@ big = np.random.default_rng(0).random((10, 1000))
 # %%
 def my_agent(obs, config):
     return int(big[0, 0])
-#### a class that reads what was deleted
-#: expected: my_agent reads raw, which no cell defines now
-raw = [3, 1, 4]
-class Bot:
-    weights = [w * 2 for w in raw]
-    size = len(raw)
-bot = Bot()
-del raw
-# %%
-def my_agent(obs, config):
-    columns = free(obs, config)
-    n = sum(map(bool, obs.board))
-    return columns[(bot.weights[1] * n + bot.size) % len(columns)]
 #### a frame
 #: expected: no file can hold: frame is a pandas DataFrame: give the agent a dict or an array$
 import pandas as pd
