@@ -6,13 +6,13 @@ a truth value or null, which stand for themselves, or a list:
 
     ["@", i]        node i; two references to it are one object      ["n", name]  what the agent's file binds to a name
     ["t", ...]      a tuple                                          ["z", ...]   a frozenset
-    ["b", base64]   bytes                                            ["c", a, b]  a complex number
+    ["b", hex]      bytes                                            ["c", a, b]  a complex number
     ["s", dtype, x] a number of numpy's                              ["i", text]  a long integer, to base 16
     ["d", key, value, ...]  attributes
 
 and a node is one of
 
-    ["list", ...]  ["set", ...]  ["dict", key, value, ...]  ["bytearray", base64]
+    ["list", ...]  ["set", ...]  ["dict", key, value, ...]  ["bytearray", hex]
     ["array", dtype, shape, offset, strides]       an array in the memory; strides are null where they are C's
     ["objects", shape, ...]                        an array of objects
     ["call", f, arguments, state, items, pairs]    what f, a reference, gives for the arguments; then, as Python's
@@ -23,7 +23,6 @@ Functions and classes are never in the file: they are names of the agent's own s
 """
 
 import ast
-import base64
 import builtins
 import io
 import json
@@ -71,12 +70,12 @@ class Carried:
     def _value(self, ref: Any) -> Any:
         if not isinstance(ref, list):
             return ref
-        kind, *parts = ref
+        kind = ref[0]
         if kind == "@":
-            (number,) = parts
-            if number not in self._made:
-                self._make(number)
-            return self._made[number]
+            return self._made[ref[1]] if ref[1] in self._made else self._make(ref[1])
+        if kind == "b":
+            return bytes.fromhex(ref[1])
+        parts = ref[1:]
         if kind == "n":
             first, _, rest = parts[0].partition(".")
             found = self._names[first] if first in self._names else getattr(builtins, first)
@@ -89,18 +88,18 @@ class Carried:
             return np.dtype(parts[0]).type(parts[1])
         if kind == "i":
             return int(parts[0], 16)
-        return base64.b64decode(parts[0]) if kind == "b" else complex(*parts)
+        return complex(*parts)
 
-    def _make(self, number: int) -> None:
+    def _make(self, number: int) -> Any:
         """Makes the object of a node; what it holds is left to ``_fill``."""
         kind, *parts = self._nodes[number]
-        if kind in ("list", "set", "dict"):
-            made: Any = {"list": list, "set": set, "dict": dict}[kind]()
-        elif kind == "bytearray":
-            made = bytearray(base64.b64decode(parts[0]))
-        elif kind == "array":
+        if kind == "array":
             dtype, shape, offset, strides = parts
-            made = np.ndarray(shape, _dtype(dtype), self._memory, offset, strides)
+            made: Any = np.ndarray(shape, _dtype(dtype), self._memory, offset, strides)
+        elif kind in ("list", "set", "dict"):
+            made = {"list": list, "set": set, "dict": dict}[kind]()
+        elif kind == "bytearray":
+            made = bytearray.fromhex(parts[0])
         elif kind == "objects":
             made = np.empty(parts[0], object)
         else:
@@ -108,7 +107,9 @@ class Carried:
             self._fill()  # a function sees its arguments whole
             made = function.__new__(function, *arguments) if kind == "new" else function(*arguments)
         self._made[number] = made
-        self._unfilled.append((made, self._nodes[number]))
+        if kind not in ("array", "bytearray"):
+            self._unfilled.append((made, self._nodes[number]))
+        return made
 
     def _fill(self) -> None:
         while self._unfilled or self._unkeyed:

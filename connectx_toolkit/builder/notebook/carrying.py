@@ -5,7 +5,6 @@ an array is taken apart as Python's copying does it (``__reduce_ex__``): a funct
 names, with arguments and a state. So no code is in the file, and what cannot be taken apart is refused.
 """
 
-import base64
 import copyreg
 import io
 import json
@@ -159,7 +158,7 @@ class Values:
             self._note_order(value, path)
             return ["t" if kind is tuple else "z", *(self._ref(each, path) for each in _in_order(value))]
         if kind is bytes:
-            return ["b", base64.b64encode(value).decode()]
+            return ["b", value.hex()]
         if kind is complex:
             return ["c", value.real, value.imag]
         is_number = isinstance(value, np.generic) and value.dtype.kind in NUMBERS and kind.__module__ == "numpy"
@@ -189,7 +188,7 @@ class Values:
         if kind is dict:
             return ["dict", *self._pairs(value.items(), path)]
         if kind is bytearray:
-            return ["bytearray", base64.b64encode(value).decode()]
+            return ["bytearray", value.hex()]
         if kind in (np.ndarray, np.memmap):
             return self._array(number, np.asarray(value), path)
         if kind is np.random.Generator:  # several may draw from one stream of bits
@@ -271,11 +270,12 @@ class Values:
             return self._call(getattr, ["n", self._name_of(sys.modules[kind.__module__])], parts)
         function, arguments, state, items, pairs = (*parts, None, None, None)[:5]
         refs = [self._ref(each, path) for each in arguments]
-        made = ["call", ["n", self._name_of(function)], refs]
         if function is copyreg.__newobj__:  # type: ignore[attr-defined]
             bases = (base for base in WITH_VALUE if isinstance(value, base))
             base = next((base for base in bases if kind.__getnewargs__ is base.__getnewargs__), None)
             made = ["call", ["n", f"{self._name_of(base)}.__new__"], refs] if base else ["new", refs[0], refs[1:]]
+        else:
+            made = ["call", ["n", self._name_of(function)], refs]
         listed = [self._ref(each, f"{path}[{n}]") for n, each in enumerate(items or ())]
         keyed = self._pairs(pairs or (), path)
         return [*made, self._state(value, state, path), listed, keyed]
