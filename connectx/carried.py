@@ -1,38 +1,43 @@
 """Values that an agent brings from a notebook: tables, weights, objects of its own classes. No code is loaded.
 
-An .npz file holds their arrays and, under ``VALUES``, JSON in UTF-8 as bytes: ``roots``, a reference for each name, and
-``nodes``, a list. A reference is a number, a text, a truth value or null, which stand for themselves, or a list:
+An .npz file holds two arrays of bytes: under ``MEMORY`` what all arrays hold, those that share memory once, and under
+``VALUES`` JSON in UTF-8: ``roots``, a reference for each name, and ``nodes``, a list. A reference is a number, a text,
+a truth value or null, which stand for themselves, or a list:
 
     ["@", i]        node i; two references to it are one object      ["n", name]  what the agent's file binds to a name
     ["t", ...]      a tuple                                          ["z", ...]   a frozenset
-    ["b", base64]   bytes                                            ["c", a, b]  a complex number
-    ["s", dtype, x] a number of numpy's                              ["d", key, value, ...]  attributes
+    ["b", hex]      bytes                                            ["c", a, b]  a complex number
+    ["s", dtype, x] a number of numpy's                              ["i", text]  a long integer, to base 16
+    ["d", key, value, ...]  attributes
 
 and a node is one of
 
-    ["list", ...]  ["set", ...]  ["dict", key, value, ...]  ["bytearray", base64]
-    ["array", key]  an array of the file                    ["objects", shape, ...]  an array of objects
+    ["list", ...]  ["set", ...]  ["dict", key, value, ...]  ["bytearray", hex]
+    ["array", dtype, shape, offset, strides]       an array in the memory; strides are null where they are C's
+    ["objects", shape, ...]                        an array of objects
     ["call", f, arguments, state, items, pairs]    what f, a reference, gives for the arguments; then, as Python's
                                                    copying does it, its state, list items and dict pairs
     ["new", class, arguments, state, items, pairs] the same with class.__new__
-    ["module", class, base, attributes]            a module of torch: base's __init__, then its attributes
 
 Functions and classes are never in the file: they are names of the agent's own source.
 """
 
-import base64
+import ast
 import builtins
 import io
 import json
+from collections import OrderedDict, deque
 from collections.abc import Mapping
+from functools import cache
 from operator import attrgetter
 from types import CellType, FunctionType
 from typing import Any
 
 import numpy as np
 
-VALUES = "values"  # the array of the JSON
+VALUES, MEMORY = "values", "memory"  # names of the arrays
 PLAIN = (str, int, float, bytes, type(None))
+FILLED = (OrderedDict, dict, deque, list, set)  # whose own methods fill subclasses: theirs may count what comes
 
 
 class Carried:
@@ -48,10 +53,9 @@ class Carried:
 
     def __init__(self, content: bytes, names: Mapping[str, Any]):
         with np.load(io.BytesIO(content), allow_pickle=False) as file:
-            self._arrays = {name: file[name] for name in file.files}
-        if VALUES not in self._arrays:
-            raise ValueError(f"no carried values: the file has no array {VALUES!r}")
-        read = json.loads(self._arrays.pop(VALUES).tobytes())
+            if VALUES not in file.files:
+                raise ValueError(f"no carried values: the file has no array {VALUES!r}")
+            read, self._memory = json.loads(file[VALUES].tobytes()), file[MEMORY]
         self._roots, self._nodes, self._names = read["roots"], read["nodes"], names
         self._made: dict[int, Any] = {}
         # Objects that are made and still without their contents, which may lead back to them; keys are hashed last.
@@ -66,12 +70,12 @@ class Carried:
     def _value(self, ref: Any) -> Any:
         if not isinstance(ref, list):
             return ref
-        kind, *parts = ref
+        kind = ref[0]
         if kind == "@":
-            (number,) = parts
-            if number not in self._made:
-                self._make(number)
-            return self._made[number]
+            return self._made[ref[1]] if ref[1] in self._made else self._make(ref[1])
+        if kind == "b":
+            return bytes.fromhex(ref[1])
+        parts = ref[1:]
         if kind == "n":
             first, _, rest = parts[0].partition(".")
             found = self._names[first] if first in self._names else getattr(builtins, first)
@@ -82,38 +86,37 @@ class Carried:
             return (tuple if kind == "t" else frozenset)(map(self._value, parts))
         if kind == "s":
             return np.dtype(parts[0]).type(parts[1])
-        return base64.b64decode(parts[0]) if kind == "b" else complex(*parts)
+        if kind == "i":
+            return int(parts[0], 16)
+        return complex(*parts)
 
-    def _make(self, number: int) -> None:
+    def _make(self, number: int) -> Any:
         """Makes the object of a node; what it holds is left to ``_fill``."""
         kind, *parts = self._nodes[number]
-        if kind in ("list", "set", "dict"):
-            made: Any = {"list": list, "set": set, "dict": dict}[kind]()
+        if kind == "array":
+            dtype, shape, offset, strides = parts
+            made: Any = np.ndarray(shape, _dtype(dtype), self._memory, offset, strides)
+        elif kind in ("list", "set", "dict"):
+            made = {"list": list, "set": set, "dict": dict}[kind]()
         elif kind == "bytearray":
-            made = bytearray(base64.b64decode(parts[0]))
-        elif kind == "array":
-            made = self._arrays[parts[0]]
+            made = bytearray.fromhex(parts[0])
         elif kind == "objects":
             made = np.empty(parts[0], object)
-        elif kind == "module":
-            cls, base = map(self._value, parts[:2])
-            made = cls.__new__(cls)
-            base.__init__(made)
         else:
             function, arguments = self._value(parts[0]), [self._value(ref) for ref in parts[1]]
             self._fill()  # a function sees its arguments whole
             made = function.__new__(function, *arguments) if kind == "new" else function(*arguments)
         self._made[number] = made
-        self._unfilled.append((made, self._nodes[number]))
+        if kind not in ("array", "bytearray"):
+            self._unfilled.append((made, self._nodes[number]))
+        return made
 
     def _fill(self) -> None:
         while self._unfilled or self._unkeyed:
             if self._unfilled:
                 self._fill_one(*self._unfilled.pop())
             else:
-                made, entries = self._unkeyed.pop()
-                for entry in entries:
-                    _add(made, entry)
+                _add(*self._unkeyed.pop())
 
     def _fill_one(self, made: Any, node: list[Any]) -> None:
         kind, *parts = node
@@ -126,13 +129,11 @@ class Carried:
             self._enter(made, [(self._value(ref),) for ref in parts])
         elif kind == "dict":
             self._enter(made, self._pairs(parts))
-        elif kind == "module":
-            vars(made).update(self._value(parts[2]))
         elif kind in ("call", "new"):
             _, _, state, items, pairs = parts
             self._set_state(made, state)
             for item in items:
-                made.append(self._value(item))
+                _base(made).append(made, self._value(item))
             self._enter(made, self._pairs(pairs))
 
     def _pairs(self, parts: list[Any]) -> list[tuple[Any, ...]]:
@@ -141,8 +142,7 @@ class Carried:
     def _enter(self, made: Any, entries: list[tuple[Any, ...]]) -> None:
         """Adds elements, (element,), or pairs, (key, value), as soon as what is hashed is whole."""
         if all(isinstance(entry[0], PLAIN) for entry in entries):
-            for entry in entries:
-                _add(made, entry)
+            _add(made, entries)
         else:
             self._unkeyed.append((made, entries))
 
@@ -161,34 +161,22 @@ class Carried:
             object.__setattr__(made, name, value)
 
 
-def _add(made: Any, entry: tuple[Any, ...]) -> None:
-    if len(entry) == 1:
-        made.add(*entry)
-    else:
-        made[entry[0]] = entry[1]
+def _base(made: Any) -> Any:
+    return next((base for base in FILLED if isinstance(made, base)), type(made))
 
 
-def generator(kind: str, state: Any) -> Any:
-    """A random generator in a state.
+def _add(made: Any, entries: list[tuple[Any, ...]]) -> None:
+    base = _base(made)
+    for entry in entries:
+        if len(entry) == 1:
+            base.add(made, *entry)
+        else:
+            base.__setitem__(made, *entry)
 
-    Args:
-        kind: "torch", or of numpy, such as "BitGenerator PCG64" or "RandomState MT19937".
-        state: as its ``get_state`` gives it, of a BitGenerator as its ``state``.
-    """
-    if kind == "torch":
-        import torch
 
-        made = torch.Generator()
-        made.set_state(torch.from_numpy(state))
-        return made
-    name, bits = kind.split()
-    made = getattr(np.random, bits)()
-    if name == "BitGenerator":
-        made.state = state
-        return made
-    old = np.random.RandomState(made)
-    old.set_state(state)
-    return old
+@cache
+def _dtype(text: str) -> np.dtype:
+    return np.lib.format.descr_to_dtype(ast.literal_eval(text))
 
 
 def with_cells(function: FunctionType, *cells: CellType) -> FunctionType:

@@ -11,7 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
-from connectx_toolkit.builder.notebook.carrying import NAMED, Uncarried, Values, qualified_name
+from connectx_toolkit.builder.notebook.carrying import LEFT_OUT, NAMED, Uncarried, Values, qualified_name
 from connectx_toolkit.builder.notebook.cells import page_named
 from connectx_toolkit.builder.notebook.live import from_function
 from connectx_toolkit.builder.source.refusals import Refused
@@ -229,8 +229,8 @@ def _callable_digest(spec: AgentSpec) -> str:
     with TemporaryDirectory() as folder:
         try:
             written = from_function(callable_of(spec), Path(folder))
-            if written.left_out:
-                raise ValueError(written.left_out[0])
+            if lost := [fact for fact in written.left_out if LEFT_OUT in fact]:
+                raise ValueError(lost[0])
             _add_files(digest, written.agent, written.root)
             loaded = {getattr(module, "__file__", None): module for module in list(sys.modules.values())}
             values = Values(qualified_name, lambda held: "", lambda text: None)

@@ -5,36 +5,36 @@ an array is taken apart as Python's copying does it (``__reduce_ex__``): a funct
 names, with arguments and a state. So no code is in the file, and what cannot be taken apart is refused.
 """
 
-import base64
 import copyreg
 import io
 import json
 import sys
-import threading
 from collections.abc import Callable, Collection
 from functools import _lru_cache_wrapper
 from hashlib import sha256
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any, NewType, TypeVar
-from weakref import ReferenceType
 
 import numpy as np
 
-from connectx.carried import VALUES, generator
+from connectx.carried import MEMORY, VALUES
 from connectx_toolkit.builder.notebook import predictors
+from connectx_toolkit.builder.notebook.memory import memory_of
 from connectx_toolkit.builder.source.refusals import Refused
 
 LITERAL = 400  # characters of the longest value that stands in the source
+BITS = 64  # of the longest integer that is a number of the JSON; Python writes none of more than 4,300 digits
 NAMED = (type, FunctionType, ModuleType, BuiltinFunctionType, np.ufunc, _lru_cache_wrapper, TypeVar, NewType)
-# Modules, and the generators that their functions draw from, which a file has, too.
-GLOBAL = {"random": "_inst", "numpy.random.mtrand": "_rand", "torch": "default_generator"}
-WRAPPING = {staticmethod: ("__func__",), classmethod: ("__func__",), property: ("fget", "fset", "fdel")}
-ON_SAVING = ("state_dict", "load_state_dict")  # in the names of hooks that no step of a game calls
-LOCKS = {"_thread.lock": "Lock", "_thread.RLock": "RLock"}  # type -> what of threading makes a new one
-SHARED = 1 << 20  # bytes: so large an array is carried whole, with a view of it that is smaller
-RECURRENT = "_flat_weight_refs"  # weak references to weights, by which a GRU sees whether others came in their place
-MODULE_STATE = ("training", "_parameters", "_buffers", "_modules", "_non_persistent_buffers_set")
+# Packages whose objects are refused, and what to hold in their place.
+REFUSED = {
+    "pandas": "give the agent a dict or an array",
+    "numba.typed": "make it inside a function",
+    "weakref": "hold the object itself, or a dict",
+}
+WITH_VALUE: tuple[Any, ...] = (int, float, complex, str, bytes, tuple)  # make their subclasses, too
+OF_MODULES = ("_parameters", "_buffers", "_modules")  # attributes without which a module of torch is none
 NUMBERS = "biuf"  # kinds of numpy's dtypes
+LEFT_OUT = "left out"
 UNORDERED = "{} is a set whose order differs in the file: sort it where the order matters"
 
 
@@ -45,11 +45,14 @@ class Uncarried(Exception):
 def literal(value: Any) -> str:
     """Python's text for a short plain value that nothing can change, "" for any other."""
     kind, text = type(value), ""
+    size = value.bit_length() if kind is int else len(value) if kind in (str, bytes, tuple) else 0
+    if size >= LITERAL:
+        return ""
     if kind is float and not np.isfinite(value):
         text = f'float("{value}")'
-    elif kind in (type(None), bool, int, float) or (kind in (str, bytes) and len(value) < LITERAL):
+    elif kind in (type(None), bool, int, float, str, bytes):
         text = repr(value)
-    elif kind is tuple and len(value) < LITERAL:
+    elif kind is tuple:
         parts = [literal(each) for each in value]
         text = f"({', '.join(parts)}{',' * (len(parts) == 1)})" if all(parts) else ""
     return text if len(text) <= LITERAL else ""
@@ -81,7 +84,7 @@ class Values:
         self._name_of, self._lacks, self._note = name_of, lacks, note
         self.roots: dict[str, Any] = {}
         self._nodes: list[Any] = []
-        self._arrays: dict[str, np.ndarray] = {}
+        self._arrays: dict[int, tuple[np.ndarray, str]] = {}  # node -> the array, and its path
         self._numbers: dict[int, int] = {}  # id of an object -> its node
         self._whole: dict[int, int] = {}  # of these, what was added with all that it holds
         self._alive: list[Any] = []  # or an id could be another's
@@ -100,16 +103,15 @@ class Values:
                 self.roots[name] = self._ref(value, path)
                 while self._pending:
                     number, held, place, self._attribute = self._pending.pop()
-                    self._nodes[number] = self._node(held, place)
+                    self._nodes[number] = self._node(number, held, place)
                 self._whole |= {key: number for key, number in self._numbers.items() if number >= count}
                 self._pending, self._attribute = outer
                 return
             except (Uncarried, Refused) as fault:
                 whole = {key: number for key, number in self._whole.items() if number >= count}
                 for number in {*range(count, len(self._nodes))} - {*whole.values()}:
-                    if self._nodes[number] and self._nodes[number][0] == "array":
-                        del self._arrays[self._nodes[number][1]]
                     self._nodes[number] = None
+                    self._arrays.pop(number, None)
                 self._numbers = before | whole
                 del self.roots[name]
                 if self._attribute == ("", ""):
@@ -119,40 +121,44 @@ class Values:
 
     def content(self) -> bytes:
         """The file."""
-        text = json.dumps({"roots": self.roots, "nodes": self._nodes}, separators=(",", ":"))
-        file = io.BytesIO()
-        arrays: dict[str, Any] = {VALUES: np.frombuffer(text.encode(), np.uint8), **self._arrays}
+        memory, file = self._memory(), io.BytesIO()
+        text = json.dumps({"roots": self.roots, "nodes": self._nodes}, separators=(",", ":")).encode()
+        arrays: dict[str, Any] = {VALUES: np.frombuffer(text, np.uint8), MEMORY: np.frombuffer(memory, np.uint8)}
         np.savez_compressed(file, **arrays)
         return file.getvalue()
 
     def digest(self) -> str:
         """What tells these values from others."""
-        arrays = b"".join(f"{each.dtype}{each.shape}".encode() + each.tobytes() for each in self._arrays.values())
-        return sha256(json.dumps([self.roots, self._nodes]).encode() + arrays).hexdigest()
+        memory = self._memory()  # first: it completes the nodes
+        return sha256(json.dumps([self.roots, self._nodes]).encode() + memory).hexdigest()
+
+    def _memory(self) -> bytes:
+        """The bytes of the arrays, whose nodes get their places in it."""
+        memory, places = memory_of({number: array for number, (array, _) in self._arrays.items()})
+        for number, place in places.items():
+            self._nodes[number][3:] = place
+        return memory
 
     def left_out(self) -> list[str]:
-        """What of objects is left out, a line for each class."""
-        names = dict[str, list[str]]()
-        for cls, name in sorted(self._left_out):
-            names.setdefault(cls, []).append(name)
-        reasons = {cls: self._left_out[cls, found[0]] for cls, found in names.items()}
-        return [f"{cls}: {', '.join(found)} left out: {reasons[cls]}" for cls, found in names.items()]
+        """What of objects is left out, a line for each attribute."""
+        return [f"{cls}.{name} {LEFT_OUT}: {why}" for (cls, name), why in sorted(self._left_out.items())]
 
     def largest(self) -> str:
         """The largest array, in words."""
-        name = max(self._arrays, key=lambda key: self._arrays[key].nbytes)
-        return f"{name}, {self._arrays[name].nbytes:,} bytes of {self._arrays[name].dtype}"
+        array, path = max(self._arrays.values(), key=lambda held: held[0].nbytes, default=(np.zeros(0), "no array"))
+        return f"{path}, {array.nbytes:,} bytes of {array.dtype}"
 
     def _ref(self, value: Any, path: str) -> Any:
         kind = type(value)
+        if kind is int and value.bit_length() > BITS:
+            return ["i", hex(value)]
         if value is None or kind in (bool, int, float, str):
             return value
         if kind in (tuple, frozenset):
-            if kind is frozenset and _is_of_texts(value):
-                self._note(UNORDERED.format(path))
+            self._note_order(value, path)
             return ["t" if kind is tuple else "z", *(self._ref(each, path) for each in _in_order(value))]
         if kind is bytes:
-            return ["b", base64.b64encode(value).decode()]
+            return ["b", value.hex()]
         if kind is complex:
             return ["c", value.real, value.imag]
         is_number = isinstance(value, np.generic) and value.dtype.kind in NUMBERS and kind.__module__ == "numpy"
@@ -169,75 +175,53 @@ class Values:
             self._pending.append((number, value, path, self._attribute))
         return ["@", self._numbers[id(value)]]
 
-    def _node(self, value: Any, path: str) -> list[Any]:
+    def _note_order(self, value: Any, path: str) -> None:
+        is_set = isinstance(value, set | frozenset)
+        if is_set and len(value) > 1 and (not _is_ordered(value) or list(type(value)([*value])) != list(value)):
+            self._note(UNORDERED.format(path))
+
+    def _node(self, number: int, value: Any, path: str) -> list[Any]:
         kind = type(value)
         if kind in (list, set):
-            if kind is set and (_filled(value) != list(value) or _is_of_texts(value)):
-                self._note(UNORDERED.format(path))
+            self._note_order(value, path)
             return [kind.__name__, *(self._ref(each, f"{path}[{n}]") for n, each in enumerate(_in_order(value)))]
         if kind is dict:
             return ["dict", *self._pairs(value.items(), path)]
         if kind is bytearray:
-            return ["bytearray", base64.b64encode(value).decode()]
-        if kind is np.ndarray or kind is np.memmap:
-            return self._array(np.asarray(value), path)
-        if lock := LOCKS.get(type_name(value)):
-            return self._call(getattr(threading, lock))
-        for module, name in GLOBAL.items():
-            if value is getattr(sys.modules.get(module), name, self):
-                return self._call(getattr, ["n", self._name_of(sys.modules[module])], name)
-        if type_name(value) == "torch._C.Generator":
-            return self._call(generator, "torch", self._ref(value.get_state().numpy(), path))
+            return ["bytearray", value.hex()]
+        if kind in (np.ndarray, np.memmap):
+            return self._array(number, np.asarray(value), path)
         if kind is np.random.Generator:  # several may draw from one stream of bits
             return self._call(kind, self._ref(value.bit_generator, path))
-        if isinstance(value, np.random.BitGenerator | np.random.RandomState):
-            is_old = isinstance(value, np.random.RandomState)
-            state = value.get_state(legacy=False) if is_old else value.state  # type: ignore[union-attr]
-            name = "RandomState" if is_old else "BitGenerator"
-            return self._call(generator, f"{name} {state['bit_generator']}", self._ref(state, path))
+        if isinstance(value, np.random.BitGenerator):
+            return self._call(kind, state=self._ref(value.state, path))
+        if kind is np.random.RandomState:
+            state = self._ref(value.get_state(legacy=False), path)
+            return self._call(kind, self._ref(value._bit_generator, path), state=state)
         if kind is MethodType and not _is_found_by_name(value):
-            return self._call(kind, self._ref(value.__func__, path), self._ref(value.__self__, path))
-        if kind in WRAPPING:
-            return self._call(kind, *(self._ref(getattr(value, name), path) for name in WRAPPING[kind]))
-        if kind is ReferenceType and (held := value()) is not None:
-            return self._call(kind, self._ref(held, path))
+            raise Uncarried(f"{path} is a method that its class does not have: write it into the class")
+        for package, cure in REFUSED.items():
+            if f"{kind.__module__}.".startswith(f"{package}."):
+                raise Uncarried(f"{path} is a {package.replace('.', ' ')} {kind.__name__}: {cure}")
         if predictors.is_algorithm(value):
             return self._predictor(value, path)
-        root = kind.__module__.partition(".")[0]
-        node = None
-        if root == "torch" or _is_module(value):
-            node = self._of_torch(value, path)
-        elif root == "pandas":
-            node = self._of_pandas(value, path)
+        node = self._of_torch(value, path) if kind.__module__.partition(".")[0] == "torch" else None
         return node or self._reduced(value, path)
 
-    def _array(self, array: np.ndarray, path: str) -> list[Any]:
+    def _array(self, number: int, array: np.ndarray, path: str) -> list[Any]:
         if array.dtype == object:
             return ["objects", list(array.shape), *(self._ref(each, path) for each in array.ravel())]
         if array.dtype.hasobject:
             raise Uncarried(f"{path} is an array of records with objects in them: make an array for each field")
-        owner: Any = array
-        while (base := getattr(owner, "base", None)) is not None:
-            owner = base
-        owner = owner.obj if isinstance(owner, memoryview) else owner
-        memory = np.frombuffer(owner, np.uint8) if type(owner) is bytearray else owner
-        is_owned = type(memory) is np.ndarray and (memory.flags.owndata or memory is not owner)
-        is_whole = is_owned and not memory.dtype.fields
-        if owner is not array and is_whole and memory.nbytes <= max(SHARED, 2 * array.nbytes):
-            start = array.__array_interface__["data"][0] - memory.__array_interface__["data"][0]
-            where = self._ref(array.shape, path), array.dtype.str, self._ref(owner, path)
-            return self._call(np.ndarray, *where, start, self._ref(array.strides, path))
-        key = "".join(letter if letter.isalnum() or letter in "._ " else "_" for letter in path)
-        while key in (*self._arrays, VALUES):
-            key = f"{key} {len(self._arrays)}"
-        self._arrays[key] = array
-        return ["array", key]
+        self._arrays[number] = array, path
+        return ["array", repr(np.lib.format.dtype_to_descr(array.dtype)), list(array.shape)]
 
-    def _call(self, function: Any, *refs: Any) -> list[Any]:
-        return ["call", ["n", self._name_of(function)], list(refs), None, [], []]
+    def _call(self, function: Any, *refs: Any, state: Any = None) -> list[Any]:
+        return ["call", ["n", self._name_of(function)], list(refs), state, [], []]
 
     def _pairs(self, pairs: Any, path: str) -> list[Any]:
-        return [ref for key, value in pairs for ref in (self._ref(key, path), self._ref(value, f"{path}[{key!r:.30}]"))]
+        found = ((key, value, f"{path}[{literal(key) or '...':.30}]") for key, value in pairs)
+        return [ref for key, value, place in found for ref in (self._ref(key, path), self._ref(value, place))]
 
     def _predictor(self, value: Any, path: str) -> list[Any]:
         from connectx.predictor import Predictor
@@ -251,99 +235,54 @@ class Values:
         return self._call(Predictor, self._ref(network, f"{path}.network"), self._ref(settings, path))
 
     def _of_torch(self, value: Any, path: str) -> list[Any] | None:
+        """The node of a tensor or a device; None of anything else."""
         import torch
 
-        if type(value) in (torch.nn.Parameter, getattr(torch.nn, "Buffer", torch.nn.Parameter)):
-            return self._call(type(value), self._ref(value.detach().clone(), path), value.requires_grad)
-        if type(value) is torch.Tensor:
-            base = value._base
-            if base is not None and base.is_contiguous() and base.nbytes <= max(SHARED, 2 * value.nbytes):
-                shape = (self._ref(tuple(each), path) for each in (value.shape, value.stride()))
-                start = value.storage_offset() - base.storage_offset()
-                return self._call(torch.as_strided, self._ref(base, path), *shape, start)
-            if value.requires_grad and value.is_leaf:
-                return ["call", self._ref(value.detach().requires_grad_, path), [True], None, [], []]
-            try:
-                array = value.detach().cpu().contiguous().numpy()
-            except (TypeError, RuntimeError) as fault:
-                raise Uncarried(
-                    f"{path} is a tensor that numpy has no type for ({fault}): .float() makes one"
-                ) from None
-            return self._call(torch.from_numpy, self._ref(array, path))
+        if type(value) is torch.nn.Parameter:
+            return self._call(type(value), self._ref(value.detach(), path), value.requires_grad)
         if type(value) is torch.device:
             return self._call(torch.device, "cpu")
-        if type(value) is torch.dtype:
-            return self._call(getattr, ["n", self._name_of(torch)], str(value).rpartition(".")[2])
-        if isinstance(value, torch.jit.ScriptModule):
-            raise Uncarried(f"{path} is TorchScript: keep the module that it was made of")
-        return self._module(value, path) if _is_module(value) else None
-
-    def _module(self, value: Any, path: str) -> list[Any]:
-        """A module of torch: its parameters of now, and its attributes but for hooks."""
-        import torch
-
-        if torch.nn.utils.parametrize.is_parametrized(value):
-            cure = f"torch.nn.utils.parametrize.remove_parametrizations({path}, {next(iter(value.parametrizations))!r})"
-            raise Uncarried(f"{path} has parametrizations, which are not carried: {cure} keeps its weights of now")
-        blank, state = vars(torch.nn.Module()), list[Any]()
-        for name, held in vars(value).items():
-            if name == RECURRENT:
-                held = [None] * len(held)
-            if name in blank and name not in MODULE_STATE:
-                if held and held != blank[name] and not any(each in name for each in ON_SAVING):
-                    raise Uncarried(f"{path} has hooks ({name}), which are not carried: remove them")
-            elif name in blank:
-                state += [name, self._ref(held, path)]
-            else:
-                state += self._attributes(value, {name: held}, path)[1:]
-        names = (self._name_of(type(value)), self._name_of(torch.nn.Module))
-        return ["module", ["n", names[0]], ["n", names[1]], ["d", *state]]
-
-    def _of_pandas(self, value: Any, path: str) -> list[Any] | None:
-        import pandas as pd
-
-        if type(value) not in (pd.DataFrame, pd.Series):
+        if type(value) is not torch.Tensor:
             return None
-        index = list(value.index)
-        if type(value) is pd.Series:
-            arguments = [_column(value), index, None, value.name]
-        else:
-            arguments = [{name: _column(value.iloc[:, n]) for n, name in enumerate(value.columns)}, index]
-        again: Any = type(value)(*arguments)
-        has_names = value.index.names != [None] or getattr(value, "columns", value.index).names != [None]
-        is_same = again.shape == value.shape and again.equals(value)
-        if has_names or not is_same or not np.array_equal(np.array(again.dtypes), np.array(value.dtypes)):
-            raise Uncarried(
-                f"{path} is a {type(value).__name__} whose columns or index would change: give the agent a dict or "
-                f"an array instead, such as {path}.to_dict()"
-            )
-        return self._call(type(value), *(self._ref(each, path) for each in arguments))
+        if value.requires_grad and value.is_leaf:
+            return ["call", self._ref(value.detach().requires_grad_, path), [True], None, [], []]
+        try:
+            array = value.detach().cpu().numpy()
+        except (TypeError, RuntimeError) as fault:
+            raise Uncarried(f"{path} is a tensor that numpy has no type for ({fault}): .float() makes one") from None
+        return self._call(torch.from_numpy, self._ref(array, path))
 
     def _reduced(self, value: Any, path: str) -> list[Any]:
         """Any other object, as Python's copying takes it apart."""
+        kind: Any = type(value)
         try:
-            take_apart = copyreg.dispatch_table.get(type(value))
+            take_apart = copyreg.dispatch_table.get(kind)
             parts = take_apart(value) if take_apart else value.__reduce_ex__(2)
         except Exception as fault:  # their code may raise anything, as a dict whose attributes are its keys does
             if not isinstance(value, dict):
-                what = type_name(value).removeprefix("builtins.").removeprefix("__main__.")
-                raise Uncarried(f"{path} is a {what}, which cannot be carried ({fault})") from None
-            parts = copyreg.__newobj__, (type(value),), vars(value), None, value.items()  # type: ignore[attr-defined]
-        if isinstance(parts, str) and type(value).__module__ == "__main__":
-            raise Uncarried(f"{path} is a {type(value).__name__} whose __reduce__ gives a name, {parts}")
+                what, why = (
+                    type_name(value).removeprefix("builtins.").removeprefix("__main__."),
+                    f"{fault}".split("\n")[0],
+                )
+                raise Uncarried(f"{path} is a {what}, which cannot be carried ({why})") from None
+            parts = copyreg.__newobj__, (kind,), vars(value), None, value.items()  # type: ignore[attr-defined]
         if isinstance(parts, str):
-            return self._call(getattr, ["n", self._name_of(sys.modules[type(value).__module__])], parts)
+            return self._call(getattr, ["n", self._name_of(sys.modules[kind.__module__])], parts)
         function, arguments, state, items, pairs = (*parts, None, None, None)[:5]
-        kind = "call"
-        if function is copyreg.__newobj__:  # type: ignore[attr-defined]
-            kind, function, arguments = "new", arguments[0], arguments[1:]
         refs = [self._ref(each, path) for each in arguments]
+        if function is copyreg.__newobj__:  # type: ignore[attr-defined]
+            bases = (base for base in WITH_VALUE if isinstance(value, base))
+            base = next((base for base in bases if kind.__getnewargs__ is base.__getnewargs__), None)
+            made = ["call", ["n", f"{self._name_of(base)}.__new__"], refs] if base else ["new", refs[0], refs[1:]]
+        else:
+            made = ["call", ["n", self._name_of(function)], refs]
         listed = [self._ref(each, f"{path}[{n}]") for n, each in enumerate(items or ())]
         keyed = self._pairs(pairs or (), path)
-        return [kind, ["n", self._name_of(function)], refs, self._state(value, state, path), listed, keyed]
+        return [*made, self._state(value, state, path), listed, keyed]
 
     def _state(self, value: Any, state: Any, path: str) -> Any:
-        if state is None or hasattr(type(value), "__setstate__"):
+        is_plain = _is_module(value) or not hasattr(type(value), "__setstate__")
+        if state is None or not is_plain:
             return None if state is None else self._ref(state, path)
         if isinstance(state, tuple):
             return ["t", *(None if part is None else self._attributes(value, part, path) for part in state)]
@@ -352,9 +291,10 @@ class Values:
     def _attributes(self, value: Any, state: dict[str, Any], path: str) -> list[Any]:
         refs, outside = ["d"], self._attribute
         for name, held in state.items():
-            self._attribute = (type(value).__name__, name)
-            if self._attribute not in self._left_out:
-                refs += [name, self._ref(held, f"{path}.{name}")]
+            is_needed = name in OF_MODULES
+            self._attribute = outside if is_needed else (type(value).__name__, name)
+            if is_needed or self._attribute not in self._left_out:
+                refs += [name, self._ref(held, path if is_needed else f"{path}.{name}")]
         self._attribute = outside
         return refs
 
@@ -366,29 +306,18 @@ def _is_found_by_name(method: MethodType) -> bool:
     return getattr(found, "__func__", found) is method.__func__
 
 
-def _is_of_texts(value: Collection[Any]) -> bool:
-    """Whether the order of a set is another in each process."""
-    return len(value) > 1 and any(isinstance(each, str | bytes) for each in value)
+def _is_ordered(value: Any) -> bool:
+    """Whether the hash of a value, or a set's order, is the same in each process, as that of numbers is."""
+    if isinstance(value, tuple | set | frozenset) and type(value) in (tuple, set, frozenset):
+        return all(map(_is_ordered, value))
+    return type(value) in (bool, int, float, complex) or isinstance(value, np.number)
 
 
 def _in_order(value: Collection[Any]) -> Collection[Any]:
-    """The elements of a list or a set; those of a set of texts are sorted: the same values give the same bytes."""
-    return sorted(value, key=repr) if isinstance(value, set | frozenset) and _is_of_texts(value) else value
-
-
-def _filled(value: set[Any]) -> list[Any]:
-    """The elements of a set in their order, after it was filled anew in the order of now."""
-    made = set[Any]()
-    for each in value:
-        made.add(each)
-    return list(made)
+    """The elements of a container; those of a set without an order are sorted: the same values give the same bytes."""
+    return sorted(value, key=literal) if isinstance(value, set | frozenset) and not _is_ordered(value) else value
 
 
 def _is_module(value: Any) -> bool:
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(value, torch.nn.Module)
-
-
-def _column(series: Any) -> Any:
-    """The values of a column: an array of numbers, else a list."""
-    return series.to_numpy() if getattr(series.dtype, "kind", "O") in NUMBERS else list(series)

@@ -3,14 +3,16 @@
 import ast
 import builtins
 import contextlib
+import linecache
 import os
 import sys
+from collections.abc import Iterator
 from operator import attrgetter
 from types import ModuleType
 from typing import Any
 
 from connectx_toolkit.builder.notebook.carrying import NAMED, literal
-from connectx_toolkit.builder.notebook.ran import Cell
+from connectx_toolkit.builder.notebook.ran import Cell, assigned_in
 from connectx_toolkit.builder.notebook.reads import IMPORTS
 from connectx_toolkit.kaggle.dependencies import REACHED, is_installed
 from connectx_toolkit.kaggle.remedies import KNOWN, standing
@@ -101,6 +103,16 @@ def lacking(value: Any) -> str:
     if not top or top in KNOWN | sys.stdlib_module_names | {REACHED} or (module and own_file(module)):
         return ""
     return f"{top}: {standing(top)}"
+
+
+def changed_in(module: ModuleType) -> Iterator[tuple[str, Any]]:
+    """Names of a module of the user's whose file gives them another literal, and their values; moves tell the rest."""
+    text = "".join(linecache.getlines(str(module.__file__))) if own_file(module) else ""
+    if module.__name__.partition(".")[0] != REACHED:
+        for name, node in assigned_in(Cell(text, "").tree.body).items():
+            with contextlib.suppress(ValueError, TypeError):
+                if node and repr(ast.literal_eval(node)) != repr(held := vars(module).get(name)):
+                    yield name, held
 
 
 def is_builtin(value: Any) -> bool:

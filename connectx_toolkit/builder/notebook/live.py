@@ -44,11 +44,8 @@ def from_function(function: Callable, folder: Path) -> Written:
     check(function, who)
     cells = cells_behind(main)
     writer = Writer(main, who, cells)
-    try:
-        entry, last = _enter(writer, function, who)
-        writer.run()
-    except RecursionError:
-        raise ValueError(f"{who} holds tuples within tuples, too deep for Python to write: hold lists") from None
+    entry, last = _enter(writer, function, who)
+    writer.run()
     return _write(writer, entry, last, folder)
 
 
@@ -136,16 +133,17 @@ def _write(writer: Writer, entry: str, last: list[Part], folder: Path) -> Writte
     text, places = composed(head, [*writer.parts.values(), *writer.settings, *last])
     agent = folder / AGENT
     agent.write_text(text, encoding="utf-8")
-    left_out = (*writer.left_out, *writer.carried.left_out())
+    for line in writer.carried.left_out():
+        writer.facts[line] = True
     return Written(
         agent,
         entry,
         Path.cwd(),
         places,
-        [*writer.notes, *left_out],
+        [fact for fact, is_used in writer.facts.items() if is_used],
         who,
         tuple(on_path()),
         None,
-        left_out,
+        tuple(writer.facts),
         writer.state,
     )

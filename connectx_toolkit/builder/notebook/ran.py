@@ -6,9 +6,10 @@ found through its code object, which names the cell.
 
 import ast
 import contextlib
+import inspect
 import linecache
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from types import CodeType, FunctionType
@@ -55,16 +56,6 @@ class Cell:
     def place(self, line: int) -> str:
         return f"{self.name}, line {line + self.shift}"
 
-    @cached_property
-    def traits(self) -> set[tuple[Any, ...]]:
-        """Of its code objects, as compiled again: as a whole and, as IPython does, each statement by itself."""
-        flags = getattr(getattr(shell(), "compile", None), "flags", 0) | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
-        found = set[tuple[Any, ...]]()
-        for tree in (self.tree, *(ast.Module([node], []) for node in self.tree.body if self.number)):
-            with contextlib.suppress(SyntaxError, ValueError):
-                found |= set(map(_traits, _within(compile(tree, "<cell>", "exec", flags, dont_inherit=True))))
-        return found
-
 
 class Definition(NamedTuple):
     """Where something is written."""
@@ -75,6 +66,10 @@ class Definition(NamedTuple):
     @property
     def place(self) -> str:
         return self.cell.place(self.node.lineno)
+
+    @property
+    def text(self) -> str:
+        return self.cell.source.of(self.node)
 
     def place_of(self, name: str) -> str:
         """Where it mentions a name first."""
@@ -130,26 +125,13 @@ def definition_of(code: CodeType, cells: list[Cell]) -> Definition | None:
         own = [Cell("".join(lines), code.co_filename)]
     for cell in own or [cell for cell in reversed(cells) if not cell.file]:
         nodes = [node for node in ast.walk(cell.tree) if isinstance(node, FUNCTIONS) and _begins(node, code)]
-        if nodes and _traits(code) in cell.traits:
+        if nodes:
             return Definition(cell, next((node for node in nodes if _is_at(node, code)), nodes[0]))
     return None
 
 
 def _begins(node: FUNCTIONS, code: CodeType) -> bool:
     return (getattr(node, "name", "<lambda>"), first_line(node)) == (code.co_name, code.co_firstlineno)
-
-
-def _within(code: CodeType) -> Iterator[CodeType]:
-    yield code
-    for each in code.co_consts:
-        if isinstance(each, CodeType):
-            yield from _within(each)
-
-
-def _traits(code: CodeType) -> tuple[Any, ...]:
-    """What two compilations of the same text share."""
-    constants = tuple(_traits(each) if isinstance(each, CodeType) else repr(each) for each in code.co_consts)
-    return code.co_name, code.co_firstlineno, code.co_code, code.co_names, code.co_varnames, constants
 
 
 def _is_at(node: FUNCTIONS, code: CodeType) -> bool:
@@ -160,22 +142,15 @@ def _is_at(node: FUNCTIONS, code: CodeType) -> bool:
     return body is None or (body.lineno, body.col_offset) == min(inside, default=None)
 
 
-def functions_of(cls: type) -> dict[str, FunctionType]:
+def functions_of(cls: type) -> list[FunctionType]:
     """The functions of a class's own, as they were before decorators that tell."""
-    found = {}
-    for name, value in vars(cls).items():
-        for inner in (value, *(getattr(value, part, None) for part in ("__func__", "fget", "func", "py_func"))):
-            while isinstance(inner, FunctionType) and hasattr(inner, "__wrapped__"):
-                inner = inner.__wrapped__
-            inner = getattr(inner, "__wrapped__", inner)
-            if isinstance(inner, FunctionType):
-                found[name] = inner
-    return found
+    held = (getattr(value, "__func__", getattr(value, "fget", value)) for value in vars(cls).values())
+    return [inspect.unwrap(each) for each in held if isinstance(each, FunctionType)]
 
 
 def class_source(cls: type, cells: list[Cell]) -> Definition | None:
     """The statement that made a class: found by its functions, else the last of its name."""
-    for function in functions_of(cls).values():
+    for function in functions_of(cls):
         if function.__module__ != cls.__module__:  # enum gives its own to a Flag
             continue
         found = definition_of(function.__code__, cells)

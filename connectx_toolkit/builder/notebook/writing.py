@@ -9,39 +9,48 @@ import ast
 import contextlib
 import copy
 import difflib
-import linecache
 import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import _lru_cache_wrapper
 from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any, NamedTuple
 
-from connectx_toolkit.builder.notebook.carrying import NAMED, Uncarried, Values, literal, type_name
-from connectx_toolkit.builder.notebook.imports import Imports, is_builtin, lacking, own_file
+from connectx_toolkit.builder.notebook.carrying import LEFT_OUT, NAMED, Uncarried, Values, literal, type_name
+from connectx_toolkit.builder.notebook.definitions import (
+    as_called,
+    bracketed,
+    defaults_of,
+    indent_of,
+    inner_function,
+    is_as_written,
+    is_special,
+    owner_in,
+    renamed,
+)
+from connectx_toolkit.builder.notebook.facts import acts, caches, of_process
+from connectx_toolkit.builder.notebook.imports import Imports, changed_in, is_builtin, lacking
 from connectx_toolkit.builder.notebook.page import ONLY_THERE, SETTING
 from connectx_toolkit.builder.notebook.ran import (
     Cell,
     Definition,
-    assigned_in,
     binding_of,
     class_source,
     definition_of,
 )
-from connectx_toolkit.builder.notebook.reads import BUILTINS, DUNDERS, IMPORTS, reads_of, root
+from connectx_toolkit.builder.notebook.reads import BUILTINS, DUNDERS, reads_of
 from connectx_toolkit.builder.notebook.written import AGENT
 from connectx_toolkit.builder.source.refusals import Refusal, Refused
 from connectx_toolkit.builder.source.text import edited
-from connectx_toolkit.kaggle.dependencies import REACHED
 
 # Of these, equal ones are as good as the same.
 UNNAMED: Any = int | float | complex | str | bytes | tuple | frozenset | type(None)
 CARRIED = "_carried"
 AT_THE_TOP = "define it at the top of a cell"
-DEFAULTS = ("__defaults__", "__kwdefaults__")
-OF_PYTHON = {"_abc_impl", "_is_protocol", "_is_runtime_protocol"}  # that abc and typing put into classes
+PRIVATE = re.compile(r"\b__\w*[^\W_]\b")  # self.__side, which Python calls _Bot__side in a class Bot
 
 
 class Part(NamedTuple):
@@ -66,7 +75,7 @@ class Writer:
         who: the agent's name for people.
         parts: by the name that each binds, in the order of the file.
         settings: what is set when all names are bound.
-        left_out: what no file can hold.
+        facts: what the notebook has and the file has not -> whether it touches what the agent uses.
         state: what may change as the agent plays: label -> a function that gives it.
     """
 
@@ -75,17 +84,15 @@ class Writer:
     cells: list[Cell]
     parts: dict[str, Part] = field(default_factory=dict)
     settings: list[Part] = field(default_factory=list)
-    notes: dict[str, None] = field(default_factory=dict)
-    left_out: dict[str, None] = field(default_factory=dict)
+    facts: dict[str, bool] = field(default_factory=dict)
     state: dict[str, Callable[[], Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.bound: set[str] = set()
         self.names_by_id: dict[int, str] = {}
-        self.carried = Values(self.name_of, lacking, self.notes.setdefault)
+        self.carried = Values(self.name_of, lacking, self._tell)
         self.imports = Imports(self.cells)
         self._alive: list[Any] = []  # or an id could be another's
-        self._unfinished: set[int] = set()  # ids of functions whose defaults are being written
         self._reads: dict[str, dict[str, str]] = {}  # name -> the names that it reads when it is called, and where
         self._perhaps: set[str] = set()  # of these names, whose reads need not be there
         self._owed: list[str] = []  # names of what was written, whose reads are not yet bound
@@ -93,14 +100,18 @@ class Writer:
         self._missing: dict[str, str] = {}  # name that nothing binds -> where it is read
         self._stored: set[str] = set()  # names that code binds when it is called
 
+    def _tell(self, fact: str, is_used: bool = True) -> None:
+        self.facts[fact] = is_used
+
     def refuse(self, place: str, reason: str) -> Refused:
         return Refused([Refusal(Path(AGENT), 1, reason, place)])
 
     def run(self) -> None:
         """Writes all that is still owed."""
         self._write_owed()
-        self._set_what_cells_did()
+        self._follow_cells()
         self._write_owed()
+        self._tell_caches()
         for name, place in self._missing.items():
             if name in self._stored:
                 self.state[name] = lambda name=name: self.main.get(name)  # type: ignore[misc]
@@ -121,25 +132,28 @@ class Writer:
                 name, value, path = self._cells.pop(0)
                 self.settings.append(Part(f"{name}.cell_contents = {self.expression(value, path)}"))
 
-    def _set_what_cells_did(self) -> None:
-        """Settings of packages, and values of the user's own modules that their files give as others."""
-        for cell in self.cells:
-            values = (node.value for node in cell.tree.body if isinstance(node, ast.Expr))
-            for call in (value for value in values if isinstance(value, ast.Call)):
-                first, last = root(call.func), ast.unparse(call.func).rpartition(".")[2]
-                is_setting = isinstance(self.main.get(first), ModuleType) and bool(SETTING.fullmatch(last))
-                is_used = first in self.bound or last == "setrecursionlimit"
-                if is_setting and is_used and "seed" not in last:
-                    self.need_now(self._names_in(call), cell.place(call.lineno))
-                    self.settings.append(part(cell.source.of(call), Definition(cell, call)))
-        for module in [sys.modules.get(statement.split()[1]) for statement in self.imports.statements]:
-            if module is None or not own_file(module) or module.__name__.partition(".")[0] == REACHED:
-                continue
-            text = "".join(linecache.getlines(str(module.__file__)))
-            for name, node in assigned_in(Cell(text, "").tree.body).items():
-                with contextlib.suppress(ValueError, TypeError):  # no literal: the moves tell whether it is another
-                    if node and repr(ast.literal_eval(node)) != repr(held := vars(module).get(name)):
-                        self._set_attributes(self.name_of(module), module, {name: held})
+    def _follow_cells(self) -> None:
+        """Sets what cells set in packages, and what the user's own modules have unlike their files; tells the rest."""
+        imported = {statement.split()[1].partition(".")[0] for statement in self.imports.statements}
+        for found, package, last in acts(self.main, self.cells):
+            is_used = package in imported
+            if (is_used or last == "setrecursionlimit") and SETTING.fullmatch(last):
+                self.need_now(self._names_in(found.node.value), found.place)
+                self.settings.append(part(found.text, found))
+            else:
+                self._tell(f"{found.place}: {' '.join(found.text.split()):.100}", is_used)
+        for statement in [*self.imports.statements]:
+            module = sys.modules.get(statement.split()[1])
+            for name, held in changed_in(module) if module else ():
+                self._set_attributes(self.name_of(module), module, {name: held})
+
+    def _tell_caches(self) -> None:
+        """Those that held results: a file's begin empty."""
+        named = [*self.main.items(), *((held.__name__, held) for held in self._alive if isinstance(held, NAMED))]
+        classes = [(name, held) for name, held in named if isinstance(held, type) and self.is_own(held)]
+        named += [(f"{name}.{key}", held) for name, cls in classes for key, held in vars(cls).items()]
+        for fact, name, held in caches(named, self.cells):
+            self._tell(fact, name.partition(".")[0] in self.bound or id(held) in self.names_by_id)
 
     def need(self, name: str, place: str, is_perhaps: bool = False) -> None:
         """Binds a name of the notebook in the file. ``is_perhaps``: it is left out if no file can hold its value."""
@@ -156,7 +170,7 @@ class Writer:
         except Refused as fault:
             if not is_perhaps:
                 raise
-            self.left_out.setdefault(f"{name} left out: {fault}")
+            self._tell(f"{name} {LEFT_OUT}: {fault}")
 
     def need_now(self, names: Iterable[str], place: str) -> None:
         """Binds names that are read as the file is loaded, and first all that is read when they are called."""
@@ -187,7 +201,7 @@ class Writer:
                 self.named(name, value)
             elif isinstance(value, FunctionType) and self.is_own(value):
                 self._define_function(name, value)
-            elif (inner := inner_function(value)) and self.is_own(inner):
+            elif (inner := inner_function(value)) and self.is_own(inner) and not self.is_own(type(value)):
                 self._define_decorated(name, value, inner, place)
             elif isinstance(value, type) and self.is_own(value):
                 self._define_class(name, value, place)
@@ -210,13 +224,9 @@ class Writer:
 
     def _import(self, name: str, value: Any, place: str) -> None:
         text = self.imports.by_place(name, value)
-        if text is None and not isinstance(getattr(value, "__self__", None), ModuleType | None):  # a list's append
-            return self._write_value(name, value, place)
-        if text is None and binding_of(name, self.cells):
-            return self._define_assigned(name, value, place)
         if text is None:
-            what = type_name(value).removeprefix("builtins.")
-            raise self.refuse(place, f"{name} is a {what} that cannot be imported by a name: define it in a cell")
+            is_method = not isinstance(getattr(value, "__self__", None), ModuleType | None)  # a list's append
+            return (self._write_value if is_method else self._define_assigned)(name, value, place)
         if text:
             self.parts[name] = Part(text)
         self.named(name, value)
@@ -225,14 +235,9 @@ class Writer:
         """The name in the file of a function, class or module that a value holds."""
         if is_builtin(value) and value.__name__ not in self.main:
             return value.__name__
-        if id(value) in self._unfinished:
-            name = self.names_by_id[id(value)]
-            raise self.refuse(name, f"{name} holds something that holds {name}: {AT_THE_TOP}")
         if id(value) in self.names_by_id:
             return self.names_by_id[id(value)]
-        stem, outer = getattr(value, "__name__", "").rpartition(".")[2], self._outer_class(value)
-        if outer is not None:
-            return f"{self.name_of(outer)}.{value.__qualname__.partition('.')[2]}"
+        stem = getattr(value, "__name__", "").rpartition(".")[2]
         is_here = self.main.get(stem) is value
         name = stem if is_here else "" if isinstance(value, ModuleType) else owner_in(self.main, value)
         if name:
@@ -241,16 +246,6 @@ class Writer:
             name = self.fresh(stem if stem.isidentifier() else "function")
             self._bind(name, value, self.who)
         return name
-
-    def _outer_class(self, value: Any) -> Any:
-        """The class of the notebook in which a class is defined; None of any other."""
-        if not isinstance(value, type) or not self.is_own(value) or "." not in value.__qualname__:
-            return None
-        first, *names = value.__qualname__.split(".")
-        outer = inner = self.main.get(first)
-        for name in names:
-            inner = getattr(inner, name, None)
-        return outer if inner is value else None
 
     def fresh(self, stem: str) -> str:
         """A name that neither the file nor the notebook has."""
@@ -291,19 +286,14 @@ class Writer:
 
     def _read(self, name: str, found: Definition, variables: Iterable[str] = (), is_class: bool = False) -> None:
         """Takes note of what a definition reads when it is called, or its methods are. ``variables``: around it."""
-        reads = reads_of(found.node if is_class else _as_called(found.node, variables), has_lazy=True)
+        reads = reads_of(found.node if is_class else as_called(found.node, variables), has_lazy=True)
         names = reads.later | reads.called & self.main.keys()
         self._reads[name] = {each: found.place_of(each) for each in sorted(names)}
         self._stored |= reads.called
+        for fact in of_process(found, self.main):
+            self._tell(fact)
         self._owed.append(name)
         self._perhaps |= {name} if is_class else set()
-        if names & {"globals", "exec", "eval"}:  # which may read any
-            every = f"globals() of {name}"
-            statements = (node for cell in self.cells for node in cell.tree.body if not isinstance(node, IMPORTS))
-            bound = {each for node in statements for each in reads_of(node).binds} & self.main.keys()
-            self._reads[every] = dict.fromkeys(sorted(bound), found.place)
-            self._owed.append(every)
-            self._perhaps.add(every)
 
     def _source(self, function: FunctionType, name: str) -> Definition:
         """Where a function is written. Raises Refused if that is nowhere."""
@@ -319,9 +309,8 @@ class Writer:
         found = self._source(function, name)
         self.named(name, function)
         text = self._text(name, found, function)
-        cells = self._cells_around(name, function)
-        if cells or indent_of(text):
-            self._define_by_maker(name, found, text, function.__code__.co_freevars, cells)
+        if function.__closure__ or indent_of(text):
+            self._define_by_maker(name, found, text, function)
         elif isinstance(found.node, ast.Lambda):
             self.parts[name] = part(f"{name} = {bracketed(text)}", found)
         else:
@@ -332,19 +321,16 @@ class Writer:
     def _text(self, name: str, found: Definition, function: FunctionType) -> str:
         """A function's text without decorators, with what its defaults are now unless that is what their text gives."""
         source, node = found.cell.source, found.node
-        self._unfinished.add(id(function))
         changed = [(each, self.expression(held, f"{name}.{of}")) for of, each, held in defaults_of(node.args, function)]
-        self._unfinished.discard(id(function))
         start, end = source.span(node)
         indent = source.text[source.offset(node.lineno) : start]
         start -= 0 if isinstance(node, ast.Lambda) or indent.strip() else len(indent)
         edits = [(*source.span(each), text + "\n" * source.of(each).count("\n")) for each, text in changed]
         return edited(source.text[start:end], [(first - start, last - start, text) for first, last, text in edits])
 
-    def _define_by_maker(
-        self, name: str, found: Definition, text: str, variables: tuple[str, ...], cells: list[str]
-    ) -> None:
+    def _define_by_maker(self, name: str, found: Definition, text: str, function: FunctionType) -> None:
         """Writes a function that stands in another, or in a block, as what a function gives that has it as it stood."""
+        variables, cells = function.__code__.co_freevars, self._cells_around(name, function)
         maker = self.fresh(f"make_{name}")
         self.bound.add(maker)
         body = f"    return {bracketed(text)}"
@@ -365,11 +351,8 @@ class Writer:
                 with contextlib.suppress(ValueError):  # it is empty
                     self._cells.append((label, cell.cell_contents, f"{name}.{variable}"))
                     self.state[f"{variable} of {name}"] = lambda cell=cell: cell.cell_contents  # type: ignore[misc]
-                imported = (
-                    "from types import CellType as _Cell",
-                    "from connectx.carried import with_cells as _with_cells",
-                )
-                self.imports.statements |= dict.fromkeys(imported)
+                self.imports.statements["from types import CellType as _Cell"] = None
+                self.imports.statements["from connectx.carried import with_cells as _with_cells"] = None
         return [self.names_by_id[id(cell)] for cell in function.__closure__ or ()]
 
     def _set_attributes(self, name: str, value: Any, attributes: dict[str, Any]) -> None:
@@ -378,20 +361,25 @@ class Writer:
             key: held for key, held in vars(value).items() if not is_special(key) and not isinstance(held, NAMED)
         }
         for attribute, held in attributes.items():
-            if not is_special(attribute) or attribute in ("__wrapped__", *DEFAULTS):
+            if not is_special(attribute) and attribute != "cache_parameters":  # of lru_cache
                 try:
                     text = self.expression(held, f"{name}.{attribute}")
                     self.settings.append(Part(f"{name}.{attribute} = {text}"))
                 except Refused as fault:
-                    self.left_out.setdefault(f"{name}.{attribute} left out: {fault}")
+                    self._tell(f"{name}.{attribute} {LEFT_OUT}: {fault}")
 
     def _define_decorated(self, name: str, value: Any, inner: FunctionType, place: str) -> None:
         """What a package's decorator has made of a function, made again by it."""
+        if hasattr(value, "dispatch"):
+            raise self.refuse(place, f"{name} is a singledispatch function: choose by isinstance in one function")
         found = self._source(inner, name)
         self.named(name, value)
         decorators = [node for node in getattr(found.node, "decorator_list", []) if self._is_packages(node)]
         anew = None if decorators else binding_of(name, self.cells)
-        if not decorators and (anew is None or name not in self._names_in(anew.node.value)):
+        is_again = bool(decorators) or (anew is not None and name in self._names_in(anew.node.value))
+        if isinstance(value, _lru_cache_wrapper) and (not is_again or found.node.col_offset):
+            return self._define_cache(name, value)
+        if not is_again:
             return self._define_assigned(name, value, place)
         text = self._text(name, found, inner)
         if indent_of(text):
@@ -405,10 +393,16 @@ class Writer:
         if anew:  # score = njit(score)
             line = part(f"{name} = {bracketed(anew.cell.source.of(anew.node.value))}", anew)
             self.parts[name] = Part(f"{made.text}\n\n\n{line.text}", [*made.places, "", "", *line.places])
-        for kind, each in getattr(value, "registry", {}).items() if hasattr(value, "dispatch") else ():
-            if each is not inner:  # of singledispatch
-                given = self.expression(kind, name), self.expression(each, f"{name} of {kind.__name__}")
-                self.settings.append(Part(f"{name}.register({', '.join(given)})"))
+        if isinstance(value, _lru_cache_wrapper):
+            self._set_attributes(name, value, vars(value))
+
+    def _define_cache(self, name: str, value: Any) -> None:
+        """A cache that a decorator of the notebook's, or one within a function, has put around a function."""
+        inner = self.name_of(value.__wrapped__)
+        self.imports.statements["from functools import lru_cache as _lru_cache"] = None
+        given = ", ".join(f"{key}={held}" for key, held in value.cache_parameters().items())
+        self.parts[name] = Part(f"{name} = _lru_cache({given})({inner})")
+        self._set_attributes(name, value, vars(value))
 
     def _is_packages(self, decorator: ast.expr) -> bool:
         return all(name in self.main and not self.is_own(self.main[name]) for name in self._names_in(decorator))
@@ -417,19 +411,19 @@ class Writer:
         """A function or class that an assignment made, which is made again."""
         found = binding_of(name, self.cells)
         if found is None:
-            raise self.refuse(place, f"{name} is a {type_name(value)} that no cell assigns: define it in a cell")
+            what = type_name(value).removeprefix("builtins.")
+            raise self.refuse(place, f"{name} is a {what} that no cell assigns: define it in a cell")
         self.named(name, value)
         self.need_now(self._names_in(found.node.value), found.place)
         self.parts[name] = part(f"{name} = {bracketed(found.cell.source.of(found.node.value))}", found)
+        if isinstance(value, type) and not issubclass(value, tuple | Enum):
+            later = {key: held for key, held in vars(value).items() if not hasattr(type(held), "__get__")}
+            self._set_attributes(name, value, later)
 
     def _define_class(self, name: str, cls: type, place: str) -> None:
         if cls.__qualname__ != cls.__name__:
             raise self.refuse(place, f"{self.who} holds a class {cls.__qualname__}: {AT_THE_TOP}")
-        found, current = class_source(cls, self.cells), self.main.get(cls.__name__)
-        new = class_source(current, self.cells) if isinstance(current, type) and current is not cls else None
-        if found is not None and new == found:
-            cure = "run the cell that makes it again"
-            raise self.refuse(place, f"{self.who} holds a {cls.__name__} of before {new.cell.name}: {cure}")
+        found = class_source(cls, self.cells)
         self.named(name, cls)
         if found is None:
             return self._define_assigned(name, cls, place)
@@ -441,109 +435,16 @@ class Writer:
         text = "\n".join(source.lines[node.lineno - 1 : node.end_lineno])
         if indent_of(text):
             raise self.refuse(found.place, f"the class {name} is defined within a block: {AT_THE_TOP}")
+        if name != cls.__name__ and (private := PRIVATE.search(text)):
+            why = f"{name} is a {cls.__name__} of before, with a private {private[0]}"
+            raise self.refuse(found.place, f"{why}: run the cell that makes its objects again")
+        hook = getattr(vars(cls).get("__init_subclass__"), "__func__", None)
+        if hook and (read := sorted({*hook.__code__.co_names} & self.main.keys())):
+            why = f"{name}.__init_subclass__ uses {', '.join(read)} as each class is made"
+            raise self.refuse(found.place, f"{why}: list the classes where they are all defined")
         self.parts[name] = part(above + renamed(text, name), found, node.lineno, above.count("\n"))
+        if name != cls.__name__:
+            self.settings.append(Part(f"{name}.__name__ = {cls.__name__!r}"))
         self._read(name, found, is_class=True)
-        for below in list[type](type.__subclasses__(cls)):  # of which it may ask
-            if self.main.get(below.__name__) is below:
-                self._reads[name].setdefault(below.__name__, found.place)
-        self._set_class_attributes(name, cls, node)
-
-    def _set_class_attributes(self, name: str, cls: type, node: ast.ClassDef) -> None:
-        """Those that the class statement does not give; of a class within it, too."""
         later = {key: held for key, held in vars(cls).items() if not is_as_written(cls, key, held, node, self.cells)}
         self._set_attributes(name, cls, later)
-        for member in cls if issubclass(cls, Enum) else ():
-            own = {key: value for key, value in vars(member).items() if not key.startswith("_")}
-            self._set_attributes(f"{name}.{member.name}", member, own)
-        for inner in node.body:
-            held = vars(cls).get(getattr(inner, "name", ""))
-            if isinstance(inner, ast.ClassDef) and isinstance(held, type):
-                self._set_class_attributes(f"{name}.{inner.name}", held, inner)
-            elif isinstance(inner, ast.FunctionDef) and isinstance(held, FunctionType) and inner.name not in later:
-                changed = {each: getattr(held, each) for each in DEFAULTS} if any(defaults_of(inner.args, held)) else {}
-                if changed or vars(held):
-                    self._set_attributes(f"{name}.{inner.name}", held, changed | vars(held))
-
-
-def _as_called(node: ast.FunctionDef | ast.Lambda, variables: Iterable[str]) -> ast.stmt:
-    """A function that holds another one without what runs as that is defined."""
-    (outer,), inner = ast.parse(f"def _({', '.join(variables)}): pass").body, copy.deepcopy(node)
-    assert isinstance(outer, ast.FunctionDef)
-    inner.args.defaults = [ast.Constant(None) for _ in inner.args.defaults]
-    inner.args.kw_defaults = [each and ast.Constant(None) for each in inner.args.kw_defaults]
-    if isinstance(inner, ast.Lambda):
-        outer.body = [ast.Expr(inner)]
-    else:
-        inner.decorator_list, outer.body = [], [inner]
-    return outer
-
-
-def owner_in(main: dict[str, Any], value: Any) -> str:
-    """A name that a notebook gives a value, "" if none; IPython's own begin with _."""
-    return next((name for name, held in main.items() if held is value and not name.startswith("_")), "")
-
-
-def inner_function(value: Any) -> FunctionType | None:
-    """The function that a decorator of a package holds."""
-    if isinstance(value, FunctionType) and not hasattr(value, "__wrapped__"):
-        return None
-    for name in ("py_func", "__wrapped__", "pyfunc"):
-        with contextlib.suppress(Exception):  # a __getattr__ of the user's may raise anything
-            if isinstance(inner := getattr(value, name, None), FunctionType):
-                return inner
-    return None
-
-
-def defaults_of(given: ast.arguments, function: FunctionType) -> Iterable[tuple[str, ast.expr, Any]]:
-    """The parameters whose defaults are not what their text gives: names, texts, and what they are."""
-    positional, values = [*given.posonlyargs, *given.args], function.__defaults__ or ()
-    named = [each.arg for each in positional[len(positional) - len(given.defaults) :]]
-    found = list(zip(named, given.defaults, values, strict=False))
-    keywords = function.__kwdefaults__ or {}
-    pairs = zip((each.arg for each in given.kwonlyargs), given.kw_defaults, strict=True)
-    found += [(name, node, keywords[name]) for name, node in pairs if node and name in keywords]
-    return (each for each in found if not _gives(each[1], each[2]))
-
-
-def is_as_written(cls: type, attribute: str, held: Any, node: ast.ClassDef, cells: list[Cell]) -> bool:
-    """Whether the class statement gives an attribute what it holds now, or Python does."""
-    is_fixed, is_descriptor = issubclass(cls, tuple | Enum), hasattr(type(held), "__get__")
-    assigned = assigned_in(node.body)
-    is_descriptor &= is_fixed or type(held).__module__ != cls.__module__  # one of the notebook's may have changed
-    if attribute in assigned:
-        return is_fixed or is_descriptor or _gives(assigned[attribute], held)
-    is_in_body = any(getattr(each, "name", "") == attribute for each in node.body)
-    inner = getattr(held, "fget" if isinstance(held, property) else "__func__", held) if is_in_body else held
-    if isinstance(inner, FunctionType) and (found := definition_of(inner.__code__, cells)):
-        return any(each is found.node for each in ast.walk(node))
-    is_slot = type(held).__name__ in ("member_descriptor", "getset_descriptor")
-    is_made = is_slot or attribute in OF_PYTHON or (is_fixed and (attribute.startswith("_") or is_descriptor))
-    return is_in_body or is_made
-
-
-def _gives(node: ast.expr | None, held: Any) -> bool:
-    """Whether an expression is a literal that gives a value which nothing can change."""
-    try:
-        return node is not None and bool(literal(held)) and repr(ast.literal_eval(node)) == repr(held)
-    except ValueError:
-        return False
-
-
-def is_special(name: str) -> bool:
-    """Whether a name is of Python itself, or of enum."""
-    return name.startswith("_") and name.endswith("_")
-
-
-def indent_of(text: str) -> str:
-    """The spaces and tabs that a text begins with."""
-    return text[: len(text) - len(text.lstrip(" \t"))]
-
-
-def renamed(text: str, name: str) -> str:
-    """The text of a function or class under another name."""
-    return re.sub(r"^((?:async\s+)?(?:def|class)\s+)\w+", rf"\g<1>{name}", text, count=1, flags=re.MULTILINE)
-
-
-def bracketed(text: str) -> str:
-    """An expression's text as it can stand in another line: in brackets if it has several."""
-    return f"({text})" if "\n" in text else text

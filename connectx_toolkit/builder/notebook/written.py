@@ -21,11 +21,12 @@ class Written(NamedTuple):
     entry: the agent's name there.
     root: the notebook's folder, with the modules that it imports.
     places: line of it -> "lesson.ipynb, cell 16, line 3" or "In[16], line 3".
-    notes: what was left out that touches the agent's values, rewritten, or starts anew.
+    notes: what was rewritten, starts anew, or was left out and touches what the agent uses.
     who: what people call the agent, if that is not its entry.
     folders: more folders with modules.
     page: of a page, a script that runs its cells as they are, and leaves the agent in AGENT.
-    left_out: what is not in the file: of a page what else would run, and where; of a function what no file can hold.
+    left_out: what the notebook has and the file has not, each with its place: statements, values that no file can hold,
+        results of caches, the order of sets.
     state: of a running function what may change as it plays: label -> a function that gives it.
     """
 
