@@ -229,7 +229,7 @@ def _callable_digest(spec: AgentSpec) -> str:
     with TemporaryDirectory() as folder:
         try:
             written = from_function(callable_of(spec), Path(folder))
-            if lost := [fact for fact in written.left_out if LEFT_OUT in fact]:
+            if lost := [fact for fact in written.left_out if LEFT_OUT in fact or "globals()" in fact]:
                 raise ValueError(lost[0])
             _add_files(digest, written.agent, written.root)
             loaded = {getattr(module, "__file__", None): module for module in list(sys.modules.values())}

@@ -287,8 +287,8 @@ def test_a_network_that_masks_full_columns_or_sees_a_dict(tmp_path):
 
 
 def test_a_live_model_brings_its_normalisation(tmp_path):
-    env = VecNormalize(DummyVecEnv([env_of]), clip_obs=1.5)
-    model = PPO("MlpPolicy", env, seed=1, n_steps=64, policy_kwargs={"ortho_init": False})
+    env: Any = VecNormalize(DummyVecEnv([env_of]), clip_obs=1.5)
+    model: Any = PPO("MlpPolicy", env, seed=1, n_steps=64, policy_kwargs={"ortho_init": False})
     model.learn(64)
     config = adopt.Config(Path("PPO"), tmp_path / "my_agent.py", "", "course", positions=50)
     result = adopt.adopt(config, model)

@@ -2,7 +2,7 @@
 
 Every statement stays that binds a needed name, or mentions a needed value, in the same order. Nothing is proved here.
 The builder loads the file twice with other seeds, and runs the page's own cells: what was drawn or trained plays
-otherwise, and so does what lacks something (see proof.py).
+otherwise, and so does what lacks something (see ``connectx_toolkit.builder.comparison``).
 """
 
 import ast

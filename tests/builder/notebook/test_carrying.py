@@ -206,6 +206,7 @@ def test_what_is_no_file_of_values(content):
 
 def test_pickled_arrays_are_not_read():
     file = io.BytesIO()
-    np.savez(file, **{VALUES: np.array([object()], object)})
+    arrays: dict[str, Any] = {VALUES: np.array([object()], object)}
+    np.savez(file, **arrays)
     with pytest.raises(ValueError, match="allow_pickle"):
         Carried(file.getvalue(), {})
