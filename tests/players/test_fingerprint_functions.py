@@ -135,7 +135,7 @@ def test_what_cannot_be_seen_is_never_the_same(capsys):
 
 
 def test_what_is_changed_elsewhere_counts(tmp_path, monkeypatch):
-    """A module's value, a file that is opened; a name that is looked up by globals() is not seen, so nothing is alike."""
+    """A module's value, a file that is opened; what asks globals() is alike to nothing."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "heuristics_of_test.py").write_text("SIDE = 0\ndef choose(legal):\n    return legal[SIDE]\n")
