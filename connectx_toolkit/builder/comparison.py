@@ -2,13 +2,15 @@
 
 The original (``connectx_toolkit.builder.originals``) is asked every position after 0 to 3 plies, whole games that it
 plays itself, and other positions. The file is loaded by Kaggle's loader in another process, under another hash seed,
-and asked the same in the same order; then once more with other seeds of what is random as it loads. Where moves differ
-and chance decides some of them, both are asked again in new processes, and how often they choose what is compared.
+and asked the same in the same order. Then both play more games in new processes, first from the second seat, the file
+with other seeds of what is random as it loads. Where moves differ and chance decides some of them, both are asked again
+in new processes, and how often they choose what is compared: with the same seeds, with which a faithful file draws the
+same; with other ones if one side may be slower, or draws a network's moves in another way.
 """
 
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from math import sqrt
 from pathlib import Path
@@ -24,26 +26,32 @@ from connectx_toolkit.system.console import progress
 
 TOPIC = "same moves"
 GAMES, POSITIONS = 6, 120  # besides the openings; where no move of N differs, fewer than 3 of N would (at 95%)
+LATER = 12  # games that both play in another process, so that each seat once plays as in the first game of a process
 ENOUGH, USUAL_SECONDS = 100, 10.0  # so many are asked at least, then no more if usual moves have taken that long
 COMPARE_SECONDS = 40.0  # of each side's moves; after that no further position is asked
-AGAIN = 100  # positions that the second load is asked
 CLOCKED = 0.05  # seconds a move: from there on the clock may decide how far an agent searches
 ROUNDS, LEAST_ROUNDS = 12, 3  # in which both sides are asked again where they differed
+PREDICTOR = "connectx/predictor.py"  # draws moves by numpy, where the original's library has generators of its own
 SIGMAS = 4.3  # one faithful file in 100,000 of an agent that draws is refused at a look, of which there are at most ten
 SHOWN = 6  # facts that a report names
 
 
 def kinds_of(positions: int) -> dict[str, list[dict[str, Any]]]:
     """What an original is asked: games from both seats, openings, of which the shortest come first, and positions."""
-    empty = compared("game", []).as_json()
     openings = [opening.as_json() for opening in openings_of_games(range(4))]
     short, long = openings[:8], openings[8:]
     spread = [long[number * 101 % len(long)] for number in range(len(long))]  # 101 has no divisor in common with 287
     return {
-        "games": [empty | {"game": number} for number in range(GAMES)],
+        "games": games_of(range(GAMES)),
         "openings": short + spread,
         "positions": [question.as_json() for question in sample(positions)],
     }
+
+
+def games_of(numbers: Iterable[int]) -> list[dict[str, Any]]:
+    """Whole games, those with an odd number from the second seat."""
+    empty = compared("game", []).as_json()
+    return [empty | {"game": number} for number in numbers]
 
 
 class Asked(NamedTuple):
@@ -71,7 +79,7 @@ class Asked(NamedTuple):
 
 
 class Draws(NamedTuple):
-    """What two sides played in rounds of other seeds: for each question, how often each side chose what."""
+    """What two sides played in rounds: for each question, how often each side chose what."""
 
     counts: list[list[Counter[str]]]
     rounds: int
@@ -122,7 +130,7 @@ class Comparison:
         kinds, pace = kinds_of(positions), 0.0 if self.at_nodes else self.report.figures.get("slowest_move_seconds", 0)
         most = sum(map(len, kinds.values())) + GAMES * 12
         usual = round(min(most, max(ENOUGH, USUAL_SECONDS / max(pace, 1e-9)), COMPARE_SECONDS / max(pace, 1e-9)))
-        total = 2 * usual + min(usual, AGAIN)
+        total = 2 * usual + 2 * min(usual, LATER * 12)
         about = f": at most about {pace * total:.0f} s, and as much again if moves differ" if pace * total > 10 else ""
         self.judge.runner.tell(f"comparing the file with {self.original.who}{about}")
         with self.original, progress(total, "move", "comparing") as bar:
@@ -131,8 +139,14 @@ class Comparison:
             asked = [asked_of(reply) for reply in ours.replies]
             if not self._is_answered(ours, asked):
                 return None
-            bar.total, answers = 2 * len(asked) + len(asked[:AGAIN]), list[Answer]()
-            for seed, part in enumerate((asked, asked[:AGAIN])):
+            limits = {"stop_after": COMPARE_SECONDS / 2, "enough": (ENOUGH / 2, USUAL_SECONDS / 2)}
+            more = self.original.ask({"games": games_of(range(GAMES + 1, GAMES + 1 + LATER))}, bar=bar, **limits)
+            if more.why:
+                self.report.add(TOPIC, "reject", f"{self.original.who} {more.why} in another process")
+                return None
+            later, answers = [asked_of(reply, GAMES) for reply in more.replies], list[Answer]()
+            bar.total = 2 * len(asked) + 2 * len(later)
+            for seed, part in enumerate((asked, later)):
                 answers.append(self._file(alone(part), load_seed=seed, bar=bar))
                 if answers[-1].why:
                     self.report.add(TOPIC, "reject", f"the built file {answers[-1].why}")
@@ -140,7 +154,7 @@ class Comparison:
                     self._judge(part, answers[-1], seed)
                 if not self.report.accepted:
                     return None
-        legal = [each for each in asked if each.is_legal]
+        legal = [each for each in (*asked, *later) if each.is_legal]
         self.report.figures |= {"compared_positions": len(legal)}
         how = f" at {NODE_BUDGET} nodes a move" if self.at_nodes else ", by the clock" * is_slow(asked)
         cut = ". Its moves take long, so that not all were asked" if len(asked) < most - GAMES * 12 else ""
@@ -197,7 +211,9 @@ class Comparison:
             self.report.add(TOPIC, "reject", self._with_facts(text))
             return
         units = {each.unit for each in differ}
-        draws = drawn([each for each in asked if each.unit in units], (reference, partial(self._file, load_seed=seed)))
+        sides = reference, partial(self._file, load_seed=seed)
+        has_own_draws = is_slow(asked) or self.judge.mentions(PREDICTOR)
+        draws = drawn([each for each in asked if each.unit in units], sides, has_own_draws)
         text += f". Asked again {draws.rounds} times"
         if draws.differ:
             self.report.add(TOPIC, "reject", self._with_facts(f"{text}, each side keeps to its own moves"))
@@ -214,9 +230,9 @@ def lacking(original: Original) -> str:
     return f"Not in the file: {'; '.join(facts)}{f'; and {more} more' if more > 0 else ''}" if facts else ""
 
 
-def asked_of(reply: dict[str, Any]) -> Asked:
-    """What an original was asked, by its reply."""
-    return Asked(Question(reply["kind"], reply["obs"], reply["config"]), reply, (reply["kind"], reply["unit"]))
+def asked_of(reply: dict[str, Any], before: int = 0) -> Asked:
+    """What an original was asked, by its reply. ``before``: units of its kind in another process."""
+    return Asked(Question(reply["kind"], reply["obs"], reply["config"]), reply, (reply["kind"], before + reply["unit"]))
 
 
 def alone(asked: Sequence[Asked]) -> Kinds:
@@ -239,7 +255,7 @@ def is_slow(asked: Sequence[Asked]) -> bool:
 
 
 def counted(asked: Sequence[Asked]) -> str:
-    """How much was asked, in words: "295 openings, 6 games, 120 positions"."""
+    """How much was asked, in words: "295 openings, 18 games, 120 positions"."""
     counts = Counter(kind for kind, _ in {each.unit for each in asked})
     return ", ".join(f"{counts[kind]} {kind}" for kind in ("openings", "games", "positions") if counts[kind])
 
@@ -248,20 +264,21 @@ def said(reply: dict[str, Any]) -> str:
     return f"{reply['text']:.100}" if reply["type"] != "exception" else f"raises {reply['text']:.100}"
 
 
-def drawn(asked: Sequence[Asked], sides: tuple[Any, Any]) -> Draws:
-    """Asks both sides in turn, in rounds of other seeds, until their difference is plain or all rounds are done.
+def drawn(asked: Sequence[Asked], sides: tuple[Any, Any], has_other_seeds: bool) -> Draws:
+    """Asks both sides in turn, in rounds, until their difference is plain or all rounds are done.
 
     Each round has new processes, since what a process keeps makes its answers alike; whole games are asked as such.
 
     Args:
         sides: each gives an ``Answer`` to questions and a "draw".
+        has_other_seeds: in each round. With the same ones, only what draws from the system itself varies.
     """
     draws = Draws([[Counter[str](), Counter[str]()] for _ in asked], 0)
     started, kinds = time.perf_counter(), alone(asked)
     with progress(ROUNDS, "round", "again") as bar:
         while draws.rounds < ROUNDS and not (draws.rounds >= LEAST_ROUNDS and draws.differ):
             for number, side in enumerate(sides):
-                answer = side(kinds, draw=draws.rounds + 1, stop_after=COMPARE_SECONDS / ROUNDS)
+                answer = side(kinds, draw=has_other_seeds * (draws.rounds + 1), stop_after=COMPARE_SECONDS / ROUNDS)
                 for count, reply in zip(draws.counts, answer.replies, strict=False):
                     count[number][reply["text"]] += 1
             draws = draws._replace(rounds=draws.rounds + 1)

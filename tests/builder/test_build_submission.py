@@ -217,7 +217,7 @@ def test_agents_as_people_write_them_are_accepted(path, runner, tmp_path):
     report = build(AGENTS / path, output, Options(positions=20), runner)
     assert report.accepted and output.is_file()
     (line,) = [finding for finding in report.findings if finding.topic == "same moves"]
-    agree = r"the built file, loaded twice, and its source agree on \d+ openings, 6 games, \d+ positions"
+    agree = r"the built file, loaded twice, and its source agree on \d+ openings, 18 games, \d+ positions"
     assert line.level == "pass" and re.match(agree, line.text)
     assert report.figures["kaggle_environments"] == "1.33.2"
     assert not list(tmp_path.glob(".*partial"))
@@ -312,11 +312,20 @@ def agent(obs, config):
 """
 
 
+DRAWS_BUT_LATE = DRAWS.replace("random.choice(", "(min if obs.step > 34 else random.choice)(")
+
+
 @pytest.mark.parametrize(
-    ("source", "old", "new"), [(DRAWS, "random.choice", "min"), (IS_FICKLE_EARLY, "else 0", "else -1")]
+    ("source", "old", "new"),
+    [
+        (DRAWS, "random.choice", "min"),
+        (DRAWS, "range(7)", "(1, 0, 2, 3, 4, 5, 6)"),
+        (DRAWS_BUT_LATE, "> 34", "> 36"),
+        (IS_FICKLE_EARLY, "else 0", "else -1"),
+    ],
 )
 def test_a_build_that_plays_otherwise_is_rejected(source, old, new, runner, tmp_path, monkeypatch):
-    """Also where the source disagrees with itself on some positions: that excuses no others."""
+    """Also where it draws as often, and where the source disagrees with itself on some: that excuses no others."""
     monkeypatch.setattr(building, "render", lambda *given: render(*given).replace(old, new))
     (tmp_path / "agent.py").write_text(source)
     with pytest.raises(NotAccepted, match="the built file and its source play otherwise in"):

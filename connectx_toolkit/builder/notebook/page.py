@@ -72,8 +72,8 @@ class Page:
         return found
 
     def mentioned(self, each: Statement) -> set[str]:
-        """The names that it reads as it runs, and that the functions read which it mentions."""
-        own = each.reads.now | _stored(each)
+        """The names that it reads as it runs, and that the functions and lambdas read which it mentions."""
+        own = each.reads.now | _stored(each) | (each.reads.later if _gives_lambda(each) else set())
         reached = set[str]().union(*(self.reached.get(name, set()) for name in own))
         return {*own} | reached | (self.wanted if reached & {"globals", "exec"} else set())
 
@@ -198,6 +198,12 @@ def _touched(each: Statement) -> set[str]:
     calls = [node.func for node in outside_functions(each.node) if isinstance(node, ast.Call)]
     calls += [getattr(node, "func", node) for node in getattr(each.node, "decorator_list", ())]
     return {root(function) for function in calls if isinstance(function, ast.Attribute)}
+
+
+def _gives_lambda(each: Statement) -> bool:
+    """Whether it calls something with a lambda, which most likely is called then."""
+    calls = (node for node in outside_functions(each.node) if isinstance(node, ast.Call))
+    return any(isinstance(node, ast.Lambda) for call in calls for node in outside_functions(call))
 
 
 def _folders(statements: Sequence[Statement], home: Path) -> tuple[Path, ...]:

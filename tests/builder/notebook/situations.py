@@ -361,6 +361,14 @@ PLAYING: dict[str, Page] = {
         ],
         files=(("tools.py", TOOLS),),
     ),
+    "filled by a lambda that a call is given": Page(
+        [
+            "heap = []\ndef push(c):\n    heap.append(c * 5 % 7)",
+            "list(map(lambda c: push(c), range(4)))",
+            "total = sum(map(lambda c: heap.append(c) or c, [9, 1]))",
+            choosing("heap[c % len(heap)]"),
+        ]
+    ),
     "bound by globals() in a function, by any name": Page(
         [
             "NEAR = 3\ndef setup(**names):\n    globals().update(names)",

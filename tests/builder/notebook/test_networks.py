@@ -147,6 +147,16 @@ def my_agent(obs, config):
     columns = free(obs, config)
     return columns[(turns + len(seen)) % len(columns)]
 """
+PLANNED = """
+turns = []
+plan = [3, 2, 4]
+# %%
+def my_agent(obs, config):
+    columns = free(obs, config)
+    turns.append(obs.step)
+    is_planned = turns[0] == 1 and len(turns) < 4 and plan[len(turns) - 1] in columns
+    return plan[len(turns) - 1] if is_planned else columns[-1]
+"""
 STALE = """
 from functools import lru_cache
 scale = 2
@@ -168,7 +178,9 @@ statistics.mean = lambda values: values[-1]
 def my_agent(obs, config):
     return statistics.mean(free(obs, config))
 """
-OTHERWISE, AGREE = "the built file and my_agent here play otherwise in ", "agree on 295 openings, 6 games, 20 positions"
+FINER_CHANCES = CHANCES.replace("3", "30").replace("* 7", "* 31")
+OTHERWISE = "the built file and my_agent here play otherwise in "
+AGREE = "agree on 295 openings, 18 games, 20 positions"
 PROOFS = {  # notebook, what is changed after the files are written, level and words of what the comparison finds
     "draws of a model": (SITUATIONS[DRAWN].text, "", "note", "both choose each column as often"),
     "a variable": (SHIFTED, "", "reject", "Not in the file: os.environ as this notebook has it: write the value"),
@@ -176,8 +188,10 @@ PROOFS = {  # notebook, what is changed after the files are written, level and w
     "a function of a module, replaced": (REPLACED, "", "reject", "statistics.mean = lambda values: values[-1]"),
     "another table": (TABLE, "table.reverse()", "reject", OTHERWISE),
     "other chances": (CHANCES, "limit = 4", "reject", OTHERWISE),
+    "other chances, a little": (FINER_CHANCES, "limit = 31", "reject", "keeps to its own moves"),
     "a counter": (COUNTING, "", "pass", AGREE),
     "a counter that went on": (COUNTING, "turns = 7", "reject", OTHERWISE),
+    "a plan of the second seat": (PLANNED, "plan.reverse()", "reject", OTHERWISE),
     "a model's likeliest move": (SITUATIONS["PPO, the likeliest move"].text, "", "pass", AGREE),
 }
 
