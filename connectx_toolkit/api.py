@@ -526,7 +526,7 @@ def build(
         allow_package: package to accept although Kaggle is not known to have it; may be several.
         machine_code: False leaves out the machine code of the toolkit's search and solver: numba then compiles them at
             every load.
-        positions: number of other positions in which moves are compared, besides the 295 openings and 18 games; fewer
+        positions: number of other positions in which moves are compared, besides the 295 openings and the games; fewer
             are asked if moves take long.
         slowdown: measure also on 1/slowdown of a core, as on a slower machine.
         full: play the validation game at Kaggle's clock, which takes a minute or more. A check always does.

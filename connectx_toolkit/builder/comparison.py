@@ -27,6 +27,8 @@ from connectx_toolkit.system.console import progress
 TOPIC = "same moves"
 GAMES, POSITIONS = 6, 120  # besides the openings; where no move of N differs, fewer than 3 of N would (at 95%)
 LATER = 12  # games that both play in another process, so that each seat once plays as in the first game of a process
+QUICK_LOAD = 2.0  # seconds: an original that takes longer to load is not loaded again for that
+AGAIN = 100  # positions that the second load is asked then
 ENOUGH, USUAL_SECONDS = 100, 10.0  # so many are asked at least, then no more if usual moves have taken that long
 COMPARE_SECONDS = 40.0  # of each side's moves; after that no further position is asked
 CLOCKED = 0.05  # seconds a move: from there on the clock may decide how far an agent searches
@@ -78,35 +80,54 @@ class Asked(NamedTuple):
         return f"{game}{board}after {plies} plies"
 
 
-class Draws(NamedTuple):
-    """What two sides played in rounds: for each question, how often each side chose what."""
+class Draws:
+    """What two sides play in rounds.
 
-    counts: list[list[Counter[str]]]
-    rounds: int
+    Attributes:
+        rounds: of each round, both sides' replies to the same questions, as texts; as many as there are of both.
+        why: why a side did not answer.
+    """
+
+    def __init__(self) -> None:
+        self.rounds: list[tuple[list[str], list[str]]] = []
+        self.why = ""
+
+    def statistic(self, swapped: int = 0) -> tuple[float, int]:
+        """How far both sides are apart, with its degrees of freedom, if the sides of some rounds (bits) were swapped.
+
+        Pearson's chi-square for each question (replies by sides), summed, with N - 1 in place of N: so its mean is
+        that of its degrees of freedom in small samples, too.
+        """
+        total, freedom = 0.0, 0
+        for number in range(max((len(first) for first, _ in self.rounds), default=0)):
+            sides = Counter[str](), Counter[str]()
+            for bit, pair in enumerate(self.rounds):
+                if number < len(pair[0]):
+                    for side, replies in enumerate(pair):
+                        sides[side ^ (swapped >> bit & 1)][replies[number]] += 1
+            size, chosen = sum(sides[0].values()), sides[0].keys() | sides[1].keys()
+            apart = sum((sides[0][each] - sides[1][each]) ** 2 / (sides[0][each] + sides[1][each]) for each in chosen)
+            total += apart * (1 - 1 / (2 * size))
+            freedom += len(chosen) - 1
+        return total, freedom
 
     @property
     def differ(self) -> bool:
-        """Whether the sides differ more than chance explains.
-
-        The statistic is Pearson's chi-square for each question (replies by sides), summed. N - 1 in place of N gives
-        it the mean of its degrees of freedom in small samples, too; the cube root (Wilson and Hilferty 1931) makes it
-        normal.
-        """
-        total, freedom = 0.0, 0
-        for sides in self.counts:
-            sizes, replies = [sum(side.values()) for side in sides], set().union(*sides)
-            if not all(sizes):
-                return True
-            for reply in replies:
-                both = sum(side[reply] for side in sides)
-                for side, size in zip(sides, sizes, strict=True):
-                    expected = both * size / sum(sizes)
-                    total += (1 - 1 / sum(sizes)) * (side[reply] - expected) ** 2 / expected
-            freedom += len(replies) - 1
+        """Whether they differ more than chance explains; the cube root (Wilson and Hilferty 1931) makes it normal."""
+        total, freedom = self.statistic()
         if not freedom:
             return False
         spread = 2 / (9 * freedom)
         return ((total / freedom) ** (1 / 3) - (1 - spread)) / sqrt(spread) > SIGMAS
+
+    @property
+    def differ_in_each_round(self) -> bool:
+        """Whether no swap of the sides within rounds sets them further apart.
+
+        Other programs slow all moves of a side's turn, which are then no independent draws: a round is.
+        """
+        apart, _ = self.statistic()
+        return all(self.statistic(swapped)[0] < apart for swapped in range(1, 1 << (len(self.rounds) - 1)))
 
 
 class Comparison:
@@ -139,14 +160,9 @@ class Comparison:
             asked = [asked_of(reply) for reply in ours.replies]
             if not self._is_answered(ours, asked):
                 return None
-            limits = {"stop_after": COMPARE_SECONDS / 2, "enough": (ENOUGH / 2, USUAL_SECONDS / 2)}
-            more = self.original.ask({"games": games_of(range(GAMES + 1, GAMES + 1 + LATER))}, bar=bar, **limits)
-            if more.why:
-                self.report.add(TOPIC, "reject", f"{self.original.who} {more.why} in another process")
-                return None
-            later, answers = [asked_of(reply, GAMES) for reply in more.replies], list[Answer]()
-            bar.total = 2 * len(asked) + 2 * len(later)
-            for seed, part in enumerate((asked, later)):
+            later, answers = self._later(ours, bar), list[Answer]()
+            bar.total = 2 * len(asked) + (2 * len(later) or len(asked[:AGAIN]))
+            for seed, part in enumerate((asked, later or asked[:AGAIN])):
                 answers.append(self._file(alone(part), load_seed=seed, bar=bar))
                 if answers[-1].why:
                     self.report.add(TOPIC, "reject", f"the built file {answers[-1].why}")
@@ -161,6 +177,14 @@ class Comparison:
         agree = f"the built file, loaded twice, and {self.original.who} agree on {counted(legal)}{how}{cut}"
         self.report.add(TOPIC, "note" if self.excuse else "pass", self.excuse or agree)
         return ours, answers[0]
+
+    def _later(self, ours: Answer, bar: Any) -> list[Asked]:
+        """More games of the original, in a new process; [] if it takes long to load, or does not answer again."""
+        if ours.loaded and ours.loaded["load_seconds"] - ours.loaded["waited"] > QUICK_LOAD:
+            return []
+        limits = {"stop_after": COMPARE_SECONDS / 2, "enough": (ENOUGH / 2, USUAL_SECONDS / 2)}
+        more = self.original.ask({"games": games_of(range(GAMES + 1, GAMES + 1 + LATER))}, bar=bar, **limits)
+        return [asked_of(reply, GAMES) for reply in more.replies]
 
     def _file(self, kinds: Kinds, **options: Any) -> Answer:
         return answer_of(self.judge.replies(self.file, "path", kinds, imports=self.original.imports, **options))
@@ -212,13 +236,18 @@ class Comparison:
             return
         units = {each.unit for each in differ}
         sides = reference, partial(self._file, load_seed=seed)
-        has_own_draws = is_slow(asked) or self.judge.mentions(PREDICTOR)
-        draws = drawn([each for each in asked if each.unit in units], sides, has_own_draws)
-        text += f". Asked again {draws.rounds} times"
-        if draws.differ:
+        draws = drawn([each for each in asked if each.unit in units], sides, is_slow(asked), self._has_own_draws)
+        text += f". Asked again {len(draws.rounds)} times"
+        if draws.why:
+            self.report.add(TOPIC, "reject", f"{text}, one side {draws.why}")
+        elif draws.differ and (not is_slow(asked) or draws.differ_in_each_round):
             self.report.add(TOPIC, "reject", self._with_facts(f"{text}, each side keeps to its own moves"))
         text += ", both choose each column as often: chance or the clock decides, and no fault of the build shows"
         self.excuse = self.excuse or text
+
+    @property
+    def _has_own_draws(self) -> bool:
+        return self.judge.mentions(PREDICTOR)
 
     def _with_facts(self, text: str) -> str:
         return ". ".join(filter(None, [text, lacking(self.original), self.original.cure]))
@@ -264,25 +293,28 @@ def said(reply: dict[str, Any]) -> str:
     return f"{reply['text']:.100}" if reply["type"] != "exception" else f"raises {reply['text']:.100}"
 
 
-def drawn(asked: Sequence[Asked], sides: tuple[Any, Any], has_other_seeds: bool) -> Draws:
+def drawn(asked: Sequence[Asked], sides: tuple[Any, Any], is_by_clock: bool, has_own_draws: bool) -> Draws:
     """Asks both sides in turn, in rounds, until their difference is plain or all rounds are done.
 
     Each round has new processes, since what a process keeps makes its answers alike; whole games are asked as such.
+    With the same seeds, a faithful file draws the same, and only what draws from the system itself varies.
 
     Args:
         sides: each gives an ``Answer`` to questions and a "draw".
-        has_other_seeds: in each round. With the same ones, only what draws from the system itself varies.
+        is_by_clock: whether the clock may decide: all rounds are needed then, of other seeds each.
+        has_own_draws: whether one side draws in another way: of other seeds each.
     """
-    draws = Draws([[Counter[str](), Counter[str]()] for _ in asked], 0)
-    started, kinds = time.perf_counter(), alone(asked)
+    draws, started, kinds = Draws(), time.perf_counter(), alone(asked)
     with progress(ROUNDS, "round", "again") as bar:
-        while draws.rounds < ROUNDS and not (draws.rounds >= LEAST_ROUNDS and draws.differ):
-            for number, side in enumerate(sides):
-                answer = side(kinds, draw=has_other_seeds * (draws.rounds + 1), stop_after=COMPARE_SECONDS / ROUNDS)
-                for count, reply in zip(draws.counts, answer.replies, strict=False):
-                    count[number][reply["text"]] += 1
-            draws = draws._replace(rounds=draws.rounds + 1)
+        for number in range(1, ROUNDS + 1):
+            draw = number if is_by_clock or has_own_draws else 0
+            answers = [side(kinds, draw=draw, stop_after=COMPARE_SECONDS / ROUNDS) for side in sides]
+            first, second = ([reply["text"] for reply in answer.replies] for answer in answers)
+            both, draws.why = min(len(first), len(second)), answers[0].why or answers[1].why
+            draws.rounds.append((first[:both], second[:both]))
             bar.update()
-            if draws.rounds >= LEAST_ROUNDS and time.perf_counter() - started > COMPARE_SECONDS:
+            is_late = time.perf_counter() - started > COMPARE_SECONDS
+            is_plain = not is_by_clock and number >= LEAST_ROUNDS and (draws.differ or is_late)
+            if draws.why or is_plain:
                 break
     return draws
