@@ -10,8 +10,9 @@ from connectx_toolkit.arena.start_positions import add_openings, check_mistakes
 from connectx_toolkit.games.analysis import GAME_SECONDS, first_judged, judge_all
 from connectx_toolkit.games.database import is_database
 from connectx_toolkit.games.game import Game
+from connectx_toolkit.games.owner import seat_of, team_of
 from connectx_toolkit.games.reader import without_copies
-from connectx_toolkit.games.review import Judged, headline, seat_of, summary, team_of
+from connectx_toolkit.games.review import Judged, headline, summary
 from connectx_toolkit.report.pages import replays_page
 from connectx_toolkit.report.tables import TOO_LARGE, games_table
 from connectx_toolkit.system.console import as_option, plural, progress

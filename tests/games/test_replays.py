@@ -14,9 +14,10 @@ from connectx.position import STANDARD, plies_to_end, write_columns
 from connectx_toolkit.games.analysis import JudgedMove, judge, mistakes
 from connectx_toolkit.games.database import GameDatabase
 from connectx_toolkit.games.game import Game
+from connectx_toolkit.games.owner import team_of
 from connectx_toolkit.games.reader import game_meant, parse_game, replay_paths
 from connectx_toolkit.games.replay import logs_path, replay_of
-from connectx_toolkit.games.review import Judged, headline, summary, team_of
+from connectx_toolkit.games.review import Judged, headline, summary
 from connectx_toolkit.games.tournament import matches
 from connectx_toolkit.report.pages import replays_page
 from connectx_toolkit.report.reviews import _write_mistakes
