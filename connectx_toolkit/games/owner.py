@@ -10,7 +10,7 @@ from pathlib import Path
 from connectx_toolkit.games.game import UNKNOWN_NAMES, Game
 from connectx_toolkit.system.console import as_option
 
-VERSION = re.compile(" [0-9a-f]{6}$")  # of a file that exists in several: ``tournament.groups`` adds it
+VERSION = re.compile(" [0-9a-f]{6}$")  # of a file that exists in several: ``groups.groups`` adds it
 
 
 def team_of(games: Sequence[Game], wanted: str | None = None) -> str:

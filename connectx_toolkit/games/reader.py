@@ -25,9 +25,9 @@ from typing import IO, Any, NamedTuple
 from connectx.position import STANDARD, Columns, Geometry, parse_columns
 from connectx_toolkit.games.database import GameDatabase, is_database
 from connectx_toolkit.games.game import UNKNOWN_NAMES, Game, check_playable
+from connectx_toolkit.games.groups import grouped_games
 from connectx_toolkit.games.owner import name_in, name_in_all, team_of
 from connectx_toolkit.games.replay import LOGS, replay_of
-from connectx_toolkit.games.tournament import grouped_games
 from connectx_toolkit.system.console import as_option, command, plural
 from connectx_toolkit.system.files import in_words
 from connectx_toolkit.system.foreign import MOST_BYTES, NothingLeft, from_json, noting

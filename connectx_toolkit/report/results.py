@@ -4,8 +4,9 @@ from pathlib import Path
 
 from connectx_toolkit.games.analysis import JudgedMove
 from connectx_toolkit.games.database import GameDatabase
+from connectx_toolkit.games.groups import Group, groups
 from connectx_toolkit.games.review import Judged
-from connectx_toolkit.games.tournament import Group, Tournament, group_games, groups, ladder_parts
+from connectx_toolkit.games.tournament import Tournament, ladder_parts, tournament_of
 from connectx_toolkit.kaggle.rules import Rules
 from connectx_toolkit.report.ladder import write_ladder
 from connectx_toolkit.report.pages import game_entry, group_html, results_page
@@ -33,8 +34,9 @@ def results(games: Path, ladder: Path | None, html: Path | None, latest: int, ju
         raise ValueError(f"{as_option('ladder')} takes a file of one kind of matches, but {games} holds {titles}")
     told, sections, entries, unsolvable = list[Part](), list[str](), list[dict](), list[str]()
     for group in found:
-        anchor = _anchor_of(group.tournament)
-        parts, standings = ladder_parts(group.tournament, anchor, group.edited)
+        tournament = tournament_of(group)
+        anchor = _anchor_of(tournament)
+        parts, standings = ladder_parts(tournament, anchor, group.edited)
         told += [f"\n{group.title}", *parts]
         if ladder and standings:
             write_ladder(ladder, standings, anchor)
@@ -43,7 +45,7 @@ def results(games: Path, ladder: Path | None, html: Path | None, latest: int, ju
             if judge and not Rules(group.config).geometry.fits_word:
                 unsolvable.append(group.title)
             entries += shown
-            sections += group_html(group.title, group.tournament, standings, by_agent)
+            sections += group_html(group.title, tournament, standings, by_agent)
     if html:
         write_whole(html, results_page(sections, entries).encode())
     told += [f"not judged: {title} ({TOO_LARGE})" for title in unsolvable]
@@ -61,7 +63,7 @@ def _judged_games(group: Group, latest: int, is_judged: bool) -> tuple[dict[str,
 
     by_agent: dict[str, list[JudgedMove]] = {}
     entries = []
-    for game in group_games(group)[-latest:]:
+    for game in group.games()[-latest:]:
         one = judged(game) if is_judged else Judged(game, [])
         for move in one.moves:
             by_agent.setdefault(game.names[move.seat], []).append(move)

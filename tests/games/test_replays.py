@@ -18,7 +18,6 @@ from connectx_toolkit.games.owner import team_of
 from connectx_toolkit.games.reader import game_meant, parse_game, replay_paths
 from connectx_toolkit.games.replay import logs_path, replay_of
 from connectx_toolkit.games.review import Judged, headline, summary
-from connectx_toolkit.games.tournament import matches
 from connectx_toolkit.report.pages import replays_page
 from connectx_toolkit.report.reviews import _write_mistakes
 from connectx_toolkit.system.table import Table
@@ -298,7 +297,7 @@ def store(tmp_path_factory) -> Path:
 def stored(store) -> dict[str, Game]:
     """The games by name."""
     with GameDatabase(store, create=False) as opened:
-        found = [stored.match for stored in matches(opened)]
+        found = [*opened.matches()]
     return {
         f"{number}-{index + 1}": game
         for number, match in enumerate(found, 1)
