@@ -19,10 +19,10 @@ from connectx_toolkit.system.cores import check_concurrency
 from connectx_toolkit.system.files import GAMES, check_folder, write_whole
 
 if TYPE_CHECKING:
+    from connectx_toolkit.arena.results import Match
+    from connectx_toolkit.arena.tournament import Tournament
     from connectx_toolkit.builder.preflight.findings import Report
     from connectx_toolkit.games.game import Game
-    from connectx_toolkit.games.match import Match
-    from connectx_toolkit.games.tournament import Tournament
     from connectx_toolkit.report.exams import Examined
     from connectx_toolkit.report.reviews import Reviewed
     from connectx_toolkit.report.tables import Analysis
@@ -95,7 +95,7 @@ def get_win_percentages(
         KeyboardInterrupt: it was stopped before the first game had ended.
     """
     from connectx_toolkit.arena.match import play_rounds
-    from connectx_toolkit.games.match import course_lines
+    from connectx_toolkit.arena.results import course_lines
     from connectx_toolkit.players.process import Setup
 
     setup = Setup(Rules(config or {}, overage), "kaggle", isolate=isolate)

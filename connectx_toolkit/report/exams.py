@@ -12,13 +12,13 @@ import numpy as np
 
 from connectx.position import STANDARD, Position, write_columns
 from connectx_toolkit.arena.exam import Exam
+from connectx_toolkit.arena.results import kinds
 from connectx_toolkit.arena.start_positions import add_openings
 from connectx_toolkit.games.analysis import JudgedMove
 from connectx_toolkit.games.exam_positions import FOLDER, moves_to
 from connectx_toolkit.games.game import Game
 from connectx_toolkit.games.grades import FAILED, Estimate, Sheet, mean_difference, rate, rate_difference
 from connectx_toolkit.games.labelled import Labels
-from connectx_toolkit.games.match import kinds
 from connectx_toolkit.games.review import Judged
 from connectx_toolkit.games.themes import THEMES, horizon_words, horizons, themes_of_moves, weaknesses
 from connectx_toolkit.players.process import Setup

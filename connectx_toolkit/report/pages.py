@@ -13,9 +13,9 @@ from typing import Any
 
 from connectx.position import write_columns
 from connectx_toolkit import page
+from connectx_toolkit.arena.tournament import Standing, Tournament, cross_table, ladder_table
 from connectx_toolkit.games.analysis import JudgedMove, accuracy
 from connectx_toolkit.games.review import Judged
-from connectx_toolkit.games.tournament import Standing, Tournament, cross_table, ladder_table
 from connectx_toolkit.report.charts import line_chart
 from connectx_toolkit.report.ladder import ladder_chart
 from connectx_toolkit.report.tables import ending_words, games_table

@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
+from connectx_toolkit.arena.tournament import Tournament, ladder_parts, tournament_of
 from connectx_toolkit.games.analysis import JudgedMove
 from connectx_toolkit.games.database import GameDatabase
 from connectx_toolkit.games.groups import Group, groups
 from connectx_toolkit.games.review import Judged
-from connectx_toolkit.games.tournament import Tournament, ladder_parts, tournament_of
 from connectx_toolkit.kaggle.rules import Rules
 from connectx_toolkit.report.ladder import write_ladder
 from connectx_toolkit.report.pages import game_entry, group_html, results_page

@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from connectx_toolkit.arena.results import Match
 from connectx_toolkit.arena.start_positions import Opening
 from connectx_toolkit.arena.stored_games import Plan, play_matches
 from connectx_toolkit.games.exam_positions import fresh_exam
 from connectx_toolkit.games.grades import Estimate, Sheet, rate_difference
 from connectx_toolkit.games.labelled import Labels, canonical_keys
-from connectx_toolkit.games.match import Match
 from connectx_toolkit.players.process import Setup
 from connectx_toolkit.players.spec import AgentSpec
 from connectx_toolkit.report.exams import Examined, examined

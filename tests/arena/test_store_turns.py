@@ -12,8 +12,8 @@ import pytest
 
 from connectx_toolkit.arena.store import MatchStore
 from connectx_toolkit.system.files import lock_at, unlock
+from tests.arena.test_store import FAST, LEFT, OPENINGS, RANDOM, ROOT, add_games
 from tests.conftest import wait_until
-from tests.games.test_store import FAST, LEFT, OPENINGS, RANDOM, ROOT, add_games
 
 pytestmark = pytest.mark.slow
 GAMES = 40
@@ -24,7 +24,7 @@ from connectx_toolkit.arena.schedule import pair_tasks
 from connectx_toolkit.arena.store import MatchStore
 from connectx_toolkit.arena.match import Slot
 from tests.conftest import wait_until
-from tests.games.test_store import FAST, HERE, LEFT, OPENINGS, RANDOM
+from tests.arena.test_store import FAST, HERE, LEFT, OPENINGS, RANDOM
 
 store, seed, pause = Path(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
 signal.signal(signal.SIGINT, signal.default_int_handler)  # what runs in the background inherits an ignored one

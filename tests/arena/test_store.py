@@ -17,11 +17,11 @@ import pytest
 from connectx.position import STANDARD
 from connectx_toolkit import api
 from connectx_toolkit.arena.store import MatchStore, conditions_here
+from connectx_toolkit.arena.tournament import match_of
 from connectx_toolkit.games import database
 from connectx_toolkit.games.database import VERSION, GameDatabase
 from connectx_toolkit.games.game import Game
 from connectx_toolkit.games.groups import groups
-from connectx_toolkit.games.tournament import match_of
 from connectx_toolkit.kaggle.rules import Fault, Rules
 from connectx_toolkit.players.fingerprint import fingerprint
 from connectx_toolkit.players.process import Setup, Task

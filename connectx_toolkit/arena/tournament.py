@@ -4,9 +4,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from connectx_toolkit.arena.results import Match, verdict
 from connectx_toolkit.games.database import StoredMatch
 from connectx_toolkit.games.groups import Group
-from connectx_toolkit.games.match import Match, verdict
 from connectx_toolkit.players.spec import AgentSpec
 from connectx_toolkit.statistics.evidence import Evidence
 from connectx_toolkit.statistics.intervals import mean_and_variance
