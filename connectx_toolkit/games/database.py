@@ -21,7 +21,7 @@ from dataclasses import fields, replace
 from itertools import chain, islice
 from math import inf
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from connectx.position import Position, geometry_of, parse_columns, write_columns
 from connectx_toolkit.games.game import Game, check_playable
@@ -226,7 +226,7 @@ class GameDatabase:
             raise ValueError(in_words(problem, path if problem.errno else None)) from None
         self.connection.row_factory = sqlite3.Row
 
-    def __enter__(self) -> "GameDatabase":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: object, problem: object, trace: object) -> None:
