@@ -331,10 +331,9 @@ def analyse(
     if not is_path:
         if is_review or latest:
             raise ValueError(f"{as_option('me')}, {as_option('html')} and the like are for replays and files of games")
-        left_out, geometry = list[str](), Rules(config or {}).geometry
         what = " ".join(texts) if texts else games[0] if len(games) == 1 else games  # 3 3 4 2 is one game
-        found = games_meant(what, left_out, geometry, (first, second), from_one)
-        return Analysis([judged(game, seconds) for game in found], left_out, int(from_one))
+        read = games_meant(what, Rules(config or {}).geometry, (first, second), from_one)
+        return Analysis([judged(game, seconds) for game in read.games], read.left_out, int(from_one))
     for name, value in (("names", names), ("from-one", from_one), ("config", config)):
         if value:
             told = "replays and files of games tell theirs"
@@ -342,8 +341,8 @@ def analyse(
     path = Path(texts[0])
     is_one = len(texts) == 1 and not path.is_dir() and (path.exists() or not set("*?[") & set(texts[0]))
     if is_one and not is_review:
-        left_out = []
-        return Analysis([judged(game, seconds) for game in games_in(path, left_out, latest)], left_out)
+        read = games_in(path, latest)
+        return Analysis([judged(game, seconds) for game in read.games], read.left_out)
     return reviewed(*own_games(texts, me or None, latest), seconds, _path(html), _path(write_mistakes))
 
 

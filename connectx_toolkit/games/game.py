@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from connectx.position import STANDARD, Geometry, Position, has_line, write_columns
 from connectx_toolkit.kaggle.rules import DEFAULTS, OVERAGE, STATUS_OF, Fault
@@ -205,6 +205,13 @@ class Game:
     def player(self, seat: int) -> str:
         """The name of the agent in a seat, with the seat if both have the same name."""
         return f"{self.names[seat]} ({SEATS[seat]})" if self.is_self_play else self.names[seat]
+
+
+class Read(NamedTuple):
+    """Games that were read."""
+
+    games: list[Game]
+    left_out: list[str]  # why, of what cannot be read or is not shown
 
 
 def _can_be_played(moves: Sequence[Any], geometry: Geometry) -> bool:

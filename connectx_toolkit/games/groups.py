@@ -54,11 +54,17 @@ def groups(database: GameDatabase) -> list[Group]:
     ]
 
 
-def grouped_games(path: Path, left_out: list[str], prefix: str = "") -> list[list[Game]]:
-    """The games of a file: a list for each group of comparable matches, then one for each board of the ladder's.
+class Grouped(NamedTuple):
+    """The games of a file."""
+
+    groups: list[list[Game]]  # one for each group of comparable matches, then one for each board of the ladder's
+    left_out: list[str]  # why, of matches and games that cannot be read
+
+
+def grouped_games(path: Path, prefix: str = "") -> Grouped:
+    """The games of a file.
 
     Args:
-        left_out: of matches and games that cannot be read, why is added here.
         prefix: put before the names of matches' games, which are "3-12" for game 12 of match 3. Both count from 1.
 
     Raises:
@@ -71,9 +77,8 @@ def grouped_games(path: Path, left_out: list[str], prefix: str = "") -> list[lis
             boards[game.geometry].append(game)
     if not found and not boards:
         raise NothingLeft(database.left_out) if database.left_out else ValueError(f"{path} holds no games")
-    left_out += database.left_out
     for games in found:
         for index, game in enumerate(games):
             place = Path(game.source)
             games[index] = replace(game, source=str(place.with_name(f"{prefix}{place.name}")))
-    return [*found, *boards.values()]
+    return Grouped([*found, *boards.values()], database.left_out)

@@ -55,7 +55,8 @@ def judged_episodes(
             raise ValueError(f"submission {submission} has played no game to its end yet")
         left_out += _fetch(kaggle, found, folder)
         scores = leaderboard(kaggle)
-    replays = [replay for path in sorted(folder.glob("*-replay.json")) for replay in replays_of(path, left_out)]
+    replays, unread = replays_of(*sorted(folder.glob("*-replay.json")))
+    left_out += unread
     if not replays:
         raise NothingLeft(left_out)
     names = {name for replay in replays for name in replay.names}
