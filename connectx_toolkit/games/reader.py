@@ -418,6 +418,18 @@ class OwnGames(NamedTuple):
     left_out: list[str]  # why, of what is not among them
 
 
+def each_own_once(games: Iterable[Game], me: str | None, left_out: Iterable[str] = ()) -> OwnGames:
+    """One's own of some games, each once. ``me``: as ``team_of`` takes it; ``left_out``: what was left out before.
+
+    Raises:
+        ValueError: it is not known whose games they are.
+    """
+    once, copies = without_copies(games)
+    team = team_of(once, me)
+    others = [f"{game.source}: {team} is not in it" for game in once if team not in game.names]
+    return OwnGames([game for game in once if team in game.names], team, [*left_out, *copies, *others])
+
+
 def own_games(what: Sequence[str], me: str | None, latest: int | None = None) -> OwnGames:
     """All games of replays, and one's own of files of games, of each group the ``latest`` if that is given.
 

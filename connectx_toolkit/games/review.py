@@ -5,14 +5,25 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from connectx.exact import has_openings
 from connectx.position import Geometry, Position, plies_to_end, write_columns
-from connectx_toolkit.games.analysis import JudgedMove, mistakes
+from connectx_toolkit.games.analysis import (
+    GAME_SECONDS,
+    JudgedMove,
+    first_judged,
+    judge,
+    judge_all,
+    mistakes,
+    solvers_for,
+)
 from connectx_toolkit.games.game import Game
-from connectx_toolkit.system.console import plural
+from connectx_toolkit.games.owner import seat_of
+from connectx_toolkit.system.console import plural, progress
 from connectx_toolkit.system.table import Table
 
 __all__ = ["Judged"]
 
+LONG_BEFORE = 8  # plies: one position of fewer stones can take the solver longer than anyone waits without a word
 RESULTS = {1.0: "won", 0.5: "drawn", 0.0: "lost", None: "unfinished"}
 SEATS = ("first", "second")
 AHEAD = ((4, "1 to 4"), (10, "5 to 10"), (20, "11 to 20"), (10**9, "more than 20"))  # plies
@@ -113,6 +124,29 @@ class Judged:
             "shortened": [{"ply": one.ply, "column": one.column, "best": one.best_columns} for one in self.shortened],
             "moves": list(game.moves),
         }
+
+
+def judged(game: Game, seconds: float = GAME_SECONDS) -> Judged:
+    """A game with the moves that could be solved in time; shows how far it is if that takes long."""
+    if not game.geometry.fits_word:
+        return Judged(game, [])
+    with solvers_for(game.geometry):  # compiles before there is a bar
+        pass
+    start = first_judged(game)
+    count = len(game.positions(start))
+    may_be_long = count and start < LONG_BEFORE and not has_openings(game.geometry)
+    with progress(count, "move", delay=0 if may_be_long else 2) as bar:
+        return Judged(game, judge(game, seconds, bar.update))
+
+
+def own_judged(games: Sequence[Game], me: str, seconds: float = GAME_SECONDS, is_whole: bool = False) -> list[Judged]:
+    """One's own games, judged as ``judge_all`` does; shows how far it is."""
+    found = list[Judged]()
+    with progress(len(games), "game", "judging", delay=0) as bar:
+        for game, moves in zip(games, judge_all(games, seconds, is_whole), strict=True):
+            found.append(Judged(game, moves, seat_of(game, me)))
+            bar.update()
+    return found
 
 
 def headline(team: str, reviews: Sequence[Judged]) -> list[str]:

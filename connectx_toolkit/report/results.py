@@ -6,11 +6,11 @@ from connectx_toolkit.arena.tournament import Tournament, ladder_parts, tourname
 from connectx_toolkit.games.analysis import JudgedMove
 from connectx_toolkit.games.database import GameDatabase
 from connectx_toolkit.games.groups import Group, groups
-from connectx_toolkit.games.review import Judged
+from connectx_toolkit.games.review import Judged, judged
 from connectx_toolkit.kaggle.rules import Rules
 from connectx_toolkit.report.ladder import write_ladder
 from connectx_toolkit.report.pages import game_entry, group_html, results_page
-from connectx_toolkit.report.tables import TOO_LARGE, judged
+from connectx_toolkit.report.tables import TOO_LARGE
 from connectx_toolkit.system.console import as_option
 from connectx_toolkit.system.files import check_folder, write_whole
 from connectx_toolkit.system.foreign import NothingLeft, left_out_lines

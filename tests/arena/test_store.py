@@ -78,8 +78,8 @@ def test_games_come_back(tmp_path):
     assert stored.games[6].source == str(tmp_path / "new" / "store.sqlite" / f"{match}-7")
     assert time.strptime(stored.games[6].date or "", "%Y-%m-%dT%H:%M:%SZ")
     assert plain(stored.games.pop(6)) == FAULTY
-    match = match_of(stored)
-    assert match.first == LEFT and match.second == RANDOM and stored.reserve == 60.0
+    whole = match_of(stored)
+    assert whole.first == LEFT and whole.second == RANDOM and stored.reserve == 60.0
     for number, game in played.games.items():
         found = stored.games[number]
         assert found.overage == pytest.approx(game.overage, abs=1e-5)
@@ -88,7 +88,7 @@ def test_games_come_back(tmp_path):
         bare = [replace(one, overage=(), measured=(), loads=None) for one in (plain(found), game)]
         assert bare[0] == bare[1]
     assert stored.config == FAST.rules.config
-    assert stored.seed == match.seed == 1
+    assert stored.seed == whole.seed == 1
     assert [agent.fingerprint for agent in stored.agents] == [fingerprint(LEFT), fingerprint(RANDOM)]
 
 
