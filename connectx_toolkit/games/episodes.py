@@ -28,7 +28,7 @@ from connectx_toolkit.system.foreign import NothingLeft
 EPISODES = Path("runs/episodes")
 
 
-def own_submissions() -> Sequence[Any]:
+def own_submissions() -> list[Any]:
     """One's submissions on Kaggle, each the SDK's ApiSubmission. Raises KaggleProblem."""
     with connected() as kaggle:
         return submissions(kaggle)

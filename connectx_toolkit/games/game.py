@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from connectx.position import STANDARD, Geometry, Position, has_line, write_columns
-from connectx_toolkit.kaggle.rules import DEFAULTS, OVERAGE, STATUS_OF, Fault
+from connectx_toolkit.kaggle.rules import DEFAULTS, OVERAGE, STATUS_OF, Fault, sizes_of
 from connectx_toolkit.system.console import command
 from connectx_toolkit.system.foreign import shown
 
@@ -187,6 +187,16 @@ class Game:
         if is_named:
             words += f" --names {shlex.join(self.names)}"
         return command(words, call if self.geometry == STANDARD else "")
+
+    @property
+    def entry(self) -> dict[str, Any]:
+        """The game as the board and pages take it, in JSON; ``forfeit`` is the fault that ended it, or None."""
+        return {
+            **sizes_of(self.geometry),
+            "names": list(self.names),
+            "moves": list(self.moves),
+            "forfeit": self.fault and {"seat": self.fault.seat, "text": self.fault.kind},
+        }
 
     @property
     def is_self_play(self) -> bool:
