@@ -483,9 +483,10 @@ def report(
     Raises:
         ValueError: there are no games of matches, or a file cannot be written.
     """
+    from connectx_toolkit.games.review import judged
     from connectx_toolkit.report.results import results
 
-    return results(Path(games), _path(ladder), _path(html), latest, judge)
+    return results(Path(games), _path(ladder), _path(html), latest, judged if judge else None)
 
 
 def agents() -> "Told":

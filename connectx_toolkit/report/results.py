@@ -1,12 +1,14 @@
 """The ladder and the table of all results of a file of games, and a page with charts and games. Nothing is played."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 from connectx_toolkit.arena.tournament import Tournament, ladder_parts, tournament_of
 from connectx_toolkit.games.analysis import JudgedMove
 from connectx_toolkit.games.database import GameDatabase
+from connectx_toolkit.games.game import Game
 from connectx_toolkit.games.groups import Group, groups
-from connectx_toolkit.games.review import Judged, judged
+from connectx_toolkit.games.review import Judged
 from connectx_toolkit.kaggle.rules import Rules
 from connectx_toolkit.report.ladder import write_ladder
 from connectx_toolkit.report.pages import game_entry, group_html, results_page
@@ -16,9 +18,11 @@ from connectx_toolkit.system.files import check_folder, write_whole
 from connectx_toolkit.system.foreign import NothingLeft, left_out_lines
 from connectx_toolkit.system.table import Part, Told
 
+Judge = Callable[[Game], Judged]
 
-def results(games: Path, ladder: Path | None, html: Path | None, latest: int, judge: bool) -> Told:
-    """See ``connectx_toolkit.report``."""
+
+def results(games: Path, ladder: Path | None, html: Path | None, latest: int, judge: Judge | None) -> Told:
+    """See ``connectx_toolkit.report``. ``judge``: what judges the games on the page; None: nothing does."""
     if judge and not html:
         raise ValueError(f"{as_option('judge')} is for the games on the page: {as_option('html', 'FILE')}")
     check_folder(html)
@@ -58,13 +62,12 @@ def _anchor_of(tournament: Tournament) -> str:
     return "random" if "random" in parts[0] else min(parts[0])
 
 
-def _judged_games(group: Group, latest: int, is_judged: bool) -> tuple[dict[str, list[JudgedMove]], list[dict]]:
-    """The latest games of a group for the page; their moves by agent, judged if that was asked for."""
-
+def _judged_games(group: Group, latest: int, judge: Judge | None) -> tuple[dict[str, list[JudgedMove]], list[dict]]:
+    """The latest games of a group for the page; their moves by agent, if they are judged."""
     by_agent: dict[str, list[JudgedMove]] = {}
     entries = []
     for game in group.games()[-latest:]:
-        one = judged(game) if is_judged else Judged(game, [])
+        one = judge(game) if judge else Judged(game, [])
         for move in one.moves:
             by_agent.setdefault(game.names[move.seat], []).append(move)
         entries.append(game_entry(one))
