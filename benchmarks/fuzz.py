@@ -187,11 +187,11 @@ def file(rng: random.Random) -> str:
         damaged_one, good = Path(folder, "a.zip"), Path(folder, "b.json")
         damaged_one.write_bytes(packed)
         good.write_text(json.dumps(games()[0]))
-        left_out: list[str] = []
-        found = [game.source for path in (damaged_one, good) for game in replays_of(path, left_out)]
+        read = replays_of(damaged_one, good)
+        found = [game.source for game in read.games]
         assert str(good) in found, "lost"
         said(["analyse", folder, "--me", "me", "--time", "0"], (None, 2))
-        return "refused" if left_out else "read"
+        return "refused" if read.left_out else "read"
 
 
 def zipped(text: bytes) -> bytes:

@@ -14,7 +14,7 @@ from itertools import pairwise
 
 from benchmarks.machine import head, record
 from connectx_toolkit.api import match
-from connectx_toolkit.games.match import interval, verdict
+from connectx_toolkit.arena.results import interval, verdict
 from connectx_toolkit.statistics.ratings import difference
 
 AGENTS = ("perfect", "value_search", "minimax", "policy", "n_step", "negamax")

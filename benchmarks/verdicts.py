@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks.machine import head, record
-from connectx_toolkit.games.match import verdict
+from connectx_toolkit.arena.results import verdict
 from connectx_toolkit.statistics.evidence import Evidence, PairOfGames
 from connectx_toolkit.statistics.intervals import ALPHA, PAIR_SCORES, Sprt, anytime, elo_of, log_wealth, score_of
 from connectx_toolkit.statistics.ratings import difference, ratings

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from os import PathLike, fspath
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from connectx.position import STANDARD
 from connectx_toolkit.kaggle.rules import OVERAGE, Rules
@@ -19,10 +19,10 @@ from connectx_toolkit.system.cores import check_concurrency
 from connectx_toolkit.system.files import GAMES, check_folder, write_whole
 
 if TYPE_CHECKING:
+    from connectx_toolkit.arena.results import Match
+    from connectx_toolkit.arena.tournament import Tournament
     from connectx_toolkit.builder.preflight.findings import Report
     from connectx_toolkit.games.game import Game
-    from connectx_toolkit.games.match import Match
-    from connectx_toolkit.games.tournament import Tournament
     from connectx_toolkit.report.exams import Examined
     from connectx_toolkit.report.reviews import Reviewed
     from connectx_toolkit.report.tables import Analysis
@@ -34,6 +34,7 @@ __all__ = [
     "match", "report", "tournament",
 ]  # fmt: skip
 
+Written = TypeVar("Written", "Examined", "Reviewed")
 Agent = str | PathLike | Callable | AgentSpec
 PAIRS, SPRT_PAIRS, TOURNAMENT_PAIRS = 50, 1000, 20  # of a match: to play, and at most with an SPRT; of a tournament
 EXAM_POSITIONS = 300
@@ -49,6 +50,45 @@ def _label(anchor: Agent, specs: Sequence[AgentSpec]) -> str:
 
 def _path(path: str | PathLike | None) -> Path | None:
     return None if path is None else Path(path)
+
+
+def _written(found: Written, page: Path | None, mistakes: Path | None) -> Written:
+    """Writes the page, and adds the positions of the mistakes to a file, if asked; what is found says so."""
+    notes = list[str]()
+    if page:
+        write_whole(page, found.page().encode())
+        notes.append(f"page: {page}")
+    notes += [found.write_mistakes(mistakes)] if mistakes else []
+    return replace(found, notes=notes)
+
+
+def _reviewed(
+    games: "Sequence[Game]",
+    me: str | None,
+    left_out: Sequence[str],
+    seconds: float,
+    html: str | PathLike | None,
+    write_mistakes: str | PathLike | None,
+) -> "Reviewed":
+    """One's own of some games, judged; with the page and the mistakes written if asked."""
+    from connectx_toolkit.arena.start_positions import check_mistakes
+    from connectx_toolkit.games.reader import each_own_once
+    from connectx_toolkit.games.review import own_judged
+    from connectx_toolkit.report.reviews import Reviewed
+
+    page, file = _path(html), _path(write_mistakes)
+    check_folder(page)
+    own = each_own_once(games, me, left_out)
+    if file:
+        boards = {game.geometry for game in own.games}
+        if len(boards) > 1:
+            sizes = ", ".join(sorted(f"{board.rows}x{board.columns}" for board in boards))
+            raise ValueError(
+                f"{as_option('write-mistakes')} takes games of one board, not of {sizes}: name fewer replays"
+            )
+        check_mistakes(file, boards.pop())
+    judged = own_judged(own.games, own.me, seconds, is_whole=page is not None)
+    return _written(Reviewed(own.me, judged, own.left_out), page, file)
 
 
 def get_win_percentages(
@@ -95,7 +135,7 @@ def get_win_percentages(
         KeyboardInterrupt: it was stopped before the first game had ended.
     """
     from connectx_toolkit.arena.match import play_rounds
-    from connectx_toolkit.games.match import course_lines
+    from connectx_toolkit.arena.results import course_lines
     from connectx_toolkit.players.process import Setup
 
     setup = Setup(Rules(config or {}, overage), "kaggle", isolate=isolate)
@@ -257,11 +297,12 @@ def exam(
             configuration, or too many workers.
         KeyboardInterrupt: it was stopped before all agents had answered in any position.
     """
+    from connectx_toolkit.arena.exam import examine
     from connectx_toolkit.arena.schedule import participants
     from connectx_toolkit.arena.start_positions import check_mistakes
     from connectx_toolkit.games.exam_positions import exam_positions
     from connectx_toolkit.players.process import Setup
-    from connectx_toolkit.report.exams import examined
+    from connectx_toolkit.report.exams import Examined
 
     specs, setup = participants(agents, 1), Setup(Rules(config or {}, overage))
     if setup.rules.geometry != STANDARD:
@@ -274,13 +315,7 @@ def exam(
     check_folder(page)
     count = count or (EXAM_POSITIONS if source is None else None)
     labels, left_out = exam_positions(count, seed, source, from_one, me)
-    found = examined(specs, labels, setup, 1, workers, left_out)
-    notes = list[str]()
-    if page:
-        write_whole(page, found.page().encode())
-        notes.append(f"page: {page}")
-    notes += [found.write_mistakes(file)] if file else []
-    return replace(found, notes=notes)
+    return _written(Examined(*examine(specs, labels, setup, 1, workers), left_out), page, file)
 
 
 def analyse(
@@ -320,8 +355,8 @@ def analyse(
     """
     from connectx_toolkit.games.game import UNKNOWN_NAMES
     from connectx_toolkit.games.reader import games_in, games_meant, is_columns, own_games
-    from connectx_toolkit.report.reviews import reviewed
-    from connectx_toolkit.report.tables import Analysis, judged
+    from connectx_toolkit.games.review import judged
+    from connectx_toolkit.report.tables import Analysis
 
     check_folder(_path(html))
     first, second = names or UNKNOWN_NAMES
@@ -331,10 +366,9 @@ def analyse(
     if not is_path:
         if is_review or latest:
             raise ValueError(f"{as_option('me')}, {as_option('html')} and the like are for replays and files of games")
-        left_out, geometry = list[str](), Rules(config or {}).geometry
         what = " ".join(texts) if texts else games[0] if len(games) == 1 else games  # 3 3 4 2 is one game
-        found = games_meant(what, left_out, geometry, (first, second), from_one)
-        return Analysis([judged(game, seconds) for game in found], left_out, int(from_one))
+        read = games_meant(what, Rules(config or {}).geometry, (first, second), from_one)
+        return Analysis([judged(game, seconds) for game in read.games], read.left_out, int(from_one))
     for name, value in (("names", names), ("from-one", from_one), ("config", config)):
         if value:
             told = "replays and files of games tell theirs"
@@ -342,9 +376,9 @@ def analyse(
     path = Path(texts[0])
     is_one = len(texts) == 1 and not path.is_dir() and (path.exists() or not set("*?[") & set(texts[0]))
     if is_one and not is_review:
-        left_out = []
-        return Analysis([judged(game, seconds) for game in games_in(path, left_out, latest)], left_out)
-    return reviewed(*own_games(texts, me or None, latest), seconds, _path(html), _path(write_mistakes))
+        read = games_in(path, latest)
+        return Analysis([judged(game, seconds) for game in read.games], read.left_out)
+    return _reviewed(*own_games(texts, me or None, latest), seconds, html, write_mistakes)
 
 
 def episodes(
@@ -372,14 +406,16 @@ def episodes(
     Raises:
         ValueError: Kaggle refuses, or there are no such games.
     """
-    from connectx_toolkit.report.episodes import judged_episodes, own_submissions
+    from connectx_toolkit.games.episodes import fetched, own_submissions
+    from connectx_toolkit.report.tables import submissions_table
+    from connectx_toolkit.system.table import Told
 
     if submission is None:
         for name, value in (("latest", latest), ("me", me), ("html", html), ("write-mistakes", write_mistakes)):
             if value:
                 raise ValueError(f"{as_option(name)} is for the games of a submission: name one")
-        return own_submissions()
-    return judged_episodes(submission, latest, Path(games), me, seconds, _path(html), _path(write_mistakes))
+        return Told([submissions_table(own_submissions())])
+    return _reviewed(*fetched(submission, latest, Path(games), me), seconds, html, write_mistakes)
 
 
 def explore(
@@ -447,9 +483,10 @@ def report(
     Raises:
         ValueError: there are no games of matches, or a file cannot be written.
     """
+    from connectx_toolkit.games.review import judged
     from connectx_toolkit.report.results import results
 
-    return results(Path(games), _path(ladder), _path(html), latest, judge)
+    return results(Path(games), _path(ladder), _path(html), latest, judged if judge else None)
 
 
 def agents() -> "Told":

@@ -16,7 +16,7 @@ import numpy as np
 from kaggle_environments import agent as kaggle_agent
 from kaggle_environments import make
 
-from connectx_toolkit.games.game import Game
+from connectx_toolkit.games.game import Read
 from connectx_toolkit.games.reader import replays_of
 from connectx_toolkit.games.replay import logs_path
 from connectx_toolkit.players.spec import load, resolve
@@ -29,10 +29,9 @@ SEATS = ("first", "second")
 SLOW_EVERY = 4  # one game in so many has slow moves, and one in so many has logs beside it
 
 
-def read_replays(paths: Sequence[Path]) -> tuple[list[Game], list[str]]:
+def read_replays(paths: Sequence[Path]) -> Read:
     """The replays in some files and archives, and, of what is none, why."""
-    left_out: list[str] = []
-    return [replay for path in paths for replay in replays_of(path, left_out)], left_out
+    return replays_of(*paths)
 
 
 class Fault(NamedTuple):

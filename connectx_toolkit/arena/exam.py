@@ -20,6 +20,7 @@ from connectx.position import STANDARD, Position, key_of
 from connectx_toolkit.arena.match import Slot, open_pool
 from connectx_toolkit.arena.referee import detail_of, illegal_kind
 from connectx_toolkit.arena.schedule import derived_seed
+from connectx_toolkit.games.exam_positions import FOLDER
 from connectx_toolkit.games.grades import FAILED, Sheet
 from connectx_toolkit.games.labelled import Labels
 from connectx_toolkit.kaggle.rules import Rules
@@ -206,3 +207,29 @@ class Exam:
             twice = [known[1, key].column != known[2, key].column for key in keys if (2, key) in known]
             found.append(Sheet(spec.label, labels, columns, seconds, faults, len(twice), sum(twice)))
         return found
+
+
+class Answered(NamedTuple):
+    """What agents did in an exam."""
+
+    sheets: list[Sheet]
+    act_timeout: float  # seconds that a move was allowed before overage time
+    reused: int  # answers that were known before
+    is_interrupted: bool  # then only positions count that all agents have answered
+
+
+def examine(
+    specs: Sequence[AgentSpec], labels: Labels, setup: Setup, times: int, workers: int, folder: Path = FOLDER
+) -> Answered:
+    """Asks the agents in these positions, each ``times`` times; what is kept in the folder is not asked again.
+
+    Raises:
+        KeyboardInterrupt: it was stopped before all of them had answered in any position.
+        ValueError, OSError: as ``Exam.sit``.
+    """
+    taken = Exam(specs, labels, setup, times, folder)
+    taken.sit(workers)
+    sheets = taken.sheets()
+    if not len(sheets[0].labels):
+        raise KeyboardInterrupt
+    return Answered(sheets, setup.rules.config["actTimeout"], taken.reused, not taken.is_whole)

@@ -18,10 +18,10 @@ from platform import node
 from typing import Any, NamedTuple, TypeVar
 
 from connectx_toolkit.arena.referee import REFEREES, warm_up
+from connectx_toolkit.arena.results import COPIES, Match
 from connectx_toolkit.arena.schedule import pair_tasks
 from connectx_toolkit.arena.start_positions import Opening
 from connectx_toolkit.games.game import Game
-from connectx_toolkit.games.match import COPIES, Match
 from connectx_toolkit.kaggle import archive
 from connectx_toolkit.players.child import die_with_parent, end_pools, obstacle
 from connectx_toolkit.players.fingerprint import Unchanged, fingerprint

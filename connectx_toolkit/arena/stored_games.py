@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from connectx_toolkit.arena.match import open_pool, play_match
+from connectx_toolkit.arena.results import Match, sprt_progress
 from connectx_toolkit.arena.start_positions import Opening, openings_for
-from connectx_toolkit.games.database import GameDatabase
+from connectx_toolkit.arena.store import MatchStore, conditions_here
+from connectx_toolkit.arena.tournament import Tournament
 from connectx_toolkit.games.game import Game
-from connectx_toolkit.games.match import Match, conditions_here, sprt_progress
-from connectx_toolkit.games.tournament import Tournament
 from connectx_toolkit.players.fingerprint import Unchanged
 from connectx_toolkit.players.process import Setup, Task
 from connectx_toolkit.players.spec import AgentSpec
@@ -54,7 +54,7 @@ def play_matches(pairs: Sequence[tuple[AgentSpec, AgentSpec]], plan: Plan) -> It
     if openings is None or isinstance(openings, Path):
         openings = openings_for(plan.setup.rules.geometry, openings, plan.seed)
     here, total = conditions_here(plan.concurrency, plan.scheduler), 2 * plan.pairs
-    with GameDatabase(plan.file) as database, open_pool(plan.setup, plan.concurrency, plan.scheduler) as pool:
+    with MatchStore(plan.file) as database, open_pool(plan.setup, plan.concurrency, plan.scheduler) as pool:
         agents = Unchanged(spec for pair in pairs for spec in pair)
         entries = [(pair, database.match_id(*pair, plan.setup, openings, plan.seed)) for pair in pairs]
         known = {number: sum(n < total for n in database.match_games(number)) for _, number in entries}

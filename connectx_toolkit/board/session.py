@@ -99,16 +99,9 @@ def choices() -> list[Message]:
     ]
 
 
-def game_entry(game: Game) -> Message:
-    """A game as the board takes it."""
-    entry: Message = {
-        **sizes_of(game.geometry),
-        "names": None if game.names == UNKNOWN_NAMES else list(game.names),
-        "moves": list(game.moves),
-    }
-    if game.fault is not None:
-        entry["forfeit"] = {"seat": game.fault.seat, "text": game.fault.kind}
-    return entry
+def _game_message(game: Game) -> Message:
+    """A game as the board takes it: of players that nobody named, it names those that sit at it."""
+    return game.entry | ({"names": None} if game.names == UNKNOWN_NAMES else {})
 
 
 def check_games(path: Path) -> Path:
@@ -169,7 +162,7 @@ class Session:
             "agents": choices(),
             "config": {**config, "overage": rules.overage},
             "seats": [None if spec is None else spec.label for spec in self._opening.seats],
-            "game": None if game is None else game_entry(game),
+            "game": None if game is None else _game_message(game),
             "games": self._opening.games is not None,
             "puzzles": [position_entry(position) for position in self._opening.puzzles],
         })  # fmt: skip
@@ -230,4 +223,4 @@ class Session:
             game = parse_game(content, geometry_in(message))
         else:
             game = read_game(content, Path(Path(str(message.get("name") or "replay.json")).name))
-        self._send({"type": "game", "game": game_entry(game)})
+        self._send({"type": "game", "game": _game_message(game)})

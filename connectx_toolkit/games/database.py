@@ -1,9 +1,8 @@
 """The file of games: every game of a match that was played here, and every game of the ladder.
 
-A match is identified by a digest of what it asks for: the agents with their fingerprints, configuration, overage time,
-openings and seed. The same match finds its games; more pairs or another SPRT add to them. Each game is committed when
-it ends, so a killed run can be resumed. A game of the ladder is there once: Kaggle's number identifies it, or else a
-digest of what happened in it. Teams' scores on the leaderboard are kept with the day on which they were fetched.
+Matches are added by ``connectx_toolkit.arena.store``. A game of the ladder is there once: Kaggle's number identifies
+it, or else a digest of what happened in it. Teams' scores on the leaderboard are kept with the day on which they were
+fetched.
 
 A row has the columns that questions ask for, and in ``record`` every other field of a ``Game`` that is not its default.
 """
@@ -19,18 +18,14 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
-from hashlib import sha256
 from itertools import chain, islice
 from math import inf
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
-from connectx.position import Columns, Position, geometry_of, parse_columns, write_columns
+from connectx.position import Position, geometry_of, parse_columns, write_columns
 from connectx_toolkit.games.game import Game, check_playable
-from connectx_toolkit.kaggle.rules import Fault, sizes_of
-from connectx_toolkit.players.fingerprint import fingerprint
-from connectx_toolkit.players.process import Setup, Task
-from connectx_toolkit.players.spec import AgentSpec
+from connectx_toolkit.kaggle.rules import DEFAULTS, Fault, sizes_of
 from connectx_toolkit.system.console import as_option
 from connectx_toolkit.system.files import in_words, locked
 from connectx_toolkit.system.foreign import noting, shown
@@ -56,7 +51,7 @@ CREATE TABLE IF NOT EXISTS scores (name TEXT, date TEXT, score REAL, PRIMARY KEY
 """
 COLUMNS = ("geometry", "moves", "names", "opening", "ratings", "date", "episode", "submission", "source")  # of a Game
 CLOCK = ("act_timeout", "reserve")  # in every record: Kaggle may change its own
-DEFAULTS = {field.name: field.default for field in fields(Game)}
+FIELD_DEFAULTS = {field.name: field.default for field in fields(Game)}
 LEARN = """ON CONFLICT DO UPDATE SET date = coalesce(excluded.date, date), source = coalesce(source, excluded.source),
     ratings = coalesce(ratings, excluded.ratings), owner = coalesce(owner, excluded.owner), submission =
     CASE coalesce(owner, excluded.owner) WHEN excluded.owner THEN coalesce(submission, excluded.submission)
@@ -79,6 +74,35 @@ class Played(NamedTuple):
         """Mean points of the player who made the move; None if no game was played to its end."""
         ended = self.won + self.drawn + self.lost
         return (self.won + self.drawn / 2) / ended if ended else None
+
+
+class StoredAgent(NamedTuple):
+    """An agent of a match as the file has it."""
+
+    kind: str
+    target: str
+    label: str
+    fingerprint: str  # of its content; it tells agents with the same label apart
+
+
+class StoredMatch(NamedTuple):
+    """A match that has games."""
+
+    agents: tuple[StoredAgent, StoredAgent]
+    config: dict[str, Any]
+    reserve: float  # seconds of overage time
+    seed: int
+    games: dict[int, Game]  # by number; in odd ones the second agent moves first
+
+    @property
+    def title(self) -> str:
+        """The configuration and the overage time."""
+        config = self.config
+        changed = {key: value for key, value in config.items() if DEFAULTS.get(key) != value}
+        size = f"{config['rows']}x{config['columns']}, {config['inarow']} in a row, {self.reserve:g} s overage time"
+        return size + "".join(
+            f", {key}={value}" for key, value in changed.items() if key not in ("rows", "columns", "inarow")
+        )
 
 
 def is_database(path: Path) -> bool:
@@ -138,8 +162,8 @@ def _check(connection: sqlite3.Connection, path: Path, may_be_new: bool = False)
 
 def row_of(game: Game) -> Row:
     """The columns that follow from a game alone."""
-    record = {name: getattr(game, name) for name in DEFAULTS if name not in COLUMNS}
-    record = {name: value for name, value in record.items() if name in CLOCK or value != DEFAULTS[name]}
+    record = {name: getattr(game, name) for name in FIELD_DEFAULTS if name not in COLUMNS}
+    record = {name: value for name, value in record.items() if name in CLOCK or value != FIELD_DEFAULTS[name]}
     return {
         **sizes_of(game.geometry), "first": shown(game.names[0]), "second": shown(game.names[1]),
         "opening": game.opening, "moves": write_columns(game.moves), "points": game.points and game.points[0],
@@ -202,7 +226,7 @@ class GameDatabase:
             raise ValueError(in_words(problem, path if problem.errno else None)) from None
         self.connection.row_factory = sqlite3.Row
 
-    def __enter__(self) -> "GameDatabase":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: object, problem: object, trace: object) -> None:
@@ -210,36 +234,12 @@ class GameDatabase:
         if isinstance(problem, sqlite3.Error):
             raise ValueError(f"{self.path}: {problem}; what was stored before is there") from None
 
-    def _insert(self, table: str, row: Row, otherwise: str = "ON CONFLICT DO NOTHING") -> None:
+    def insert(self, table: str, row: Row, otherwise: str = "ON CONFLICT DO NOTHING") -> None:
+        """Adds a row to a table. ``otherwise``: what to do if it is there, in SQL."""
         places = ", ".join(f":{name}" for name in row)
         self.connection.execute(f"INSERT INTO {table} ({', '.join(row)}) VALUES ({places}) {otherwise}", row)
 
     # Matches
-
-    def match_id(
-        self, first: AgentSpec, second: AgentSpec, setup: Setup, openings: Sequence[Columns], seed: int
-    ) -> int:
-        """The id to add games of a match with, a new one if there is none."""
-        hashed = [(spec.lasting, fingerprint(spec)) for spec in (first, second)]
-        config, reserve = json.dumps(setup.rules.config, sort_keys=True), setup.rules.overage
-        decisive = [[spec.kind, spec.target, content] for spec, content in hashed]
-        key = json.dumps([decisive, config, reserve, [*map(write_columns, openings)], seed])
-        agents = [json.dumps([*spec, content]) for spec, content in hashed]
-        row = {
-            "key": sha256(key.encode()).hexdigest(), "first": agents[0], "second": agents[1], "config": config,
-            "reserve": reserve, "seed": seed, "started": now(),
-        }  # fmt: skip
-        with self.connection:
-            self._insert("matches", row)
-        return self.connection.execute("SELECT id FROM matches WHERE key = :key", row).fetchone()["id"]
-
-    def add_played(self, match: int, task: Task, game: Game, conditions: str = "") -> None:
-        """Stores a match's game at once, unless one with its number is stored. ``conditions``: in a line."""
-        row = row_of(replace(game, date=game.date or now(), source="")) | {
-            "match": match, "number": task.number, "seeds": json.dumps(task.seeds), "conditions": conditions,
-        }  # fmt: skip
-        with self.connection:
-            self._insert("games", row)
 
     def match_games(self, match: int) -> dict[int, Game]:
         """The games of a match by number."""
@@ -249,24 +249,15 @@ class GameDatabase:
                 found[row["number"]] = game_of(row, self.path)
         return found
 
-    def conditions(self, match: int, total: float = inf) -> Counter[str]:
-        """How many of the first ``total`` games of a match were played under which conditions."""
-        rows = "SELECT conditions, count(*) FROM games WHERE match = ? AND number < ? GROUP BY conditions"
-        return Counter(dict(self.connection.execute(rows, [match, total]).fetchall()))
-
-    @contextlib.contextmanager
-    def turn(self, match: int, total: int) -> Iterator[dict[int, Game]]:
-        """Keeps other processes from playing the match in the block; waits, and says so, while one of them does.
-
-        Yields:
-            Those of its ``total`` games that are stored when the turn comes, by number.
-        """
-        with locked(self.path, str(match), "another process is playing this match"):
-            yield {number: game for number, game in self.match_games(match).items() if number < total}
-
-    def match_rows(self) -> list[sqlite3.Row]:
-        """The rows of all matches, oldest first."""
-        return self.connection.execute("SELECT * FROM matches ORDER BY id").fetchall()
+    def matches(self) -> Iterator[StoredMatch]:
+        """Every match that has games, oldest first."""
+        for row in self.connection.execute("SELECT * FROM matches ORDER BY id").fetchall():
+            with noting(self.left_out, f"{self.path}: match {row['id']}"):
+                if not (games := self.match_games(row["id"])):
+                    continue
+                first, second = (StoredAgent(*json.loads(row[seat])) for seat in ("first", "second"))
+                config, reserve, seed = json.loads(row["config"]), row["reserve"], row["seed"]
+                yield StoredMatch((first, second), config, reserve, seed, games)
 
     # Games of the ladder
 
@@ -287,7 +278,7 @@ class GameDatabase:
                     own = {"owner": me if is_own else None, "submission": submission if is_own else None}
                     digest = game.identity if game.episode is None else None
                     with noting(self.left_out, game.source):
-                        self._insert("games", row_of(game) | own | {"digest": digest}, LEARN)
+                        self.insert("games", row_of(game) | own | {"digest": digest}, LEARN)
         return self.connection.execute(count).fetchone()[0] - before
 
     def remove(self, what: Sequence[str]) -> int:

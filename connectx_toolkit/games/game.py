@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from connectx.position import STANDARD, Geometry, Position, has_line, write_columns
-from connectx_toolkit.kaggle.rules import DEFAULTS, OVERAGE, STATUS_OF, Fault
+from connectx_toolkit.kaggle.rules import DEFAULTS, OVERAGE, STATUS_OF, Fault, sizes_of
 from connectx_toolkit.system.console import command
 from connectx_toolkit.system.foreign import shown
 
@@ -189,6 +189,16 @@ class Game:
         return command(words, call if self.geometry == STANDARD else "")
 
     @property
+    def entry(self) -> dict[str, Any]:
+        """The game as the board and pages take it, in JSON; ``forfeit`` is the fault that ended it, or None."""
+        return {
+            **sizes_of(self.geometry),
+            "names": list(self.names),
+            "moves": list(self.moves),
+            "forfeit": self.fault and {"seat": self.fault.seat, "text": self.fault.kind},
+        }
+
+    @property
     def is_self_play(self) -> bool:
         """Whether both seats have one name, as in the game by which Kaggle validates a submission."""
         return self.names[0] == self.names[1]
@@ -205,6 +215,13 @@ class Game:
     def player(self, seat: int) -> str:
         """The name of the agent in a seat, with the seat if both have the same name."""
         return f"{self.names[seat]} ({SEATS[seat]})" if self.is_self_play else self.names[seat]
+
+
+class Read(NamedTuple):
+    """Games that were read."""
+
+    games: list[Game]
+    left_out: list[str]  # why, of what cannot be read or is not shown
 
 
 def _can_be_played(moves: Sequence[Any], geometry: Geometry) -> bool:

@@ -16,6 +16,7 @@ import re
 import tarfile
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from io import BytesIO
 from itertools import chain
 from os import PathLike, fspath
@@ -24,10 +25,10 @@ from typing import IO, Any, NamedTuple
 
 from connectx.position import STANDARD, Columns, Geometry, parse_columns
 from connectx_toolkit.games.database import GameDatabase, is_database
-from connectx_toolkit.games.game import UNKNOWN_NAMES, Game, check_playable
+from connectx_toolkit.games.game import UNKNOWN_NAMES, Game, Read, check_playable
+from connectx_toolkit.games.groups import grouped_games
+from connectx_toolkit.games.owner import name_in, name_in_all, team_of
 from connectx_toolkit.games.replay import LOGS, replay_of
-from connectx_toolkit.games.review import name_in, name_in_all, team_of
-from connectx_toolkit.games.tournament import grouped_games
 from connectx_toolkit.system.console import as_option, command, plural
 from connectx_toolkit.system.files import in_words
 from connectx_toolkit.system.foreign import MOST_BYTES, NothingLeft, from_json, noting
@@ -182,29 +183,28 @@ def _replays_in_text(text: str) -> list[Any]:
     return [ValueError(f"it is {kind}")]
 
 
-def read_games(content: str | bytes, place: Path, left_out: list[str]) -> Iterator[Game]:
-    """The replays in a document.
+def read_games(content: str | bytes, place: Path) -> Read:
+    """The replays in a document; left out is what is no replay of ConnectX.
 
     Args:
         place: where it lies, or only its name; with their numbers after it if it holds several.
-        left_out: of what is no replay of ConnectX, why is added here.
     """
-    found = _replays_in(content)
+    found, read = _replays_in(content), Read([], [])
     for number, one in enumerate(found, 1):
         name = place / f"{place.stem}-{number}" if len(found) > 1 else place
-        with noting(left_out, place):
+        with noting(read.left_out, place):
             try:
                 if isinstance(one, ValueError):
                     raise one
-                yield replay_of(one, name)
+                read.games.append(replay_of(one, name))
             except ValueError as problem:
                 raise ValueError(f"{name} is not a ConnectX replay: {problem}") from None
+    return read
 
 
 def read_game(content: str | bytes, place: Path) -> Game:
     """The one replay in a document. Raises ValueError if there is none, or more."""
-    left_out = list[str]()
-    return one_of([*read_games(content, place, left_out)], left_out, place)
+    return one_of(read_games(content, place), place)
 
 
 # Files and archives
@@ -221,11 +221,10 @@ def read_limited(file: IO[bytes]) -> bytes:
     return file.read(MOST_BYTES + 1)
 
 
-def documents(path: Path, left_out: list[str]) -> Iterator[tuple[Path, bytes]]:
-    """The documents of a file, each with its path; in an archive, the name in it comes after the archive's path.
+def documents(path: Path) -> Iterator[tuple[Path, Callable[[], bytes]]]:
+    """The documents of a file: the path of each, and what reads it, to be called before the next one is asked for.
 
-    Args:
-        left_out: why entries of an archive could not be read is added here.
+    In an archive, the name in it comes after the archive's path. What reads an entry raises what is wrong with it.
 
     Raises:
         OSError, ValueError and what the archives' modules raise: the file itself cannot be read, or not to its end.
@@ -239,12 +238,15 @@ def documents(path: Path, left_out: list[str]) -> Iterator[tuple[Path, bytes]]:
             elif _head(file, TAR_AT + len(TAR))[TAR_AT:] == TAR:
                 entries = _tarred(file)
             else:
-                yield path, read_limited(file)
+                yield path, partial(read_limited, file)
                 return
             for name, open_entry in entries:
-                place = path / name.lstrip("/")
-                with noting(left_out, place), open_entry() as entry:
-                    yield place, read_limited(COMPRESSED[GZIP](entry) if name.lower().endswith(".gz") else entry)
+                yield path / name.lstrip("/"), partial(_read_entry, name, open_entry)
+
+
+def _read_entry(name: str, open_entry: Callable[[], IO[bytes]]) -> bytes:
+    with open_entry() as entry:
+        return read_limited(COMPRESSED[GZIP](entry) if name.lower().endswith(".gz") else entry)
 
 
 def _head(file: IO[bytes], count: int) -> bytes:
@@ -282,26 +284,38 @@ class _Bounded:
         return self._file.read(count)
 
 
-def replays_of(path: Path, left_out: list[str]) -> Iterator[Game]:
-    """The replays of a file or an archive, with those of their agents' logs that lie beside the file.
-
-    Args:
-        left_out: of what is no replay of ConnectX, or cannot be read, why is added here.
-    """
+def replays_by_document(path: Path) -> Iterator[Read]:
+    """As ``replays_of``, document by document: an archive of a day may be larger than the memory."""
+    left_out = list[str]()
     with noting(left_out, path):
         if not path.exists():
             raise ValueError(f"no such file: {path}")
-        for place, content in documents(path, left_out):
-            yield from read_games(content, place, left_out)
+        for place, content in documents(path):
+            unread = list[str]()
+            with noting(unread, place):
+                yield read_games(content(), place)
+            yield Read([], unread)
+    yield Read([], left_out)
 
 
-def one_of(games: Sequence[Game], left_out: Sequence[str], what: object) -> Game:
+def replays_of(*paths: Path) -> Read:
+    """The replays of files and archives, with those of their agents' logs that lie beside the files.
+
+    Left out is what is no replay of ConnectX, or cannot be read.
+    """
+    read = Read([], [])
+    for one in chain.from_iterable(map(replays_by_document, paths)):
+        read.games.extend(one.games)
+        read.left_out.extend(one.left_out)
+    return read
+
+
+def one_of(read: Read, what: object) -> Game:
     """The only one of the games that were read. Raises ValueError if there is none, or more."""
-    if len(games) != 1:
-        raise ValueError(
-            f"{what} holds several games" if games else left_out[0] if left_out else f"{what} holds no game"
-        )
-    return games[0]
+    if len(read.games) != 1:
+        several = f"{what} holds several games" if read.games else ""
+        raise ValueError(several or next(iter(read.left_out), f"{what} holds no game"))
+    return read.games[0]
 
 
 def replay_paths(what: Iterable[str]) -> list[Path]:
@@ -329,55 +343,49 @@ def replay_paths(what: Iterable[str]) -> list[Path]:
     return list(dict.fromkeys(found))
 
 
-def without_copies(replays: Iterable[Game]) -> tuple[list[Game], list[str]]:
-    """Each game once, and of what they are copies, those that are left out."""
+def without_copies(replays: Iterable[Game]) -> Read:
+    """Each game once; of those that are left out, what they are copies of."""
     kept, copies = dict[str, Game](), list[str]()
     for replay in replays:
         first = kept.setdefault(replay.identity, replay)
         if first is not replay:
             copies.append(f"{replay.source} is the same game as {first.source}")
-    return [*kept.values()], copies
+    return Read([*kept.values()], copies)
 
 
 def games_meant(
-    what: Any,
-    left_out: list[str],
-    geometry: Geometry = STANDARD,
-    names: tuple[str, str] = UNKNOWN_NAMES,
-    from_one: bool = False,
-) -> list[Game]:
+    what: Any, geometry: Geometry = STANDARD, names: tuple[str, str] = UNKNOWN_NAMES, from_one: bool = False
+) -> Read:
     """Games by what a person gives: a game, its columns, a path, or several of them.
 
     Args:
         what: columns as text or as a list; the path of a replay, an archive or a file of games; a ``Game``; or a list.
-        left_out: of what cannot be read, or is not shown, why is added here.
         geometry, names, from_one: of a game that is given as columns.
 
     Raises:
         ValueError: it is none of these, or there are no such games.
     """
     if isinstance(what, Game):
-        return [what]
+        return Read([what], [])
     if not isinstance(what, str | PathLike):
         if what and all(isinstance(column, int) for column in what):
-            return [parse_game(",".join(map(str, what)) + ",", geometry, names, from_one)]
-        found = [game for one in what for game in games_meant(one, left_out, geometry, names, from_one)]
-        if not found:
+            return Read([parse_game(",".join(map(str, what)) + ",", geometry, names, from_one)], [])
+        read = [games_meant(one, geometry, names, from_one) for one in what]
+        if not any(one.games for one in read):
             raise ValueError("there are no games: an empty list")
-        return found
+        return Read([game for one in read for game in one.games], [why for one in read for why in one.left_out])
     text = fspath(what)
     if is_columns(text) and not os.path.exists(text):
-        return [parse_game(text, geometry, names, from_one)]
-    return games_in(Path(text), left_out)
+        return Read([parse_game(text, geometry, names, from_one)], [])
+    return games_in(Path(text))
 
 
 def game_meant(what: Any, geometry: Geometry = STANDARD, from_one: bool = False) -> Game:
     """The one game that is meant, as ``games_meant`` reads it."""
-    left_out = list[str]()
-    return one_of(games_meant(what, left_out, geometry, from_one=from_one), left_out, what)
+    return one_of(games_meant(what, geometry, from_one=from_one), what)
 
 
-def games_in(path: Path, left_out: list[str], latest: int | None = None) -> list[Game]:
+def games_in(path: Path, latest: int | None = None) -> Read:
     """The games of a replay or an archive, or the latest games of a file of games. The rest as ``games_meant``.
 
     Args:
@@ -388,47 +396,66 @@ def games_in(path: Path, left_out: list[str], latest: int | None = None) -> list
             f"{path} is a folder; expected a game's columns, a replay (.json) or a file of games (.sqlite)"
         )
     if is_database(path):
-        groups = grouped_games(path, left_out)
+        groups, left_out = grouped_games(path)
         found = [game for group in groups for game in group[-(latest or LISTED) :]]
         if older := sum(map(len, groups)) - len(found):
             left_out.append(f"{path}: {older} older {plural('game', older)} ({as_option('latest', 'N')} shows more)")
-        return found
+        return Read(found, left_out)
     if latest:
         raise ValueError(f"{as_option('latest')} is for files of games, and {path} is none")
     if os.path.exists(path) or path.suffix == ".json":
-        if found := [*replays_of(path, left_out)]:
-            return found
-        raise ValueError(left_out[0] if left_out else f"{path} holds no replay")
+        if (read := replays_of(path)).games:
+            return read
+        raise ValueError(next(iter(read.left_out), f"{path} holds no replay"))
     raise ValueError(f"{path}: no such file, and not a game's columns; expected {EXPECTED}")
 
 
-def own_games(what: Sequence[str], me: str | None, latest: int | None = None) -> tuple[list[Game], str, list[str]]:
+class OwnGames(NamedTuple):
+    """Games in which someone played."""
+
+    games: list[Game]
+    me: str
+    left_out: list[str]  # why, of what is not among them
+
+
+def each_own_once(games: Iterable[Game], me: str | None, left_out: Iterable[str] = ()) -> OwnGames:
+    """One's own of some games, each once. ``me``: as ``team_of`` takes it; ``left_out``: what was left out before.
+
+    Raises:
+        ValueError: it is not known whose games they are.
+    """
+    once, copies = without_copies(games)
+    team = team_of(once, me)
+    others = [f"{game.source}: {team} is not in it" for game in once if team not in game.names]
+    return OwnGames([game for game in once if team in game.names], team, [*left_out, *copies, *others])
+
+
+def own_games(what: Sequence[str], me: str | None, latest: int | None = None) -> OwnGames:
     """All games of replays, and one's own of files of games, of each group the ``latest`` if that is given.
 
     Args:
         what: replays, folders, archives, patterns and files of games.
         me: as ``team_of`` takes it.
         latest: needs a file of games.
-
-    Returns:
-        The games, whose they are, and why files were left out.
     """
     paths = replay_paths(what)
     databases = [path for path in paths if is_database(path)]
     if latest and not databases:
         raise ValueError(f"{as_option('latest')} is for files of games, and there is none in {' '.join(what)}")
-    left_out, groups = list[str](), list[list[Game]]()
-    replays = [replay for path in paths if path not in databases for replay in replays_of(path, left_out)]
+    replays, left_out = replays_of(*(path for path in paths if path not in databases))
+    groups = list[list[Game]]()
     for path in databases:
         with noting(left_out, path):
-            groups += grouped_games(path, left_out, f"{path.stem} " if len(databases) > 1 else "")
+            found = grouped_games(path, f"{path.stem} " if len(databases) > 1 else "")
+            groups += found.groups
+            left_out += found.left_out
     if not replays and not groups:
         raise NothingLeft(left_out)
     me = team_of([*replays, *chain.from_iterable(groups)], me)
     for group in groups:
         own = [replay for replay in group if me in replay.names]
         replays += own[-latest:] if latest else own
-    return replays, me, left_out
+    return OwnGames(replays, me, left_out)
 
 
 # Into the file of games
@@ -452,21 +479,22 @@ def add_from(path: Path, what: Sequence[str], me: str = "") -> Added:
         ValueError: there is nothing of that name, or the file of games is another file.
         NothingLeft: there is no game in all of it; the file of games is not touched.
     """
-    read, left_out = 0, list[str]()
-    replays = chain.from_iterable(replays_of(one, left_out) for one in replay_paths(what))
-    first = next(replays, None)
+    count, left_out = 0, list[str]()
+
+    def replays() -> Iterator[Game]:
+        nonlocal count
+        for read in chain.from_iterable(map(replays_by_document, replay_paths(what))):
+            left_out.extend(read.left_out)
+            count += len(read.games)
+            yield from read.games
+
+    games = replays()
+    first = next(games, None)
     if first is None:
         raise NothingLeft(left_out)
-
-    def counted() -> Iterator[Game]:
-        nonlocal read
-        for replay in chain([first], replays):
-            read += 1
-            yield replay
-
     with GameDatabase(path) as database:
-        new = database.add(counted(), me)
-        known = read - new - len(database.left_out)
+        new = database.add(chain([first], games), me)
+        known = count - new - len(database.left_out)
         return Added(new, known, len(database), [*left_out, *database.left_out])
 
 

@@ -1,25 +1,31 @@
 """Games seen from one's own seat: how each ended and why, and what was given away in it; where points were lost."""
 
-import difflib
-import re
-import shlex
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
+from connectx.exact import has_openings
 from connectx.position import Geometry, Position, plies_to_end, write_columns
-from connectx_toolkit.games.analysis import JudgedMove, mistakes
-from connectx_toolkit.games.game import UNKNOWN_NAMES, Game
-from connectx_toolkit.system.console import as_option, plural
+from connectx_toolkit.games.analysis import (
+    GAME_SECONDS,
+    JudgedMove,
+    first_judged,
+    judge,
+    judge_all,
+    mistakes,
+    solvers_for,
+)
+from connectx_toolkit.games.game import Game
+from connectx_toolkit.games.owner import seat_of
+from connectx_toolkit.system.console import plural, progress
 from connectx_toolkit.system.table import Table
 
 __all__ = ["Judged"]
 
+LONG_BEFORE = 8  # plies: one position of fewer stones can take the solver longer than anyone waits without a word
 RESULTS = {1.0: "won", 0.5: "drawn", 0.0: "lost", None: "unfinished"}
 SEATS = ("first", "second")
-VERSION = re.compile(" [0-9a-f]{6}$")  # of a file that exists in several: ``tournament.groups`` adds it
 AHEAD = ((4, "1 to 4"), (10, "5 to 10"), (20, "11 to 20"), (10**9, "more than 20"))  # plies
 BAND = 8  # plies
 MOST_REPEATED = 8  # rows
@@ -120,60 +126,27 @@ class Judged:
         }
 
 
-def team_of(games: Sequence[Game], wanted: str | None = None) -> str:
-    """Whose games these are: the player that was asked for, or else the one name that is in all of them.
-
-    Raises:
-        ValueError: there is no such name, or more than one; in words that say how to choose.
-    """
-    counts = Counter(name for game in games for name in set(game.names))
-    return name_in(counts, wanted) if wanted is not None else name_in_all(counts, len(games))
-
-
-def name_in(counts: Mapping[str, int], wanted: str, asked: str = "") -> str:
-    """The player that was asked for. An agent's file may be called without its folder, and without folder and suffix.
-
-    Args:
-        counts: games by name.
-        asked: what it was asked with; by default the option ``me``.
-
-    Raises:
-        ValueError: no player, or more than one, is called so; in words that say how to choose.
-    """
-    paths = {name: Path(VERSION.sub("", name)) for name in counts}  # of any version of a file
-    called = [name for name, path in paths.items() if str(Path(wanted)) in (str(path), path.name, path.stem)]
-    called = [wanted] if wanted in counts else called
-    if len(called) == 1:
-        return called[0]
-    close = called or difflib.get_close_matches(wanted, counts, 1)
-    meant = f"did you mean {' or '.join(map(shlex.quote, close))}? " if close else ""
-    found = f"fits {len(called)} names" if called else "is in none of the games"
-    raise ValueError(f"{asked or as_option('me')} {wanted!r} {found}: {meant}Names and games: {_most(counts)}")
+def judged(game: Game, seconds: float = GAME_SECONDS) -> Judged:
+    """A game with the moves that could be solved in time; shows how far it is if that takes long."""
+    if not game.geometry.fits_word:
+        return Judged(game, [])
+    with solvers_for(game.geometry):  # compiles before there is a bar
+        pass
+    start = first_judged(game)
+    count = len(game.positions(start))
+    may_be_long = count and start < LONG_BEFORE and not has_openings(game.geometry)
+    with progress(count, "move", delay=0 if may_be_long else 2) as bar:
+        return Judged(game, judge(game, seconds, bar.update))
 
 
-def name_in_all(counts: Mapping[str, int], games: int) -> str:
-    """The one name that is in all of the games. Raises ValueError if there is none, or more than one."""
-    everywhere = [name for name, count in counts.items() if count == games]
-    if len(everywhere) == 1:
-        return everywhere[0]
-    if set(everywhere) == set(UNKNOWN_NAMES):
-        seats = f"{as_option('me', 'first')} or {as_option('me', 'second')}"
-        raise ValueError(f"the games do not name their players: pass {seats}, whichever seat is yours")
-    what = "more than one name is" if everywhere else "no name is"
-    which = f"all {games} games" if games > 1 else "the game"
-    raise ValueError(f"{what} in {which}: pass {as_option('me', 'NAME')}. Names and games: {_most(counts)}")
-
-
-def _most(counts: Mapping[str, int]) -> str:
-    """ "my_team (20), them (3), ...": those in most games."""
-    return ", ".join(f"{name} ({count})" for name, count in Counter(counts).most_common(5))
-
-
-def seat_of(game: Game, team: str) -> int:
-    """The seat of a team. In a game against itself: that which failed, or else the first."""
-    if game.is_self_play:
-        return game.fault.seat if game.fault else 0
-    return game.names.index(team)
+def own_judged(games: Sequence[Game], me: str, seconds: float = GAME_SECONDS, is_whole: bool = False) -> list[Judged]:
+    """One's own games, judged as ``judge_all`` does; shows how far it is."""
+    found = list[Judged]()
+    with progress(len(games), "game", "judging", delay=0) as bar:
+        for game, moves in zip(games, judge_all(games, seconds, is_whole), strict=True):
+            found.append(Judged(game, moves, seat_of(game, me)))
+            bar.update()
+    return found
 
 
 def headline(team: str, reviews: Sequence[Judged]) -> list[str]:

@@ -11,18 +11,14 @@ from typing import Any
 import numpy as np
 
 from connectx.position import STANDARD, Position, write_columns
-from connectx_toolkit.arena.exam import Exam
+from connectx_toolkit.arena.results import kinds
 from connectx_toolkit.arena.start_positions import add_openings
 from connectx_toolkit.games.analysis import JudgedMove
 from connectx_toolkit.games.exam_positions import FOLDER, moves_to
 from connectx_toolkit.games.game import Game
 from connectx_toolkit.games.grades import FAILED, Estimate, Sheet, mean_difference, rate, rate_difference
-from connectx_toolkit.games.labelled import Labels
-from connectx_toolkit.games.match import kinds
 from connectx_toolkit.games.review import Judged
 from connectx_toolkit.games.themes import THEMES, horizon_words, horizons, themes_of_moves, weaknesses
-from connectx_toolkit.players.process import Setup
-from connectx_toolkit.players.spec import AgentSpec
 from connectx_toolkit.report.pages import exam_page, game_entry
 from connectx_toolkit.system.console import plural
 from connectx_toolkit.system.foreign import left_out_lines
@@ -281,26 +277,3 @@ class Examined(Shown):
         names = ", ".join(sheet.agent for sheet in self.sheets)
         listed = Table("mistakes", MISTAKES, self.mistakes, "columns are counted from 0")
         return exam_page(f"Exam of {names}", exam_lines(self.sheets), self.tables(), listed, entries)
-
-
-def examined(
-    specs: Sequence[AgentSpec],
-    labels: Labels,
-    setup: Setup,
-    times: int,
-    workers: int,
-    left_out: Sequence[str] = (),
-    folder: Path = FOLDER,
-) -> Examined:
-    """Asks the agents in these positions, each ``times`` times; what is kept in the folder is not asked again.
-
-    Raises:
-        KeyboardInterrupt: it was stopped before all of them had answered in any position.
-        ValueError, OSError: as ``connectx_toolkit.arena.exam.Exam.sit``.
-    """
-    taken = Exam(specs, labels, setup, times, folder)
-    taken.sit(workers)
-    sheets = taken.sheets()
-    if not len(sheets[0].labels):
-        raise KeyboardInterrupt
-    return Examined(sheets, setup.rules.config["actTimeout"], taken.reused, not taken.is_whole, left_out)

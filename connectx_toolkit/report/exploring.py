@@ -8,8 +8,8 @@ from pathlib import Path
 from connectx.position import Position, write_columns
 from connectx_toolkit.games.analysis import exact_scores
 from connectx_toolkit.games.database import GameDatabase
+from connectx_toolkit.games.owner import name_in
 from connectx_toolkit.games.reader import add_from, own_name, parse_moves
-from connectx_toolkit.games.review import name_in
 from connectx_toolkit.kaggle.rules import Rules
 from connectx_toolkit.report.tables import played_table
 from connectx_toolkit.system.console import as_option

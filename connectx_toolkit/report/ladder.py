@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from connectx_toolkit.games.tournament import Standing, ladder_table
+from connectx_toolkit.arena.tournament import Standing, ladder_table
 from connectx_toolkit.report.charts import COLOURS, WIDTH, Axis, chart, dot, line, room_for, text
 from connectx_toolkit.statistics.ratings import TOO_WIDE
 from connectx_toolkit.system.files import AGENTS, write_whole

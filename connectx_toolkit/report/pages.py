@@ -13,9 +13,9 @@ from typing import Any
 
 from connectx.position import write_columns
 from connectx_toolkit import page
+from connectx_toolkit.arena.tournament import Standing, Tournament, cross_table, ladder_table
 from connectx_toolkit.games.analysis import JudgedMove, accuracy
 from connectx_toolkit.games.review import Judged
-from connectx_toolkit.games.tournament import Standing, Tournament, cross_table, ladder_table
 from connectx_toolkit.report.charts import line_chart
 from connectx_toolkit.report.ladder import ladder_chart
 from connectx_toolkit.report.tables import ending_words, games_table
@@ -25,15 +25,9 @@ from connectx_toolkit.system.table import Table
 def game_entry(one: Judged) -> dict[str, Any]:
     """What the page shows of a game; of an exam's mistake, its theme instead of its end."""
     game = one.game
-    return {
+    return game.entry | {
         "title": f"{game.names[0]} v {game.names[1]}: {write_columns(game.moves[:12])}...",
-        "names": game.names,
-        "rows": game.geometry.rows,
-        "columns": game.geometry.columns,
-        "inarow": game.geometry.inarow,
-        "moves": game.moves,
         "ending": one.theme or game.ending_words,
-        "forfeit": game.fault and {"seat": game.fault.seat, "text": game.fault.kind},
         "judged": {move.ply: {"scores": move.scores} for move in one.moves},
     }
 
@@ -91,12 +85,8 @@ def _titled(table: Table, heading: str = "h2") -> str:
 def row_entry(review: Judged) -> dict[str, Any]:
     """What the filters and jumps of a game's row go by, and what is said of the game."""
     row = review.row()
-    kept = ("game", "opponent", "seat", "result", "status", "cause", "plies")
-    return {key: row[key] for key in kept} | {
-        "ended": ending_words(review),
-        "mistakes": [move.ply for move in review.mistakes],
-        "shortened": len(review.shortened),
-    }
+    kept = ("game", "opponent", "seat", "result", "status", "cause", "plies", "mistakes", "shortened")
+    return {key: row[key] for key in kept} | {"ended": ending_words(review)}
 
 
 def results_page(sections: Sequence[str], games: Sequence[Mapping[str, Any]]) -> str:

@@ -42,15 +42,16 @@ function choose(index, isClicked = false) {
   mark();
   document.getElementById("heading").textContent = `${row.game}: ${row.result} against ${row.opponent}`;
   const words = row.mistakes.length === 1 ? "1 mistake" : `${row.mistakes.length} mistakes`;
-  const sooner = row.shortened && `${row.shortened} ${row.shortened === 1 ? "move loses" : "moves lose"} the lost game sooner`;
+  const count = row.shortened.length;
+  const sooner = count && `${count} ${count === 1 ? "move loses" : "moves lose"} the lost game sooner`;
   const facts = [`moving ${row.seat}`, row.ended, row.cause === row.status ? "" : row.cause, words, sooner];
   document.getElementById("why").textContent = facts.filter(Boolean).join("; ");
-  showGame(index, row.status === "played" && row.mistakes.length ? row.mistakes.at(-1) : row.plies);
+  showGame(index, row.status === "played" && row.mistakes.length ? row.mistakes.at(-1).ply : row.plies);
   if (isClicked && innerWidth < 1000) document.getElementById("replayer").scrollIntoView();
 }
 // All mistakes of the games in the table, in its order: [index of the game, ply].
 function mistakes() {
-  return [...body.rows].flatMap(line => rows[line.dataset.index].mistakes.map(ply => [Number(line.dataset.index), ply]));
+  return [...body.rows].flatMap(line => rows[line.dataset.index].mistakes.map(({ply}) => [Number(line.dataset.index), ply]));
 }
 // To the next mistake, or the one before, through all games of the table.
 function jump(by) {

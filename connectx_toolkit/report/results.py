@@ -1,23 +1,28 @@
 """The ladder and the table of all results of a file of games, and a page with charts and games. Nothing is played."""
 
+from collections.abc import Callable
 from pathlib import Path
 
+from connectx_toolkit.arena.tournament import Tournament, ladder_parts, tournament_of
 from connectx_toolkit.games.analysis import JudgedMove
 from connectx_toolkit.games.database import GameDatabase
+from connectx_toolkit.games.game import Game
+from connectx_toolkit.games.groups import Group, groups
 from connectx_toolkit.games.review import Judged
-from connectx_toolkit.games.tournament import Group, Tournament, group_games, groups, ladder_parts
 from connectx_toolkit.kaggle.rules import Rules
 from connectx_toolkit.report.ladder import write_ladder
 from connectx_toolkit.report.pages import game_entry, group_html, results_page
-from connectx_toolkit.report.tables import TOO_LARGE, judged
+from connectx_toolkit.report.tables import TOO_LARGE
 from connectx_toolkit.system.console import as_option
 from connectx_toolkit.system.files import check_folder, write_whole
 from connectx_toolkit.system.foreign import NothingLeft, left_out_lines
 from connectx_toolkit.system.table import Part, Told
 
+Judge = Callable[[Game], Judged]
 
-def results(games: Path, ladder: Path | None, html: Path | None, latest: int, judge: bool) -> Told:
-    """See ``connectx_toolkit.report``."""
+
+def results(games: Path, ladder: Path | None, html: Path | None, latest: int, judge: Judge | None) -> Told:
+    """See ``connectx_toolkit.report``. ``judge``: what judges the games on the page; None: nothing does."""
     if judge and not html:
         raise ValueError(f"{as_option('judge')} is for the games on the page: {as_option('html', 'FILE')}")
     check_folder(html)
@@ -33,8 +38,9 @@ def results(games: Path, ladder: Path | None, html: Path | None, latest: int, ju
         raise ValueError(f"{as_option('ladder')} takes a file of one kind of matches, but {games} holds {titles}")
     told, sections, entries, unsolvable = list[Part](), list[str](), list[dict](), list[str]()
     for group in found:
-        anchor = _anchor_of(group.tournament)
-        parts, standings = ladder_parts(group.tournament, anchor, group.edited)
+        tournament = tournament_of(group)
+        anchor = _anchor_of(tournament)
+        parts, standings = ladder_parts(tournament, anchor, group.edited)
         told += [f"\n{group.title}", *parts]
         if ladder and standings:
             write_ladder(ladder, standings, anchor)
@@ -43,7 +49,7 @@ def results(games: Path, ladder: Path | None, html: Path | None, latest: int, ju
             if judge and not Rules(group.config).geometry.fits_word:
                 unsolvable.append(group.title)
             entries += shown
-            sections += group_html(group.title, group.tournament, standings, by_agent)
+            sections += group_html(group.title, tournament, standings, by_agent)
     if html:
         write_whole(html, results_page(sections, entries).encode())
     told += [f"not judged: {title} ({TOO_LARGE})" for title in unsolvable]
@@ -56,13 +62,12 @@ def _anchor_of(tournament: Tournament) -> str:
     return "random" if "random" in parts[0] else min(parts[0])
 
 
-def _judged_games(group: Group, latest: int, is_judged: bool) -> tuple[dict[str, list[JudgedMove]], list[dict]]:
-    """The latest games of a group for the page; their moves by agent, judged if that was asked for."""
-
+def _judged_games(group: Group, latest: int, judge: Judge | None) -> tuple[dict[str, list[JudgedMove]], list[dict]]:
+    """The latest games of a group for the page; their moves by agent, if they are judged."""
     by_agent: dict[str, list[JudgedMove]] = {}
     entries = []
-    for game in group_games(group)[-latest:]:
-        one = judged(game) if is_judged else Judged(game, [])
+    for game in group.games()[-latest:]:
+        one = judge(game) if judge else Judged(game, [])
         for move in one.moves:
             by_agent.setdefault(game.names[move.seat], []).append(move)
         entries.append(game_entry(one))

@@ -5,24 +5,16 @@ Of single games they tell where each one turned, and how good its moves were.
 
 from collections.abc import Mapping, Sequence
 from operator import attrgetter
+from typing import Any
 
-from connectx.exact import has_openings
 from connectx.position import Geometry, Position, plies_to_end, write_columns
-from connectx_toolkit.games.analysis import (
-    GAME_SECONDS,
-    JudgedMove,
-    accuracy,
-    first_judged,
-    judge,
-    mistakes,
-    solvers_for,
-)
+from connectx_toolkit.games.analysis import JudgedMove, accuracy, first_judged, mistakes
 from connectx_toolkit.games.database import Played
 from connectx_toolkit.games.game import SEATS, Game
 from connectx_toolkit.games.review import RESULTS, Judged
 from connectx_toolkit.games.review import SEATS as SEAT
-from connectx_toolkit.system.console import as_option, progress
-from connectx_toolkit.system.foreign import left_out_lines
+from connectx_toolkit.system.console import as_option
+from connectx_toolkit.system.foreign import left_out_lines, shown
 from connectx_toolkit.system.table import Column, Part, Shown, Table, percent
 
 __all__ = ["Analysis"]
@@ -159,6 +151,23 @@ def games_table(team: str, reviews: Sequence[Judged]) -> Table:
     return Table(f"games of {team}", GAMES, reviews, note, lambda review: RESULTS[review.score])
 
 
+# One's submissions
+
+SUBMISSIONS = (  # of the SDK's ApiSubmission
+    Column("number", lambda one: one.ref),
+    Column("date", lambda one: one.date or None, "{:%Y-%m-%d %H:%M}".format),
+    Column("status", lambda one: one.status.name.lower()),
+    Column("score", lambda one: one.public_score, shown, align="right"),
+    Column("file", lambda one: one.file_name, shown),
+    Column("message", lambda one: one.description, shown),
+)
+
+
+def submissions_table(submissions: Sequence[Any]) -> Table:
+    """A row for each submission on Kaggle."""
+    return Table("your submissions", SUBMISSIONS, submissions)
+
+
 # The database of games
 
 PLAYED = (
@@ -229,7 +238,6 @@ def players_words(played: Played) -> str:
 
 TOO_LARGE = "boards of more than 64 bits cannot be solved"
 STONES = ".XO"  # empty, who moves first, who moves second
-LONG_BEFORE = 8  # plies: one position of fewer stones can take the solver longer than anyone waits without a word
 
 
 class Analysis(Shown):
@@ -275,19 +283,6 @@ def _clock_words(game: Game, seat: int) -> str:
     if slowest:
         words.append(f"slowest move {slowest[1]:.1f} s on ply {slowest[0]}")
     return f"{game.player(seat)}: {', '.join(words)}" if words else ""
-
-
-def judged(game: Game, seconds: float = GAME_SECONDS) -> Judged:
-    """A game with the moves that could be solved in time; shows how far it is if that takes long."""
-    if not game.geometry.fits_word:
-        return Judged(game, [])
-    with solvers_for(game.geometry):  # compiles before there is a bar
-        pass
-    start = first_judged(game)
-    count = len(game.positions(start))
-    may_be_long = count and start < LONG_BEFORE and not has_openings(game.geometry)
-    with progress(count, "move", delay=0 if may_be_long else 2) as bar:
-        return Judged(game, judge(game, seconds, bar.update))
 
 
 def _boards(game: Game, turning: Sequence[JudgedMove], first: int) -> list[str]:

@@ -7,15 +7,16 @@ from typing import NamedTuple
 
 import numpy as np
 
+from connectx_toolkit.arena.exam import examine
+from connectx_toolkit.arena.results import Match
 from connectx_toolkit.arena.start_positions import Opening
 from connectx_toolkit.arena.stored_games import Plan, play_matches
 from connectx_toolkit.games.exam_positions import fresh_exam
 from connectx_toolkit.games.grades import Estimate, Sheet, rate_difference
 from connectx_toolkit.games.labelled import Labels, canonical_keys
-from connectx_toolkit.games.match import Match
 from connectx_toolkit.players.process import Setup
 from connectx_toolkit.players.spec import AgentSpec
-from connectx_toolkit.report.exams import Examined, examined
+from connectx_toolkit.report.exams import Examined
 from connectx_toolkit.statistics.ratings import difference
 
 TIMES = 3  # that an agent which answers differently each time is asked
@@ -59,12 +60,12 @@ def answered(specs: Sequence[AgentSpec], labels: Labels, setup: Setup, folder: P
     Raises:
         KeyboardInterrupt: it was stopped; the answers so far are kept.
     """
-    found = examined(specs, labels, setup, 1, concurrency, folder=folder)
+    found = examine(specs, labels, setup, 1, concurrency, folder)
     if any(sheet.changed for sheet in found.sheets) and not found.is_interrupted:
-        found = examined(specs, labels, setup, TIMES, concurrency, folder=folder)
+        found = examine(specs, labels, setup, TIMES, concurrency, folder)
     if found.is_interrupted:
         raise KeyboardInterrupt
-    return found
+    return Examined(*found)
 
 
 def race(finalists: Sequence[AgentSpec], original: AgentSpec, plan: Plan, openings: Sequence[Opening]) -> int:

@@ -30,9 +30,9 @@ from typing import TYPE_CHECKING, Any
 
 from connectx.position import STANDARD
 from connectx_toolkit.arena.match import open_pool
+from connectx_toolkit.arena.results import kinds, match_lines, match_table
 from connectx_toolkit.arena.start_positions import Opening, openings_for
 from connectx_toolkit.arena.stored_games import Plan
-from connectx_toolkit.games.match import kinds, match_lines, match_table
 from connectx_toolkit.kaggle.rules import DEFAULTS, OVERAGE, Rules
 from connectx_toolkit.players.fingerprint import fingerprint
 from connectx_toolkit.players.process import Setup

@@ -12,10 +12,10 @@ import pytest
 from connectx.position import STANDARD, Position
 from connectx_toolkit import api
 from connectx_toolkit.arena.match import Slot, open_pool, play_all, play_match
+from connectx_toolkit.arena.results import Match
 from connectx_toolkit.arena.schedule import pair_tasks
 from connectx_toolkit.games.database import GameDatabase
 from connectx_toolkit.games.game import Game
-from connectx_toolkit.games.match import Match
 from connectx_toolkit.kaggle.rules import Rules
 from connectx_toolkit.players.process import Setup, Task
 from connectx_toolkit.players.spec import resolve

@@ -23,9 +23,9 @@ from connectx_toolkit.system.cores import usable_cores
 from connectx_toolkit.training import runs
 from connectx_toolkit.training.makers import labels
 from connectx_toolkit.training.makers.exact_scores import solve
+from tests.arena.test_store import ROOT, stored_rows
 from tests.conftest import LINUX
 from tests.conftest import evaluate as main
-from tests.games.test_store import ROOT, stored_rows
 from tests.training.in_place import pool_in_place
 
 pytestmark = [pytest.mark.slow, LINUX]  # cores are reserved by Linux's means

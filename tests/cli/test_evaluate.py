@@ -11,7 +11,7 @@ import pytest
 from connectx.position import write_columns
 from connectx_toolkit.arena import match
 from connectx_toolkit.arena.match import Pool, open_pool
-from connectx_toolkit.games.match import Match
+from connectx_toolkit.arena.results import Match
 from connectx_toolkit.statistics.intervals import anytime
 from connectx_toolkit.system.files import ROOT
 from evaluate import analyse, get_win_percentages

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from connectx.position import STANDARD, Geometry, Position, geometry_of
+from connectx_toolkit.arena.store import MatchStore
 from connectx_toolkit.games.database import BATCH, ORIGINS, GameDatabase
 from connectx_toolkit.games.game import Game
 from connectx_toolkit.kaggle.rules import Fault, Rules
@@ -198,9 +199,10 @@ def test_the_time_of_a_file_is_not_the_date_of_its_game(database, tmp_path):
 def test_games_of_matches_are_not_of_the_ladder(database):
     """Unless they are asked for; whichever count, their positions do, too."""
     pair = resolve("leftmost"), resolve("random")
-    match = database.match_id(*pair, Setup(Rules()), [()], 1)
     game = played((2, 3), (ME, "random"), cut="run limit", measured=(0.1, 0.2), source="")
-    database.add_played(match, Task(0, pair, (), (1, 2)), game)
+    with MatchStore(database.path) as store:
+        match = store.match_id(*pair, Setup(Rules()), [()], 1)
+        store.add_played(match, Task(0, pair, (), (1, 2)), game)
     stored = database.match_games(match)[0]
     database.add([played((3, 3), episode=1, date="2026-01-05"), played((2, 1), episode=2)], ME)
     found = {}

@@ -138,8 +138,7 @@ def test_several_replays_of_a_document(content, tmp_path):
         "a.jsonl": f"{text}\n{{\n{text}\n",
     }.items():
         (tmp_path / name).write_text(document)
-        left_out: list[str] = []
-        found = games_in(tmp_path / name, left_out)
+        found, left_out = games_in(tmp_path / name)
         assert [game.name for game in found] == ["a-1", "a-3"] and len(left_out) == 1
         assert "a-2 is not a ConnectX replay: it is " in left_out[0]
 
@@ -256,8 +255,8 @@ def test_what_unpacks_without_end(content, tmp_path, monkeypatch):
         "endless.tar.gz": gzip.compress(bytes(header) + bytes(4 << 20)),
     }.items():  # fmt: skip
         (tmp_path / name).write_bytes(packed)
-        left_out: list[str] = []
-        assert [*replays_of(tmp_path / name, left_out)] == [] and len(left_out) == 1, name
+        found, left_out = replays_of(tmp_path / name)
+        assert found == [] and len(left_out) == 1, name
         assert "more than 1 MiB" in left_out[0] or "without end" in left_out[0], left_out
 
 

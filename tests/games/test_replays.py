@@ -14,12 +14,12 @@ from connectx.position import STANDARD, plies_to_end, write_columns
 from connectx_toolkit.games.analysis import JudgedMove, judge, mistakes
 from connectx_toolkit.games.database import GameDatabase
 from connectx_toolkit.games.game import Game
+from connectx_toolkit.games.owner import team_of
 from connectx_toolkit.games.reader import game_meant, parse_game, replay_paths
 from connectx_toolkit.games.replay import logs_path, replay_of
-from connectx_toolkit.games.review import Judged, headline, summary, team_of
-from connectx_toolkit.games.tournament import matches
+from connectx_toolkit.games.review import Judged, headline, summary
 from connectx_toolkit.report.pages import replays_page
-from connectx_toolkit.report.reviews import _write_mistakes
+from connectx_toolkit.report.reviews import Reviewed
 from connectx_toolkit.system.table import Table
 from tests.conftest import CHROMIUM, refused
 from tests.conftest import evaluate as main
@@ -297,7 +297,7 @@ def store(tmp_path_factory) -> Path:
 def stored(store) -> dict[str, Game]:
     """The games by name."""
     with GameDatabase(store, create=False) as opened:
-        found = [stored.match for stored in matches(opened)]
+        found = [*opened.matches()]
     return {
         f"{number}-{index + 1}": game
         for number, match in enumerate(found, 1)
@@ -363,11 +363,11 @@ def test_mistakes_are_kept_once(games, tmp_path):
     """Mirrored or not; and what was there stays as it was."""
     replay, seat, path = game_meant(games[6].path), games[6].seat, tmp_path / "runs" / "mistakes.txt"
     review = Judged(replay, judged_by(replay, seat, [(18, 18), (0, -15), (15, 0)]), seat)
-    assert _write_mistakes(path, [review]) == f"{path}: 2 positions added, 2 in all"
-    assert _write_mistakes(path, [review]) == f"{path}: 0 positions added, 2 in all"
+    assert Reviewed(TEAM, [review]).write_mistakes(path) == f"{path}: 2 positions added, 2 in all"
+    assert Reviewed(TEAM, [review]).write_mistakes(path) == f"{path}: 0 positions added, 2 in all"
     mirrored = "".join(str(6 - column) for column in replay.moves[: review.mistakes[0].ply])
     path.write_text(f"{mirrored}  # mine\n")
-    assert _write_mistakes(path, [review]) == f"{path}: 1 position added, 2 in all"
+    assert Reviewed(TEAM, [review]).write_mistakes(path) == f"{path}: 1 position added, 2 in all"
     assert path.read_text().splitlines()[0] == f"{mirrored}  # mine"
 
 

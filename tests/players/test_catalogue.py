@@ -5,10 +5,10 @@ from xml.etree import ElementTree
 
 import pytest
 
-from connectx_toolkit.games.tournament import ladder_table
+from connectx_toolkit.arena.tournament import ladder_table
 from connectx_toolkit.players.spec import UnknownAgent, resolve
 from connectx_toolkit.report.ladder import PUBLISHED, read_ladder, write_ladder
-from tests.games.test_tournament import A, B, C, match_of, tournament_of
+from tests.arena.test_tournament import A, B, C, match_of, tournament_of
 
 
 @pytest.fixture

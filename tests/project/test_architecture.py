@@ -20,9 +20,8 @@ FLOORS = [
     {"board", "tuning"},
     {"report", "training"},
     {"arena"},
-    {"games"},
     {"players"},
-    {"builder"},
+    {"builder", "games"},
     {"kaggle", "statistics"},
     {"page", "system"},
 ]

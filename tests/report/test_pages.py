@@ -10,11 +10,11 @@ import pytest
 from playwright.sync_api import sync_playwright
 
 from connectx.position import STANDARD, Position
+from connectx_toolkit.arena.results import Match
+from connectx_toolkit.arena.tournament import Tournament
 from connectx_toolkit.games.analysis import judge
 from connectx_toolkit.games.game import Game
-from connectx_toolkit.games.match import Match
 from connectx_toolkit.games.review import Judged
-from connectx_toolkit.games.tournament import Tournament
 from connectx_toolkit.players.spec import resolve
 from connectx_toolkit.report.pages import exam_page, game_entry, group_html, replays_page, results_page
 from connectx_toolkit.system.table import Table, Told

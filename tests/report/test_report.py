@@ -11,10 +11,10 @@ from kaggle_environments import make
 from kaggle_environments.errors import DeadlineExceeded
 
 from connectx.position import geometry_of
-from connectx_toolkit.games.database import GameDatabase
+from connectx_toolkit.arena.store import MatchStore
 from connectx_toolkit.games.game import Game
+from connectx_toolkit.games.groups import groups
 from connectx_toolkit.games.review import Judged
-from connectx_toolkit.games.tournament import groups
 from connectx_toolkit.kaggle.rules import Rules
 from connectx_toolkit.players.process import Setup, Task
 from connectx_toolkit.players.spec import resolve
@@ -53,7 +53,7 @@ class Elements(HTMLParser):
             self.data += data
 
 
-def play_into(store: GameDatabase, first: str, second: str, setup: Setup, pairs: int) -> None:
+def play_into(store: MatchStore, first: str, second: str, setup: Setup, pairs: int) -> None:
     specs = resolve(first), resolve(second)
     match = store.match_id(*specs, setup, [()], 1)
 
@@ -67,7 +67,7 @@ def play_into(store: GameDatabase, first: str, second: str, setup: Setup, pairs:
 def path(tmp_path_factory):
     """A store with two matches on a small board and one on the standard board."""
     path = tmp_path_factory.mktemp("report") / "store"
-    with GameDatabase(path) as store:
+    with MatchStore(path) as store:
         play_into(store, "one_step", "leftmost", SMALL, 4)
         play_into(store, "leftmost", "random", SMALL, 4)
         play_into(store, "leftmost", "random", Setup(Rules(), "fast", isolate=False), 4)
@@ -76,11 +76,11 @@ def path(tmp_path_factory):
 
 def test_agents_of_one_name_are_told_apart_by_content(tmp_path):
     agent = tmp_path / "agent.py"
-    with GameDatabase(tmp_path / "store") as store:
+    with MatchStore(tmp_path / "store") as store:
         for column in (0, 1):
             agent.write_text(f"def agent(obs, config):\n    return {column}\n")
             play_into(store, str(agent), "leftmost", SMALL, 1)
-        names = [pair[0] for pair in groups(store)[0].tournament.names]
+        names = [pair[0] for pair in groups(store)[0].names]
     assert names[0] != names[1] and all(re.fullmatch(re.escape(str(agent)) + " [0-9a-f]{6}", name) for name in names)
 
 

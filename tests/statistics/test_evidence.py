@@ -5,7 +5,7 @@ import random
 import pytest
 
 from connectx.position import STANDARD
-from connectx_toolkit.games.match import (
+from connectx_toolkit.arena.results import (
     Match,
     match_lines,
     sprt_progress,

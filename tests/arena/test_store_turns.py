@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from connectx_toolkit.games.database import GameDatabase
+from connectx_toolkit.arena.store import MatchStore
 from connectx_toolkit.system.files import lock_at, unlock
+from tests.arena.test_store import FAST, LEFT, OPENINGS, RANDOM, ROOT, add_games
 from tests.conftest import wait_until
-from tests.games.test_store import FAST, LEFT, OPENINGS, RANDOM, ROOT, add_games
 
 pytestmark = pytest.mark.slow
 GAMES = 40
@@ -21,15 +21,15 @@ PLAY = f"""
 import json, signal, sys, time
 from pathlib import Path
 from connectx_toolkit.arena.schedule import pair_tasks
-from connectx_toolkit.games.database import GameDatabase
+from connectx_toolkit.arena.store import MatchStore
 from connectx_toolkit.arena.match import Slot
 from tests.conftest import wait_until
-from tests.games.test_store import FAST, HERE, LEFT, OPENINGS, RANDOM
+from tests.arena.test_store import FAST, HERE, LEFT, OPENINGS, RANDOM
 
 store, seed, pause = Path(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
 signal.signal(signal.SIGINT, signal.default_int_handler)  # what runs in the background inherits an ignored one
 sys.stdin.readline()  # all start at once
-with GameDatabase(store) as store, Slot(FAST._replace(isolate=False)) as slot:
+with MatchStore(store) as store, Slot(FAST._replace(isolate=False)) as slot:
     match, played = store.match_id(LEFT, RANDOM, FAST, OPENINGS, seed), 0
     with store.turn(match, {GAMES}) as known:
         for task in pair_tasks(LEFT, RANDOM, OPENINGS, {GAMES // 2}, seed):
@@ -71,7 +71,7 @@ def games_of(path: Path, seed: int = 1) -> int:
     """How many games of a match of the players' the store holds."""
     if not path.exists():
         return 0
-    with GameDatabase(path) as store:
+    with MatchStore(path) as store:
         return len(store.match_games(store.match_id(LEFT, RANDOM, FAST, OPENINGS, seed)))
 
 
@@ -123,7 +123,7 @@ def test_other_matches_are_played_at_the_same_time(tmp_path):
 
 
 def test_the_games_of_the_turn_are_those_asked_for(tmp_path):
-    with GameDatabase(tmp_path / "store") as store:
+    with MatchStore(tmp_path / "store") as store:
         match = add_games(store, range(6))
         with store.turn(match, 4) as known:
             assert set(known) == {0, 1, 2, 3}
@@ -135,7 +135,7 @@ def test_what_killed_processes_have_left_goes_with_the_next_turn(tmp_path):
     left.touch()
     held = lock_at(other, 0.0)
     assert held is not None
-    with GameDatabase(tmp_path / "store") as store, store.turn(add_games(store, range(2)), 2):
+    with MatchStore(tmp_path / "store") as store, store.turn(add_games(store, range(2)), 2):
         assert not left.exists() and other.exists()
     unlock(held)
     assert [path.name for path in tmp_path.iterdir()] == ["store"]
@@ -146,7 +146,7 @@ def test_a_lock_file_that_cannot_be_made(tmp_path):
     words = "it is a folder, where a file was expected"
     with (
         pytest.raises(OSError, match=words),
-        GameDatabase(tmp_path / "store") as store,
+        MatchStore(tmp_path / "store") as store,
         store.turn(add_games(store, range(1)), 2),
     ):
         pass

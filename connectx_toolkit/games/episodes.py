@@ -1,12 +1,14 @@
-"""The games of a submission on Kaggle: fetched, added to the file of games, and judged."""
+"""The games of a submission on Kaggle: fetched, and added to the file of games."""
 
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from connectx_toolkit.games.database import GameDatabase
+from connectx_toolkit.games.game import Game
 from connectx_toolkit.games.reader import replays_of
 from connectx_toolkit.kaggle.account import (
     Episode,
@@ -20,30 +22,34 @@ from connectx_toolkit.kaggle.account import (
     missing,
     submissions,
 )
-from connectx_toolkit.report.reviews import Reviewed, reviewed
 from connectx_toolkit.system.console import progress
-from connectx_toolkit.system.foreign import NothingLeft, shown
-from connectx_toolkit.system.table import Column, Table, Told
+from connectx_toolkit.system.foreign import NothingLeft
 
 EPISODES = Path("runs/episodes")
 
 
-def own_submissions() -> Told:
-    """Your submissions, with their numbers."""
+def own_submissions() -> list[Any]:
+    """One's submissions on Kaggle, each the SDK's ApiSubmission. Raises KaggleProblem."""
     with connected() as kaggle:
-        return Told([_submissions_table(kaggle)])
+        return submissions(kaggle)
 
 
-def judged_episodes(
-    submission: int,
-    latest: int | None,
-    games: Path,
-    me: str | None,
-    seconds: float,
-    html: Path | None,
-    write_mistakes: Path | None,
-) -> Reviewed:
-    """See ``connectx_toolkit.api.episodes``."""
+class Fetched(NamedTuple):
+    """The games of a submission."""
+
+    games: list[Game]
+    me: str | None  # the team; None if it is not known
+    left_out: list[str]  # why, of games that Kaggle does not give
+
+
+def fetched(submission: int, latest: int | None, games: Path, me: str | None) -> Fetched:
+    """The games of ``connectx_toolkit.api.episodes``, after what is new has been added to the file of games.
+
+    Raises:
+        KaggleProblem: Kaggle refuses or breaks off.
+        ValueError: there are no such games, or the file of games is another file.
+        NothingLeft: none of the games can be read.
+    """
     left_out = list[str]()
     with connected() as kaggle:
         folder = EPISODES / str(submission)
@@ -55,7 +61,8 @@ def judged_episodes(
             raise ValueError(f"submission {submission} has played no game to its end yet")
         left_out += _fetch(kaggle, found, folder)
         scores = leaderboard(kaggle)
-    replays = [replay for path in sorted(folder.glob("*-replay.json")) for replay in replays_of(path, left_out)]
+    replays, unread = replays_of(*sorted(folder.glob("*-replay.json")))
+    left_out += unread
     if not replays:
         raise NothingLeft(left_out)
     names = {name for replay in replays for name in replay.names}
@@ -67,19 +74,7 @@ def judged_episodes(
         database.add_scores(scores, datetime.now(UTC).date().isoformat())  # in UTC, as the games' days are
         print(f"{games}: {added} games added, {len(database)} in all", file=sys.stderr)
         left_out += database.left_out
-    return reviewed(replays, me, left_out, seconds, html, write_mistakes)
-
-
-def _submissions_table(kaggle: Kaggle) -> Table:
-    columns = (
-        Column("number", lambda one: one.ref),
-        Column("date", lambda one: one.date or None, "{:%Y-%m-%d %H:%M}".format),
-        Column("status", lambda one: one.status.name.lower()),
-        Column("score", lambda one: one.public_score, shown, align="right"),
-        Column("file", lambda one: one.file_name, shown),
-        Column("message", lambda one: one.description, shown),
-    )
-    return Table("your submissions", columns, submissions(kaggle))
+    return Fetched(replays, me, left_out)
 
 
 def _fetch(kaggle: Kaggle, found: Sequence[Episode], folder: Path) -> list[str]:

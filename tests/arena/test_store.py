@@ -16,11 +16,12 @@ import pytest
 
 from connectx.position import STANDARD
 from connectx_toolkit import api
+from connectx_toolkit.arena.store import MatchStore, conditions_here
+from connectx_toolkit.arena.tournament import match_of
 from connectx_toolkit.games import database
 from connectx_toolkit.games.database import VERSION, GameDatabase
 from connectx_toolkit.games.game import Game
-from connectx_toolkit.games.match import conditions_here
-from connectx_toolkit.games.tournament import groups, matches
+from connectx_toolkit.games.groups import groups
 from connectx_toolkit.kaggle.rules import Fault, Rules
 from connectx_toolkit.players.fingerprint import fingerprint
 from connectx_toolkit.players.process import Setup, Task
@@ -43,13 +44,13 @@ SHORT = Game(STANDARD, (1,), (LEFT.label, RANDOM.label), cut="step limit", overa
 HERE = "python 3.12, numba 0.68.1, Ours, 2 cores, 2 games at a time"
 
 
-def add(store: GameDatabase, match: int, number: int, game: Game = FAULTY, conditions: str = HERE) -> Game:
+def add(store: MatchStore, match: int, number: int, game: Game = FAULTY, conditions: str = HERE) -> Game:
     """Stores a game; what is stored then, but for when and where."""
     store.add_played(match, Task(number, (LEFT, RANDOM), (), (1, 2)), game, conditions)
     return games_in(store, match)[number]
 
 
-def add_games(store: GameDatabase, numbers: range, conditions: str = HERE, setup: Setup = FAST) -> int:
+def add_games(store: MatchStore, numbers: range, conditions: str = HERE, setup: Setup = FAST) -> int:
     """Stores games of a match, and returns its id."""
     match = store.match_id(LEFT, RANDOM, setup, OPENINGS, 1)
     for number in numbers:
@@ -61,37 +62,39 @@ def plain(game: Game) -> Game:
     return replace(game, date=None, source="")
 
 
-def games_in(store: GameDatabase, match: int) -> dict[int, Game]:
+def games_in(store: MatchStore, match: int) -> dict[int, Game]:
     return {number: plain(game) for number, game in store.match_games(match).items()}
 
 
 def test_games_come_back(tmp_path):
-    with GameDatabase(tmp_path / "new" / "store.sqlite") as store:
+    with MatchStore(tmp_path / "new" / "store.sqlite") as store:
         match = store.match_id(LEFT, RANDOM, FAST, OPENINGS, 1)
         played = play(LEFT, RANDOM, FAST, OPENINGS, 3)
         for number, game in played.games.items():
             add(store, match, number, game)
         add(store, match, 6)
     with GameDatabase(tmp_path / "new" / "store.sqlite", create=False) as store:
-        (stored,) = matches(store)
-    assert stored.match.games[6].source == str(tmp_path / "new" / "store.sqlite" / f"{match}-7")
-    assert time.strptime(stored.match.games[6].date or "", "%Y-%m-%dT%H:%M:%SZ")
-    assert plain(stored.match.games.pop(6)) == FAULTY
-    assert stored.match.first == LEFT and stored.match.second == RANDOM and stored.reserve == 60.0
+        (stored,) = store.matches()
+    assert stored.games[6].source == str(tmp_path / "new" / "store.sqlite" / f"{match}-7")
+    assert time.strptime(stored.games[6].date or "", "%Y-%m-%dT%H:%M:%SZ")
+    assert plain(stored.games.pop(6)) == FAULTY
+    whole = match_of(stored)
+    assert whole.first == LEFT and whole.second == RANDOM and stored.reserve == 60.0
     for number, game in played.games.items():
-        found = stored.match.games[number]
+        found = stored.games[number]
         assert found.overage == pytest.approx(game.overage, abs=1e-5)
         assert found.loads == pytest.approx(game.loads, abs=1e-6)
         assert found.measured[game.opening :] == pytest.approx(game.measured[game.opening :], abs=1e-6)
         bare = [replace(one, overage=(), measured=(), loads=None) for one in (plain(found), game)]
         assert bare[0] == bare[1]
     assert stored.config == FAST.rules.config
-    assert (stored.match.seed, stored.hashes) == (1, (fingerprint(LEFT), fingerprint(RANDOM)))
+    assert stored.seed == whole.seed == 1
+    assert [agent.fingerprint for agent in stored.agents] == [fingerprint(LEFT), fingerprint(RANDOM)]
 
 
 def test_a_game_is_stored_once(tmp_path):
     """The first one stays, and is what whoever adds another one gets."""
-    with GameDatabase(tmp_path / "store") as store:
+    with MatchStore(tmp_path / "store") as store:
         match = store.match_id(LEFT, RANDOM, FAST, OPENINGS, 1)
         assert add(store, match, 0) == FAULTY == add(store, match, 0, SHORT)
         assert games_in(store, match) == {0: FAULTY}
@@ -109,7 +112,7 @@ def test_a_game_is_stored_once(tmp_path):
 )
 def test_every_ending_comes_back(game, tmp_path):
     """A game that the run limit ended is half a point for either."""
-    with GameDatabase(tmp_path / "store") as store:
+    with MatchStore(tmp_path / "store") as store:
         match = store.match_id(LEFT, RANDOM, FAST, OPENINGS, 1)
         found = add(store, match, 0, game)
     assert (found.ending, found.points, found.faults) == (game.ending, game.points, game.faults)
@@ -120,7 +123,7 @@ def test_what_decides_the_games_decides_the_match(tmp_path):
     """Any change gives a new match; asking again gives the same."""
     path = tmp_path / "agent.py"
     path.write_text("def agent(obs, config):\n    return 0\n")
-    with GameDatabase(tmp_path / "store") as store:
+    with MatchStore(tmp_path / "store") as store:
         asked: list[tuple] = [
             (LEFT, RANDOM, FAST, OPENINGS, 1),
             (RANDOM, LEFT, FAST, OPENINGS, 1),
@@ -142,7 +145,7 @@ def test_what_decides_the_games_decides_the_match(tmp_path):
 def test_games_under_other_conditions_are_of_the_same_match(tmp_path, monkeypatch, capsys):
     """Each number counts once, the game that was stored first; what was different is told."""
     theirs, later = HERE.replace("Ours", "Theirs"), HERE.replace("0.68.1", "0.70.0")
-    with GameDatabase(tmp_path / "store") as store:
+    with MatchStore(tmp_path / "store") as store:
         match = add_games(store, range(4), theirs)
         add(store, match, 3, SHORT)
         assert add_games(store, range(3, 6)) == match == add_games(store, range(7), later)
@@ -154,7 +157,7 @@ def test_games_under_other_conditions_are_of_the_same_match(tmp_path, monkeypatc
         add_games(store, range(2), theirs, FAST._replace(rules=Rules({"rows": 5})))
         group, other = groups(store)
     assert [group.title, other.title] == [f"{rows}x7, 4 in a row, 60 s overage time" for rows in (6, 5)]
-    assert [len(match.games) for match in group.tournament.matches] == [7]
+    assert [len(match.games) for match in group.matches] == [7]
     api.match("leftmost", "middle", 2, games=tmp_path / "games")
     monkeypatch.setattr("connectx_toolkit.arena.stored_games.conditions_here", lambda *_: HERE)
     capsys.readouterr()
@@ -168,16 +171,16 @@ def test_games_under_other_conditions_are_of_the_same_match(tmp_path, monkeypatc
 
 
 def test_what_is_read_only_opened_cannot_be_changed(tmp_path):
-    with GameDatabase(tmp_path / "store") as store:
+    with MatchStore(tmp_path / "store") as store:
         add_games(store, range(1))
     before = {path: path.read_bytes() for path in tmp_path.iterdir()}
-    with pytest.raises(ValueError, match="readonly database"), GameDatabase(tmp_path / "store", create=False) as store:
+    with pytest.raises(ValueError, match="readonly database"), MatchStore(tmp_path / "store", create=False) as store:
         add_games(store, range(2))
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
 def test_other_schemas_are_refused(tmp_path):
-    with GameDatabase(tmp_path / "store") as store:
+    with MatchStore(tmp_path / "store") as store:
         add_games(store, range(1))
     with contextlib.closing(sqlite3.connect(tmp_path / "store", isolation_level=None)) as connection:
         connection.execute(f"PRAGMA user_version = {VERSION + 1}")
@@ -214,7 +217,7 @@ def test_locked_for_too_long(tmp_path, monkeypatch):
     monkeypatch.setattr(database, "BUSY_SECONDS", 0.1)
     path = tmp_path / "store"
     words = "store: database is locked"
-    with pytest.raises(ValueError, match=words), GameDatabase(path) as store:
+    with pytest.raises(ValueError, match=words), MatchStore(path) as store:
         match = add_games(store, range(1))
         with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as other:
             other.execute("BEGIN IMMEDIATE")
@@ -236,12 +239,12 @@ def disk(tmp_path) -> Iterator[Path]:
 
 def test_a_read_only_disk(disk):
     """What is there can be read; what cannot be written is told before any game is played."""
-    with GameDatabase(disk / "store") as store:
+    with MatchStore(disk / "store") as store:
         match = add_games(store, range(3))
     remount(disk, "ro")
     with GameDatabase(disk / "store", create=False) as store:
-        (stored,) = matches(store)
-        assert set(stored.match.games) == {0, 1, 2} == set(store.match_games(match)) and len(groups(store)) == 1
+        (stored,) = store.matches()
+        assert set(stored.games) == {0, 1, 2} == set(store.match_games(match)) and len(groups(store)) == 1
     for name in ("store", "new", "folder/new"):
         with pytest.raises(ValueError) as refused:
             GameDatabase(disk / name)
@@ -250,20 +253,20 @@ def test_a_read_only_disk(disk):
 
 def test_games_of_a_killed_run_are_read_on_a_read_only_disk(disk):
     """They are in a second file, that SQLite cannot read there without a third one."""
-    with GameDatabase(disk / "store") as store:
+    with MatchStore(disk / "store") as store:
         add_games(store, range(3))
         (disk / "copy").write_bytes((disk / "store").read_bytes())
         (disk / "copy-wal").write_bytes((disk / "store-wal").read_bytes())
     remount(disk, "ro")
     with GameDatabase(disk / "copy", create=False) as store:
-        (stored,) = matches(store)
-    assert set(stored.match.games) == {0, 1, 2}
+        (stored,) = store.matches()
+    assert set(stored.games) == {0, 1, 2}
 
 
 def test_a_disk_that_fills_up(disk):
     """In the middle of a match: one line, and all games that were stored before are there."""
     stored = 0
-    with pytest.raises(ValueError) as refused, GameDatabase(disk / "store") as store:
+    with pytest.raises(ValueError) as refused, MatchStore(disk / "store") as store:
         match = store.match_id(LEFT, RANDOM, FAST, OPENINGS, 1)
         with store.turn(match, 100_000):
             for number in range(100_000):
@@ -273,11 +276,11 @@ def test_a_disk_that_fills_up(disk):
     assert re.match(f"{disk / 'store'}: {words}", str(refused.value))
     fill(disk)
     for name in ("store", "new"):
-        with pytest.raises(ValueError) as refused, GameDatabase(disk / name) as full:
+        with pytest.raises(ValueError) as refused, MatchStore(disk / name) as full:
             add_games(full, range(stored, stored + 20))
         assert re.match(f"{disk / name}: {words}", str(refused.value))
     remount(disk, "size=4m")
-    with GameDatabase(disk / "store") as store:
+    with MatchStore(disk / "store") as store:
         assert set(store.match_games(match)) == set(range(stored)) and stored > 10
 
 
@@ -343,12 +346,12 @@ def test_killed_three_times_and_resumed(tmp_path):
 def test_a_damaged_row_does_not_end_the_others(damage, words, tmp_path):
     """It is named by file and row, and what is played in its place does not overwrite it."""
     path = tmp_path / "store"
-    with GameDatabase(path) as store:
+    with MatchStore(path) as store:
         match = add_games(store, range(3))
         with store.connection:
             store.connection.execute(f"UPDATE games SET {damage} WHERE number = 1")
-    with GameDatabase(path) as store:
-        assert [set(stored.match.games) for stored in matches(store)] == [{0, 2}]
+    with MatchStore(path) as store:
+        assert [set(stored.games) for stored in store.matches()] == [{0, 2}]
         (why,) = store.left_out
         assert why.startswith(f"{path}: row 2 of its games, number 1: {words}")
         store.add_played(match, Task(1, (LEFT, RANDOM), (), (1, 2)), SHORT)

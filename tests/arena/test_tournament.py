@@ -6,10 +6,10 @@ from itertools import islice
 import pytest
 
 from connectx.position import STANDARD, Position
+from connectx_toolkit.arena.results import Match
 from connectx_toolkit.arena.schedule import pairings, participants
 from connectx_toolkit.arena.start_positions import random_openings
-from connectx_toolkit.games.match import Match
-from connectx_toolkit.games.tournament import Tournament, cross_table, ladder_table
+from connectx_toolkit.arena.tournament import Tournament, cross_table, ladder_table
 from connectx_toolkit.players.graded import at_depth, with_errors
 from connectx_toolkit.players.spec import resolve
 from tests.arena.test_match import scripted

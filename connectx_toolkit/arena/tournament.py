@@ -1,22 +1,16 @@
-"""The results of many agents: the crosstable and the ladder; and a file's matches in groups that can be compared."""
+"""The results of many agents: the crosstable and the ladder."""
 
-import json
-from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from connectx.position import Geometry
-from connectx_toolkit.games.database import GameDatabase
-from connectx_toolkit.games.game import Game
-from connectx_toolkit.games.match import Match, verdict
-from connectx_toolkit.kaggle.rules import DEFAULTS
+from connectx_toolkit.arena.results import Match, verdict
+from connectx_toolkit.games.database import StoredMatch
+from connectx_toolkit.games.groups import Group
 from connectx_toolkit.players.spec import AgentSpec
 from connectx_toolkit.statistics.evidence import Evidence
 from connectx_toolkit.statistics.intervals import mean_and_variance
 from connectx_toolkit.statistics.ratings import Rating, connected, ratings
-from connectx_toolkit.system.foreign import NothingLeft, noting
 from connectx_toolkit.system.table import Column, Part, Shown, Table, percent, two_digits, whole
 
 __all__ = ["Tournament"]
@@ -167,98 +161,12 @@ def ladder_parts(
     return found, ladder
 
 
-class StoredMatch(NamedTuple):
-    """A match in the file; ``hashes`` distinguish agents with the same label."""
-
-    match: Match
-    hashes: tuple[str, str]
-    config: dict[str, Any]
-    reserve: float  # seconds of overage time
-
-    @property
-    def title(self) -> str:
-        """The configuration and the overage time."""
-        config = self.config
-        changed = {key: value for key, value in config.items() if DEFAULTS.get(key) != value}
-        size = f"{config['rows']}x{config['columns']}, {config['inarow']} in a row, {self.reserve:g} s overage time"
-        return size + "".join(
-            f", {key}={value}" for key, value in changed.items() if key not in ("rows", "columns", "inarow")
-        )
+def match_of(stored: StoredMatch) -> Match:
+    """A match of the file of games."""
+    first, second = (AgentSpec(*agent[:3]) for agent in stored.agents)
+    return Match(first, second, stored.games, seed=stored.seed)
 
 
-def matches(database: GameDatabase) -> Iterator[StoredMatch]:
-    """Every match that has games, oldest first."""
-    for row in database.match_rows():
-        with noting(database.left_out, f"{database.path}: match {row['id']}"):
-            if not (games := database.match_games(row["id"])):
-                continue
-            agents = [json.loads(row[seat]) for seat in ("first", "second")]
-            first, second = (AgentSpec(*spec) for *spec, _ in agents)
-            match, config = Match(first, second, games, seed=row["seed"]), json.loads(row["config"])
-            hashes = agents[0][-1], agents[1][-1]
-            yield StoredMatch(match, hashes, config, row["reserve"])
-
-
-class Group(NamedTuple):
-    """Matches that can be compared."""
-
-    title: str
-    config: dict[str, Any]
-    tournament: Tournament
-    edited: set[str]  # names of agents that exist in several versions
-
-
-def groups(database: GameDatabase) -> list[Group]:
-    """The file's matches in groups, each of one configuration and overage time.
-
-    If agents with the same label differ, their names get the start of their hash.
-    """
-    stored = list(matches(database))
-    content: dict[str, set[str]] = {}
-    for item in stored:
-        for spec, digest in zip((item.match.first, item.match.second), item.hashes, strict=True):
-            content.setdefault(spec.label, set()).add(digest)
-    edited = {f"{label} {digest[:6]}" for label, digests in content.items() if len(digests) > 1 for digest in digests}
-
-    def name(spec: AgentSpec, digest: str) -> str:
-        return spec.label if len(content[spec.label]) == 1 else f"{spec.label} {digest[:6]}"
-
-    found: dict[str, list[StoredMatch]] = {}
-    for item in stored:
-        found.setdefault(item.title, []).append(item)
-    made = []
-    for title, items in found.items():
-        names = [(name(i.match.first, i.hashes[0]), name(i.match.second, i.hashes[1])) for i in items]
-        made.append(Group(title, items[0].config, Tournament([i.match for i in items], names), edited))
-    return made
-
-
-def group_games(group: Group) -> list[Game]:
-    """The games of a group, under the names that its agents have there."""
-    pairs = zip(group.tournament.matches, group.tournament.names, strict=True)
-    return [match.shown(number, names) for match, names in pairs for number in sorted(match.games)]
-
-
-def grouped_games(path: Path, left_out: list[str], prefix: str = "") -> list[list[Game]]:
-    """The games of a file: a list for each group of comparable matches, then one for each board of the ladder's.
-
-    Args:
-        left_out: of matches and games that cannot be read, why is added here.
-        prefix: put before the names of matches' games, which are "3-12" for game 12 of match 3. Both count from 1.
-
-    Raises:
-        ValueError: the file is none of games, or holds none.
-        NothingLeft: none of its games can be read.
-    """
-    with GameDatabase(path, create=False) as database:
-        found, boards = [group_games(group) for group in groups(database)], defaultdict[Geometry, list[Game]](list)
-        for game in database.games():
-            boards[game.geometry].append(game)
-    if not found and not boards:
-        raise NothingLeft(database.left_out) if database.left_out else ValueError(f"{path} holds no games")
-    left_out += database.left_out
-    for games in found:
-        for index, game in enumerate(games):
-            place = Path(game.source)
-            games[index] = replace(game, source=str(place.with_name(f"{prefix}{place.name}")))
-    return [*found, *boards.values()]
+def tournament_of(group: Group) -> Tournament:
+    """Matches of a file of games that can be compared, under the names that their agents have there."""
+    return Tournament([*map(match_of, group.matches)], group.names)

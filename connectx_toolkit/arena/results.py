@@ -1,7 +1,5 @@
 """The games of a match between two agents: what each agent did in them, and what they prove, in words."""
 
-import os
-import platform
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -25,34 +23,9 @@ from connectx_toolkit.statistics.intervals import (
 )
 from connectx_toolkit.statistics.ratings import TOO_WIDE, difference
 from connectx_toolkit.system.console import command, plural
-from connectx_toolkit.system.files import version_of
 from connectx_toolkit.system.table import Column, Part, Shown, Table, three_digits
 
 __all__ = ["Match"]
-
-PACKAGES = ("numpy", "numba", "torch", "kaggle-environments")
-
-
-def conditions_here(workers: int = 1, scheduler: str | None = None) -> str:
-    """The conditions of games that are played now, in a line. On a dask cluster the versions are those of this process.
-
-    The name of the host is no part of it: every new container has another one.
-    """
-    python = ".".join(platform.python_version_tuple()[:2])
-    versions = [f"python {python}", *(f"{name} {version_of(name)}" for name in PACKAGES)]
-    cores = os.cpu_count() or 1
-    machine = f"{_processor()}, {cores} {plural('core', cores)}, {workers} {plural('game', workers)} at a time"
-    return ", ".join([*versions, machine if scheduler is None else f"dask cluster {scheduler}"])
-
-
-def _processor() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:  # not Linux
-        lines = []
-    models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]  # none on ARM
-    return next(filter(None, [*models, platform.processor(), platform.machine()]), "unknown processor")
-
 
 COPIES = 10  # pairs in a row that repeat earlier ones, after which a match ends: its agents have no new games to show
 
