@@ -106,7 +106,7 @@ def solvers_for(geometry: Geometry) -> list[Solver]:
     threads = min(MOST_THREADS, len(usable_cores()))
     with ctrl_c_waits():
         first = Solver(geometry, threads=threads)
-        first.solve_many([])  # compiles, which takes some seconds that no game's limit should include
+        first.work(first.queue([]))  # compiles, which takes some seconds that no game's limit should include
     return [first, *(first.beside(number) for number in range(1, threads))]
 
 

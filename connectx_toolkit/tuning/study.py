@@ -48,7 +48,7 @@ class Search:
     def study(self) -> optuna.Study:
         """All candidates so far."""
         optuna.logging.set_verbosity(optuna.logging.ERROR)
-        warnings.filterwarnings("ignore", category=optuna.exceptions.ExperimentalWarning)
+        warnings.filterwarnings("ignore", ".*is experimental|Target and region")  # optuna's, of no use here
         url, pruner = f"sqlite:///{self.database.absolute()}", optuna.pruners.WilcoxonPruner()
         study = optuna.create_study(storage=url, study_name=self.name, load_if_exists=True, pruner=pruner)
         # Resumed, it must not propose the same again.
