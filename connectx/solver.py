@@ -439,10 +439,12 @@ class Solver:
     def nodes(self) -> int:
         return int(self._state[STATE_NODES])
 
-    def solve(self, position: Position, budget: Budget | None = None, weak: bool = False) -> Value:
-        """The score of a position."""
+    def solve(
+        self, position: Position, budget: Budget | None = None, weak: bool = False, known: Value = UNKNOWN
+    ) -> Value:
+        """The score of a position, of which ``known`` is proven already."""
         self._check(position)
-        queue = self.queue([job_of(position, window=RESULTS if weak else DISTANCES)])
+        queue = self.queue([job_of(position, known, RESULTS if weak else DISTANCES)])
         self.work(queue, self._limit(budget))
         return read_queue(queue)[0]
 
