@@ -78,7 +78,7 @@ def test_a_manifest_says_how_a_file_was_made(tmp_path):
 def test_a_run_with_another_input_is_refused(tmp_path):
     """Finished or stopped; what it reads may have changed, or its options. What may differ is no other run."""
     (tmp_path / "0.shard").write_bytes(b"early")
-    config = Made(str(tmp_path), run=tmp_path / "run")
+    config = Made(str(tmp_path / "0.shard"), run=tmp_path / "run")
     runs.begin(config)
     runs.publish(config, b"content", {}, "50%")
     runs.save(tmp_path / "run" / "state.bin", config.settings, {}, {})
