@@ -16,7 +16,11 @@ def has_openings(geometry: Geometry) -> bool:
 
 
 def move_values(
-    position: Position, solver: Solver | None, budget: Budget | None = None, best: bool = False
+    position: Position,
+    solver: Solver | None,
+    budget: Budget | None = None,
+    best: bool = False,
+    known: Value = UNKNOWN,
 ) -> list[Value | None]:
     """The value of each column's move, seen by the side to move; None where the column is full.
 
@@ -29,11 +33,12 @@ def move_values(
         solver: None where none can run: then only the table is asked, and other moves are unknown.
         budget: of the solver, see there. What is not proven when it runs out is an interval.
         best: prove only which moves are best, and by how much.
+        known: what is proven of the position's own score.
     """
     scores, score = openings().scores(position), openings().score(position)
     if scores is not None:
         return [None if one is None else Value(one, one) for one in scores]
-    known = UNKNOWN if score is None else Value(score, score)
+    known = known if score is None else Value(score, score)
     if solver is None:
         legal = position.legal_columns()
         return [UNKNOWN if column in legal else None for column in range(position.geometry.columns)]

@@ -224,19 +224,16 @@ def to_bytes(
     return compressed(smaller)
 
 
-def from_bytes(content: bytes, expected: Architecture | None = None) -> tuple[Architecture, dict[str, np.ndarray]]:
+def from_bytes(content: bytes) -> tuple[Architecture, dict[str, np.ndarray]]:
     """The architecture and the float32 arrays of a network's file.
 
     Raises:
-        ValueError: the file is damaged, has an unknown encoding or another architecture than expected, or its arrays
-            do not fit its architecture.
+        ValueError: the file is damaged or has an unknown encoding, or its arrays do not fit its architecture.
     """
     arrays, meta = unpack(content)
     if isinstance(meta, dict) and "dtypes" in meta:
         arrays, meta = unpack(restored(content))
     architecture = Architecture.from_json(meta)
-    if expected is not None and architecture != expected:
-        raise ValueError(f"a network of {architecture!r}, expected {expected!r}")
     shapes = {name: array.shape for name, array in arrays.items()}
     if shapes != architecture.parameters():
         raise ValueError(f"arrays of shapes {shapes!r:.300} do not make a network of {architecture!r}")
@@ -265,9 +262,9 @@ class PlainNetwork:
         self._biases = {name.removesuffix(".bias"): a for name, a in arrays.items() if name.endswith(".bias")}
 
     @classmethod
-    def from_bytes(cls, content: bytes, expected: Architecture | None = None) -> Self:
+    def from_bytes(cls, content: bytes) -> Self:
         """The network of a file. Raises as ``connectx.network.from_bytes``."""
-        return cls(*from_bytes(content, expected))
+        return cls(*from_bytes(content))
 
     @staticmethod
     def _matrix(weight: np.ndarray) -> np.ndarray:

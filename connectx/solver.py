@@ -439,19 +439,33 @@ class Solver:
     def nodes(self) -> int:
         return int(self._state[STATE_NODES])
 
-    def solve(self, position: Position, budget: Budget | None = None, weak: bool = False) -> Value:
-        """The score of a position."""
-        return self.solve_many([position], budget, weak)[0]
+    def solve(
+        self, position: Position, budget: Budget | None = None, weak: bool = False, known: Value = UNKNOWN
+    ) -> Value:
+        """The score of a position, of which ``known`` is proven already."""
+        self._check(position)
+        queue = self.queue([job_of(position, known, RESULTS if weak else DISTANCES)])
+        self.work(queue, self._limit(budget))
+        return read_queue(queue)[0]
 
     def solve_many(
-        self, positions: Sequence[Position], budget: Budget | None = None, weak: bool = False
-    ) -> list[Value]:
-        """The scores of several positions, solved one after the other in one run of the kernel."""
-        for position in positions:
-            self._check(position)
-        queue = self.queue([job_of(position, window=RESULTS if weak else DISTANCES) for position in positions])
+        self, positions: np.ndarray, masks: np.ndarray, budget: Budget | None = None, weak: bool = False
+    ) -> np.ndarray:
+        """The scores of several positions, solved one after the other in one run of the kernel.
+
+        Args:
+            positions, masks: (n,) int64. Nobody may have a line: only ``solve`` looks.
+
+        Returns:
+            (n, 2) int64: the lower and the upper bound of each score, equal where it is proven.
+        """
+        jobs = np.empty((len(positions), JOB), np.int64)
+        floor, ceiling = RESULTS if weak else DISTANCES
+        jobs[:, JOB_POSITION], jobs[:, JOB_MASK] = positions, masks
+        jobs[:, JOB_LOW:] = *UNKNOWN, -ceiling, -floor
+        queue = self.queue(jobs)
         self.work(queue, self._limit(budget))
-        return read_queue(queue)
+        return np.reshape(queue, (-1, JOB))[:, JOB_LOW : JOB_HIGH + 1]
 
     def scores(
         self,
@@ -510,10 +524,10 @@ class Solver:
                 values[column] = read_queue(queue)[0].negated()
         return [values.get(column) for column in range(self.geometry.columns)]
 
-    def queue(self, jobs: Sequence[tuple[int, ...]]):
+    def queue(self, jobs: "Sequence[tuple[int, ...]] | np.ndarray"):
         """Jobs in the kernel's format: int64 (jobs * JOB,), or a list if the kernel runs uncompiled."""
-        flat = [field for job in jobs for field in job]
-        return np.array(flat, np.int64) if self.compiled else flat
+        flat = np.array(jobs, np.int64).reshape(-1)
+        return flat if self.compiled else flat.tolist()
 
     def work(self, queue, limit: Limit = Limit(None, NO_LIMIT)) -> bool:  # noqa: B008 - immutable
         """Runs the kernel on a queue, in place, until all jobs are done (True) or the limit is reached (False)."""

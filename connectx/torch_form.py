@@ -28,9 +28,9 @@ class Network(nn.Module):
             self.register_parameter(name.replace(".", "_"), nn.Parameter(value))
 
     @classmethod
-    def from_bytes(cls, content: bytes, expected: Architecture | None = None) -> "Network":
+    def from_bytes(cls, content: bytes) -> "Network":
         """The network of a file. Raises as ``connectx.network.from_bytes``."""
-        return cls.from_arrays(*from_bytes(content, expected))
+        return cls.from_arrays(*from_bytes(content))
 
     @classmethod
     def from_arrays(cls, architecture: Architecture, arrays: dict[str, np.ndarray]) -> "Network":

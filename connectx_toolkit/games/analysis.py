@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 from connectx.books import openings
 from connectx.clock import Budget
-from connectx.exact import has_openings
+from connectx.exact import has_openings, move_values
 from connectx.position import SPAN, STANDARD, Geometry, Position, Scores, sign
-from connectx.solver import NO_LIMIT, UNKNOWN, Limit, Solver, Value, job_of, read_queue
+from connectx.solver import UNKNOWN, Solver, Value
 from connectx_toolkit.games.game import Game
 from connectx_toolkit.games.known_scores import KnownScores
 from connectx_toolkit.system.console import ctrl_c_waits
@@ -106,7 +106,7 @@ def solvers_for(geometry: Geometry) -> list[Solver]:
     threads = min(MOST_THREADS, len(usable_cores()))
     with ctrl_c_waits():
         first = Solver(geometry, threads=threads)
-        first.solve_many([])  # compiles, which takes some seconds that no game's limit should include
+        first.work(first.queue([]))  # compiles, which takes some seconds that no game's limit should include
     return [first, *(first.beside(number) for number in range(1, threads))]
 
 
@@ -146,14 +146,12 @@ def _scores(position: Position, known: Value, solver: Solver, is_whole: bool, se
     Args:
         known: what is proven of the position's own score, which is exact if only the best moves are asked for.
     """
-    ask = solver.scores if is_whole else solver.best_moves
-    while (scores := openings().scores(position)) is None:
-        values = ask(position, search.slice(), known=known)
+    while True:
+        values = move_values(position, solver, search.slice(), not is_whole, known)
         if all(value is None or value.exact or (value.high < known.low and not is_whole) for value in values):
             return [value.low if value is not None and value.exact else None for value in values]
         if search.is_over():
             return None
-    return scores
 
 
 def _score(position: Position, least: int, solver: Solver, search: Search) -> int | None:
@@ -164,11 +162,11 @@ def _score(position: Position, least: int, solver: Solver, search: Search) -> in
         return 0
     if (score := openings().score(position)) is not None:
         return score
-    queue = solver.queue([job_of(position, Value(least, SPAN))])
-    while not solver.work(queue, Limit(search.slice().deadline, NO_LIMIT)):
+    value = Value(least, SPAN)
+    while not (value := solver.solve(position, search.slice(), known=value)).exact:
         if search.is_over():
             return None
-    return read_queue(queue)[0].low
+    return value.low
 
 
 def judge_all(

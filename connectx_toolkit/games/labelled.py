@@ -15,7 +15,6 @@ import numpy as np
 from connectx.books import openings
 from connectx.position import (
     NO_MOVE,
-    SPAN,
     STANDARD,
     Geometry,
     Position,
@@ -25,7 +24,7 @@ from connectx.position import (
     stones_of,
     winning_spots,
 )
-from connectx.solver import JOB, JOB_LOW, Solver
+from connectx.solver import Solver
 from connectx.weights import pack, unpack
 from connectx_toolkit.system.files import write_whole
 
@@ -113,12 +112,7 @@ def score_moves(positions: np.ndarray, masks: np.ndarray, solver: Solver) -> np.
     quickest = (geometry.cells + 1 - np.bitwise_count(masks).astype(np.int64)) // 2
     scores = np.where(wins != 0, quickest[:, None], NO_MOVE).astype(np.int8)
     rows, columns = np.nonzero((moves != 0) & (wins == 0))
-    jobs = np.empty((len(rows), JOB), np.int64)
-    jobs[:, 0], jobs[:, 1] = (positions ^ masks)[rows], masks[rows] | moves[rows, columns]
-    jobs[:, 2:] = -SPAN, SPAN, -SPAN, SPAN  # all that is known, and all that is asked
-    queue = jobs.reshape(-1)
-    solver.work(queue)
-    scores[rows, columns] = -queue[JOB_LOW::JOB]
+    scores[rows, columns] = -solver.solve_many((positions ^ masks)[rows], masks[rows] | moves[rows, columns])[:, 0]
     return scores
 
 

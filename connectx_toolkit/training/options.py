@@ -1,6 +1,6 @@
 """The Config of a training method: a dataclass whose fields have their help and limits.
 
-Also here: what a result is made from (digests of files and folders, and the commit of the code).
+Also here: what a result is made from (digests of files, and the commit of the code).
 """
 
 import argparse
@@ -20,32 +20,11 @@ from connectx_toolkit.system.files import ROOT
 DIGEST = re.compile("[0-9a-f]{64}")  # of what a run reads, among its settings
 
 
-def digest_of(path: Path, endings: tuple[str, ...]) -> str:
-    """The sha256 of a file, or of the names and contents of a folder's files with these endings; "" if there is none.
-
-    Of a container in a folder its own checksum counts, which covers all of it and is checked by whoever reads it: the
-    5.2 GB of the bounds that the network learnt from would otherwise take some 10 s.
-    """
-    if path.is_file():
-        return _sha256(path)
-    if not path.is_dir():
+def digest_of(path: Path) -> str:
+    """The sha256 of a file; "" if there is none."""
+    if not path.is_file():
         return ""
-    whole = hashlib.sha256()
-    for file in sorted(file for file in path.rglob("*") if file.suffix in endings and file.is_file()):
-        whole.update(f"{file.relative_to(path).as_posix()}\n{_checksum(file)}\n".encode())
-    return whole.hexdigest()
-
-
-def _checksum(file: Path) -> str:
-    from connectx.weights import DIGEST, MAGIC  # with numpy, without which --help should do
-
-    with file.open("rb") as opened:
-        start = opened.read(len(MAGIC) + DIGEST)
-    return start.hex() if start.startswith(MAGIC) else _sha256(file)
-
-
-def _sha256(file: Path) -> str:
-    with file.open("rb") as opened:
+    with path.open("rb") as opened:
         return hashlib.file_digest(opened, "sha256").hexdigest()
 
 
@@ -81,7 +60,7 @@ def option(
     among: tuple[str, ...] = (),
     short: str = "",
     comes_first: bool = False,
-    reads: tuple[str, ...] = (),
+    reads: bool = False,
     in_run: str = "",
     is_free: bool = False,
     **limits: float,
@@ -92,7 +71,7 @@ def option(
         among: the allowed values; all by default.
         short: another name of the option, "-o".
         comes_first: it has no name on the command line, but its place, and cannot be left out.
-        reads: the value is a file to read, or a folder, of which the files with these endings are read; "" is none.
+        reads: the value is a file to read; "" is none.
         in_run: the name that a file to write has in the run's folder if the option is not given.
         is_free: the result does not depend on it, so that a run can be resumed with another value.
         limits: bounds of the value: ``least``, ``above``, ``most``, ``below``.
@@ -124,7 +103,7 @@ class Options:
         for item in fields(self):  # type: ignore[arg-type]
             value, reads = getattr(self, item.name), item.metadata["reads"]
             if reads:
-                found[item.name] = digest_of(Path(value), reads) if value != "" else ""
+                found[item.name] = digest_of(Path(value)) if value != "" else ""
             elif item.type is not Path and not item.metadata["is_free"]:
                 found[item.name] = value
         return found

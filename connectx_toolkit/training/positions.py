@@ -7,18 +7,8 @@ are drawn ("half-random" and "near-perfect" in connectx_toolkit/games/recipes.py
 
 import numpy as np
 
-from connectx.books import openings
-from connectx.jit import njit, popcount
-from connectx.lookahead import evaluate
-from connectx.position import (
-    NO_MOVE,
-    STANDARD,
-    Position,
-    column_cells,
-    open_cells,
-    winning_spots,
-)
-from connectx.search import safe_moves
+from connectx.exact import move_values
+from connectx.position import NO_MOVE, STANDARD, Position, winning_spots
 from connectx.solver import UNKNOWN, Solver, Value
 from connectx_toolkit.games.labelled import Labels, moves_of, score_moves
 
@@ -28,33 +18,6 @@ LAST = 36  # stones of the last position that is taken
 # 130 ms of processor time for all moves at 8 stones, 48 at 9, 25 at 10, 10 at 11.
 TAKEN = {**dict.fromkeys(range(8), 0.0), 8: 0.04, 9: 0.12, 10: 0.3, 11: 0.6}
 ONE_BY_ONE = 11  # stones: up to here, what is known of a position's own score makes its solution quicker
-WON = 30_000
-
-
-@njit
-def wins_now(position, mask, geometry):
-    """The moves that make a line, as bits. A kernel of its own: what is inlined everywhere takes seconds to compile."""
-    return winning_spots(position, mask, geometry) & open_cells(mask, geometry)
-
-
-@njit
-def look_ahead(position, mask, depth, alpha, beta, geometry):
-    """Fail-hard alpha-beta value for the mover, who has no line and against whom there is none; depth in plies."""
-    if wins_now(position, mask, geometry):
-        return WON - popcount(mask)
-    moves = safe_moves(position, mask, geometry)
-    if moves == 0:
-        return 0 if mask == geometry.board_mask else popcount(mask) - WON
-    if depth == 0:
-        return evaluate(position, mask, geometry)
-    for column in range(geometry.columns):
-        move = moves & column_cells((column + geometry.columns // 2) % geometry.columns, geometry)
-        if move:
-            value = -look_ahead(position ^ mask, mask | move, depth - 1, -beta, -alpha, geometry)
-            alpha = max(alpha, value)
-            if alpha >= beta:
-                return beta
-    return alpha
 
 
 def columns_scored(position: Position, solver: Solver, known: Value, best: bool) -> list[int]:
@@ -63,11 +26,7 @@ def columns_scored(position: Position, solver: Solver, known: Value, best: bool)
     Args:
         known: what is proven of the position's own score.
     """
-    if (scores := openings().scores(position)) is not None:
-        return [NO_MOVE if score is None else score for score in scores]
-    score = openings().score(position)
-    known = known if score is None else Value(score, score)
-    values = (solver.best_moves if best else solver.scores)(position, known=known)
+    values = move_values(position, solver, best=best, known=known)
     lows = [NO_MOVE if value is None or not value.exact else value.low for value in values]
     return [NO_MOVE if best and low < max(lows) else low for low in lows]
 

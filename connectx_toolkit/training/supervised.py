@@ -23,27 +23,18 @@ from connectx_toolkit.training.options import Options, option
 from connectx_toolkit.training.runs import save_curve
 from connectx_toolkit.training.vector_games import Logits, bitboards
 
-NATIVE_BFLOAT16 = ("avx512_bf16", "amx_bf16", "bf16")  # a processor's names for matrix products of bfloat16
-
 ENCODING = "facts-1"
 
 
-def parse_pairs(text: str, option_name: str) -> tuple[tuple[str, int], ...]:
-    """Names and numbers from 1 on from a text such as "conv:32,dense:64". Raises ValueError if it has another form."""
+def layers_of(text: str) -> tuple[tuple[str, int], ...]:
+    """The layers of an option ``--layers``, "conv:32,dense:64". Raises ValueError if it has another form."""
     try:
         pairs = [part.split(":") for part in text.split(",") if part]
-        found = tuple((name, int(number)) for name, number in pairs)
-        if any(number < 1 for _, number in found):
+        layers = tuple((kind, int(size)) for kind, size in pairs)
+        if any(size < 1 for _, size in layers):
             raise ValueError
-        return found
     except ValueError:
-        example = {"layers": "conv:32,dense:64", "often": "walks11:4,walks13:4"}[option_name]
-        raise ValueError(f"{option_name} should look like {example}, not {text!r}") from None
-
-
-def layers_of(text: str) -> tuple[tuple[str, int], ...]:
-    """The layers of an option ``--layers``. Raises ValueError if it has another form or names a kind that is none."""
-    layers = parse_pairs(text, "layers")
+        raise ValueError(f"layers should look like conv:32,dense:64, not {text!r}") from None
     if unknown := [kind for kind, _ in layers if kind not in KINDS]:
         raise ValueError(f"layers should be of the kinds {', '.join(KINDS)}, not {unknown[0]!r}")
     return layers
@@ -245,33 +236,3 @@ def split(games: int, examples_of: Callable[[np.ndarray], Examples]) -> Parts:
             f"{games} games are too few: of those held out, no board is {'new' if known.all() else 'known'}"
         )
     return Parts(training, held_out.take(~known), held_out.take(known))
-
-
-def device_named(name: str) -> torch.device:
-    """The device of an option ``--device``; "auto" is the best that there is.
-
-    Raises:
-        ValueError: this machine, or this build of torch, has no such device.
-    """
-    present = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
-    if name == "auto":
-        name = next(kind for kind in ("cuda", "mps", "cpu") if present[kind])
-    if not present[name]:
-        raise ValueError(f"device {name!r} is not usable here: this torch ({torch.__version__}) finds none")
-    return torch.device(name)
-
-
-def multiplies_bfloat16(device: torch.device) -> bool:
-    """Whether matrix products of bfloat16 are quicker there: on CUDA, and on processors with instructions for them.
-
-    Such a processor (AVX-512 BF16) made 400 GFLOPS of one core where float32 had 90; others emulate it and are slower.
-    """
-    if device.type == "cpu":
-        capabilities = torch.cpu.get_capabilities()
-        return any(capabilities.get(name, False) for name in NATIVE_BFLOAT16)
-    return device.type == "cuda"
-
-
-def mixed_precision(device: torch.device) -> torch.autocast:
-    """A context in which matrix products take bfloat16 where they are quicker, and all stays float32 elsewhere."""
-    return torch.autocast(device.type, torch.bfloat16, enabled=multiplies_bfloat16(device))

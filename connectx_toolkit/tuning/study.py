@@ -1,339 +1,164 @@
-"""The search for better numbers, by optuna: its sampler proposes, its pruner gives up, its storage keeps all of it.
+"""The search for better numbers: optuna proposes them, gives bad ones up and keeps all; only what they cost is ours.
 
-Each trial is one candidate in an agent's process. Every process of every machine that works on a study opens the
-storage itself, so one of them may be killed at any time: the others, or the next call, go on. A trial that a killed
-process has left stays unfinished, and does not count. (optuna's heartbeat would mark it as failed; but its thread is no
-daemon, and a Ctrl-C at the wrong moment leaves the process waiting for it, and the trial alive, for ever.)
+A candidate is the agent's file with other numbers. It costs the points that it gives away in the same positions.
 """
 
-import contextlib
-import os
 import time
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
-from itertools import islice
+from functools import cached_property, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
+import numpy as np
 import optuna
-from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
-from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
+from optuna.trial import BaseTrial, FrozenTrial, Trial, TrialState
 from sqlalchemy.exc import SQLAlchemyError
 
+from connectx_toolkit.arena.exam import Answer, Chunk, answers_in, chunks_of
 from connectx_toolkit.arena.match import Pool, Slot
+from connectx_toolkit.games.grades import FAILED, points_given_away
+from connectx_toolkit.games.labelled import Labels
+from connectx_toolkit.players.spec import AgentSpec
 from connectx_toolkit.system.console import ctrl_c_waits, progress, shell
-from connectx_toolkit.system.files import check_folder, locked
-from connectx_toolkit.training.options import check_same
-from connectx_toolkit.tuning.candidates import place_for, spec_of
+from connectx_toolkit.system.files import ROOT
 from connectx_toolkit.tuning.numbers import Number, Value, with_values
-from connectx_toolkit.tuning.objective import Objective, Positions, Step
 
-BUSY = 60.0  # seconds that a process waits for SQLite while others write
-FINISHED = (TrialState.COMPLETE, TrialState.PRUNED)
-FEWEST_FOR_IMPORTANCE = 20  # candidates asked to the end
-SETTINGS, FAULTS, SECONDS = "settings", "faults", "seconds"  # attributes of a study, of a trial, of the original's
+OURS = ROOT / "connectx"  # beside an agent in a checkout; elsewhere, numba would compile it again
+STEP, MOVES = 20, 21  # positions between two looks of the pruner; an agent's moves in a full game
 FAULTY = 0.1  # an original that makes faults in so large a share of the positions is not tuned
 FEWEST_IN_TIME = 10  # candidates that --minutes should leave time for
-LONG = 20.0  # seconds of a first step that need no second one to tell how long a candidate takes
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Search:
-    """What all trials of a study have in common. Plain values, so that another process can be sent them."""
+    """A search for better numbers of a file: whatever the costs depend on, its name depends on as well."""
 
-    storage: str  # URL
-    name: str  # of the study
+    database: Path  # of optuna; other searches may be in it
+    name: str
     agent: Path
     text: str  # of the agent's file
     numbers: list[Number]
-    objective: Objective
+    labels: Labels  # the positions
     seed: int
-    trials: int
 
-    @property
+    @cached_property
     def study(self) -> optuna.Study:
-        """The study, in this process.
+        """All candidates so far."""
+        optuna.logging.set_verbosity(optuna.logging.ERROR)
+        warnings.filterwarnings("ignore", ".*is experimental|Target and region")  # optuna's, of no use here
+        url, pruner = f"sqlite:///{self.database.absolute()}", optuna.pruners.WilcoxonPruner()
+        study = optuna.create_study(storage=url, study_name=self.name, load_if_exists=True, pruner=pruner)
+        # Resumed, it must not propose the same again.
+        study.sampler = optuna.samplers.TPESampler(seed=self.seed + len(study.trials), multivariate=True)
+        return study
 
-        Raises:
-            OSError: the storage cannot be opened.
-        """
-        with told(self.storage):
-            return _study(self.storage, self.name, self.seed, os.getpid())
-
-    @property
-    def finished(self) -> list[FrozenTrial]:
+    def finished(self, states: tuple[TrialState, ...] = (TrialState.COMPLETE, TrialState.PRUNED)) -> list[FrozenTrial]:
         """The candidates that were asked to the end or given up."""
-        return self.study.get_trials(deepcopy=False, states=FINISHED)
+        return self.study.get_trials(deepcopy=False, states=states)
 
-    @property
-    def whole(self) -> list[FrozenTrial]:
-        """The candidates that were asked to the end."""
-        return [trial for trial in self.finished if trial.state == TrialState.COMPLETE]
+    def cost_of_original(self) -> float | None:
+        """What the file's own numbers cost; None until they were asked."""
+        original = {number.name: number.value for number in self.numbers}
+        return next((trial.value for trial in self.finished((TrialState.COMPLETE,)) if trial.params == original), None)
 
-    def cost(self, slot: Slot, pressed: list[int], trial: Trial) -> float:
-        """What a candidate costs.
+    def values(self, trial: BaseTrial) -> dict[str, Value]:
+        """A candidate's numbers as its file has them; of a new one, as optuna proposes them."""
+        return {number.name: number.rounded(_proposed(trial, number)) for number in self.numbers}
 
-        Args:
-            pressed: from ``ctrl_c_waits``, which is looked at between the steps.
+    def importances(self) -> dict[str, float]:
+        """How much of the costs' spread each number explains, from 0 to 1, by PED-ANOVA."""
+        evaluator = optuna.importance.PedAnovaImportanceEvaluator()  # the default needs scikit-learn
+        return optuna.importance.get_param_importances(self.study, evaluator=evaluator)
+
+    def written(self, values: Mapping[str, Value], folder: Path, name: str) -> AgentSpec:
+        """Writes a candidate into a new folder, with links to what lies beside the original, which it may need."""
+        beside = self.agent.absolute().parent
+        place = folder.absolute() / (beside.name or "agent")  # a package may be imported by its name
+        place.mkdir(parents=True)
+        for entry in beside.iterdir():
+            if entry.name not in (name, self.agent.name, "__pycache__") and entry != OURS:
+                (place / entry.name).symlink_to(entry)
+        (place / name).write_text(with_values(self.text, self.numbers, values), encoding="utf-8")
+        return AgentSpec("file", str(place / name), name)
+
+    def run(self, pool: Pool, trials: int, minutes: float) -> None:
+        """Asks candidates until there are so many, or until all together have taken so many minutes (0: no limit).
 
         Raises:
-            KeyboardInterrupt: Ctrl-C was pressed.
-            optuna.TrialPruned: it is worse than the best so far, or costs what it did before.
+            KeyboardInterrupt: Ctrl-C was pressed; the candidates so far are kept.
+            ValueError: the original makes too many faults, or leaves no time for ``FEWEST_IN_TIME`` candidates.
+            OSError: the database cannot be read or written.
         """
-        if known := next((other for other in self.finished if other.params == trial.params), None):
+        try:
+            done, limit = self.finished(), 60 * minutes or float("inf")
+            left = limit - sum(trial.duration.total_seconds() for trial in done if trial.duration)
+            if len(done) >= trials or left <= 0:
+                return
+            if self.cost_of_original() is None:
+                self.study.enqueue_trial({number.name: number.value for number in self.numbers})
+            bar = progress(trials, "candidate", "tuning", done=len(done), delay=0)
+            with TemporaryDirectory(prefix="connectx-tune-") as folder, bar, ctrl_c_waits() as pressed:
+                cost = partial(self._cost, pool=pool, folder=Path(folder), pressed=pressed, limit=limit)
+                rest, timeout = trials - len(done), left if minutes else None
+                self.study.optimize(cost, rest, timeout, callbacks=[lambda *_: bar.update()])
+        except (optuna.exceptions.StorageInternalError, SQLAlchemyError) as problem:
+            reason = " ".join(str(getattr(problem.__cause__ or problem, "orig", problem)).split())
+            raise OSError(f"{self.database}: {reason}; free some space, or name another folder with --run") from None
+
+    def _cost(self, trial: Trial, pool: Pool, folder: Path, pressed: list[int], limit: float) -> float:
+        """Points that a candidate gives away a move. Raises TrialPruned if they are surely more than the best one's."""
+        values, is_first = self.values(trial), self.cost_of_original() is None
+        if known := next((other for other in self.finished() if other.params == trial.params), None):
             if known.state == TrialState.PRUNED or known.value is None:
                 raise optuna.TrialPruned
             return known.value
-        costs, faults = list[float](), Counter[str]()
-        for number, step in enumerate(self.steps(slot, self.values(trial))):
+        spec = self.written(values, folder / str(trial.number), self.agent.name)
+        given, faults, loaded = list[float](), Counter[str](), 0.0
+        chunks = chunks_of(spec, self.labels, range(len(self.labels)), self.seed, STEP)
+        for chunk, answers in pool.each(_answers, chunks):
             if pressed:
                 raise KeyboardInterrupt
-            costs.append(step.cost)
-            if step.faults:
-                faults.update(step.faults)
-                trial.set_user_attr(FAULTS, dict(faults))
-            trial.report(step.cost, number)
-            if trial.should_prune():
+            columns = np.array([answer.column for answer in answers])
+            costs = points_given_away(self.labels.take(np.array(chunk.rows)), columns)
+            given += costs.tolist()
+            faults.update(answer.fault for answer in answers if answer.fault)
+            trial.report(float(costs.mean()), chunk.rows[0] // STEP)
+            if is_first:
+                loaded = loaded or time.monotonic()  # with the first answers
+                self._refuse(faults, len(given), (time.monotonic() - loaded) / max(len(given) - STEP, 1), limit)
+            elif trial.should_prune():
                 raise optuna.TrialPruned
-        return sum(costs) / len(costs)
+        return sum(given) / len(given)
 
-    def steps(self, slot: Slot, values: Mapping[str, Value]) -> Iterator[Step]:
-        """What the file with these numbers costs, step by step, asked in a process of its own."""
-        with TemporaryDirectory(prefix="connectx-tune-") as folder:
-            path = place_for(self.agent, Path(folder), self.agent.name)
-            path.write_text(with_values(self.text, self.numbers, values), encoding="utf-8")
-            spec = spec_of(path, self.agent.name)
-            try:
-                yield from self.objective.steps(slot, spec)
-            finally:
-                slot.release(spec)
-
-    @property
-    def original(self) -> dict[str, Value]:
-        """The numbers that the file has."""
-        return {number.name: number.value for number in self.numbers}
-
-    def of_original(self) -> FrozenTrial | None:
-        """The trial of the file's own numbers, once it is finished."""
-        return next((trial for trial in self.whole if trial.params == self.original), None)
-
-    def best(self) -> tuple[FrozenTrial, dict[str, Value]]:
-        """The cheapest candidate of those asked to the end, and its numbers; the earliest of equals.
-
-        Raises:
-            ValueError: there is none.
-        """
-        if not (whole := self.whole):
-            raise ValueError(f"{self.storage} has no finished candidate yet")
-        found = min(whole, key=lambda trial: (trial.value, trial.number))
-        return found, self.values(found)
-
-    def favourites(self, count: int) -> list[dict[str, Value]]:
-        """The numbers of so many candidates, those of ``best`` first: no costlier than the original, nor the same.
-
-        Those that cost the same in each step as a cheaper one, or as the original, play like it. A trial without steps
-        proposed what had been asked before.
-        """
-        known, limit = set[tuple[float, ...]]([()]), float("inf")
-        if (before := self.of_original()) is not None and before.value is not None:
-            known, limit = {(), tuple(before.intermediate_values.values())}, before.value
-        found = list[dict[str, Value]]()
-        for trial in sorted(self.whole, key=lambda trial: (trial.value, trial.number)):
-            steps = tuple(trial.intermediate_values.values())
-            if trial.value is not None and trial.value <= limit and steps not in known:
-                known.add(steps)
-                found.append(self.values(trial))
-        return found[:count]
-
-    def values(self, trial: Trial | FrozenTrial) -> dict[str, Value]:
-        """A trial's numbers, as they are written into its file."""
-        return {number.name: number.rounded(trial.params[number.name]) for number in self.numbers}
-
-    @property
-    def distributions(self) -> dict[str, BaseDistribution]:
-        """What optuna draws the numbers from."""
-        return {number.name: _distribution(number) for number in self.numbers}
-
-    def seconds_spent(self) -> float:
-        """Seconds that all finished trials have taken; those of two at a time count twice."""
-        own = (trial.user_attrs.get(SECONDS, 0.0) for trial in self.finished)
-        return sum(own) + sum(trial.duration.total_seconds() for trial in self.finished if trial.duration)
-
-    def importances(self) -> dict[str, float]:
-        """How much of the costs' spread each number explains, from 0 to 1, in candidates asked to the end.
-
-        {} if these are few. By PED-ANOVA (Watanabe et al., 2023), which needs no further package.
-        """
-        if len(self.whole) < FEWEST_FOR_IMPORTANCE:
-            return {}
-        evaluator = optuna.importance.PedAnovaImportanceEvaluator()
-        return optuna.importance.get_param_importances(self.study, evaluator=evaluator)
+    def _refuse(self, faults: Counter[str], asked: int, seconds: float, limit: float) -> None:
+        """Raises ValueError if the original makes too many faults, or takes too many seconds a move for the limit."""
+        agent, whole = self.agent, seconds * len(self.labels)
+        if faults.total() > FAULTY * len(self.labels):
+            what = f"makes faults in {faults.total()} of {asked} positions ({', '.join(faults)})"
+            raise ValueError(f"{agent} {what}: {shell(f'evaluate exam {agent}')} shows them")
+        if FEWEST_IN_TIME * whole > limit:
+            less = f"if {agent} plays by the clock, give --act-timeout 0.05; or ask less of each by --count"
+            few = f"--minutes {limit / 60:g} leaves no time for {FEWEST_IN_TIME}"
+            raise ValueError(f"a candidate takes about {whole:.0f} s, so {few}: {less}")
 
 
-def _distribution(number: Number) -> BaseDistribution:
+def _proposed(trial: BaseTrial, number: Number) -> Value:
     if number.words:
-        return CategoricalDistribution(number.words)
+        return trial.suggest_categorical(number.name, number.words)  # type: ignore[return-value] # no None
     if number.is_whole:
-        return IntDistribution(int(number.low), int(number.high), number.log)
-    return FloatDistribution(number.low, number.high, number.log)
+        return trial.suggest_int(number.name, int(number.low), int(number.high), log=number.log)
+    return trial.suggest_float(number.name, number.low, number.high, log=number.log)
 
 
-def run_trial(slot: Slot, search: Search) -> None:
-    """One trial of a study, unless it has enough."""
-    with told(search.storage), ctrl_c_waits() as pressed:
-        if len(search.finished) >= search.trials:
-            return
-        study = search.study
-        trial = study.ask(search.distributions)
-        try:
-            study.tell(trial, search.cost(slot, pressed, trial))
-        except optuna.TrialPruned:
-            study.tell(trial, state=TrialState.PRUNED)
-
-
-def seconds_of(slot: Slot, search: Search) -> float:
-    """Seconds that the original takes to be asked to the end, as its second step tells: the first one also loads it."""
-    seconds, started = 0.0, time.monotonic()
-    for _ in islice(search.steps(slot, search.original), 2):
-        seconds, started = time.monotonic() - started, time.monotonic()
-        if seconds > LONG:
-            break
-    return seconds * search.objective.step_count
-
-
-def ask_original(slot: Slot, search: Search) -> None:
-    """The first trial: the file's own numbers, asked to the end.
-
-    It is not given to optuna to propose: of two processes that begin at once, SQLite lets both take such a trial, and
-    the second to end fails.
-
-    Raises:
-        ValueError: it makes faults in more than ``FAULTY`` of the positions.
-        OSError: the storage cannot be written.
-    """
-    started, steps = time.monotonic(), [*search.steps(slot, search.original)]
-    faults = Counter(fault for step in steps for fault in step.faults)
-    if isinstance(search.objective, Positions) and faults.total() > FAULTY * len(search.objective.labels):
-        raise ValueError(
-            f"{search.agent} makes faults in {faults.total():,} of {len(search.objective.labels):,} positions "
-            f"({', '.join(faults)}): {shell(f'evaluate exam {search.agent}')} shows them"
-        )
-    with told(search.storage):
-        search.study.add_trial(
-            create_trial(
-                params=search.original,
-                distributions=search.distributions,
-                value=sum(step.cost for step in steps) / len(steps),
-                intermediate_values={number: step.cost for number, step in enumerate(steps)},
-                user_attrs={SECONDS: time.monotonic() - started} | ({FAULTS: dict(faults)} if faults else {}),
-            )
-        )
-
-
-def search_on(search: Search, pool: Pool, concurrency: int, minutes: float) -> bool:
-    """Runs trials until the study has enough, or has taken so many minutes (0: no limit). Ctrl-C ends it.
-
-    Args:
-        concurrency: trials at a time in the pool.
-        minutes: those of earlier calls included, as ``Search.seconds_spent`` counts them.
-
-    Returns:
-        Whether it came to one of these ends.
-
-    Raises:
-        ValueError: that leaves no time for ``FEWEST_IN_TIME`` candidates.
-        OSError: the storage cannot be written.
-    """
-    end = time.monotonic() + 60 * minutes - search.seconds_spent() / concurrency if minutes else float("inf")
-
-    def goes_on() -> bool:
-        with ctrl_c_waits():
-            return len(search.finished) < search.trials and time.monotonic() < end
-
-    def jobs() -> Iterator[Any]:
-        while goes_on():
-            yield search
-
-    with progress(search.trials, "candidate", "tuning", done=min(len(search.finished), search.trials), delay=0) as bar:
-        try:
-            if search.of_original() is None:
-                _, seconds = next(pool.each(seconds_of, [search]))
-                if 60 * minutes * concurrency < FEWEST_IN_TIME * seconds and minutes:
-                    raise ValueError(
-                        f"a candidate takes about {seconds:.0f} s, so --minutes {minutes:g} leaves no time for "
-                        f"{FEWEST_IN_TIME}: if {search.agent} plays by the clock, give --act-timeout 0.05 or limit its "
-                        f"nodes; or ask less of each by --count"
-                    )
-                bar.write(f"a candidate takes up to {seconds:.0f} s, less if it is given up early")
-                next(pool.each(ask_original, [search]))
-            for _ in pool.each(run_trial, jobs()):
-                with told(search.storage), ctrl_c_waits():
-                    bar.set_postfix_str(f"best {search.best()[0].value:.3f}", refresh=False)
-                    now = len(search.finished)
-                bar.update(min(now, search.trials) - bar.n)
-        except KeyboardInterrupt:
-            return False
-    return True
-
-
-def begin(search: Search, settings: dict[str, Any], run: Path) -> None:
-    """Makes the study, or sees that the one in the storage is this one.
-
-    Args:
-        settings: what the costs depend on: another study has others.
-        run: the folder of the run, which messages name.
-
-    Raises:
-        ValueError: the storage holds a study of something else, or cannot be opened.
-        OSError: it cannot be written.
-    """
-    check_folder(run / "study.db", is_made=True)
-    with locked(run / "study.db"), told(search.storage):  # two processes may begin at once
-        names = optuna.get_all_study_names(_storage(search.storage))
-        study = search.study if search.name in names else None
-        if study is None:
-            study = optuna.create_study(storage=_storage(search.storage), study_name=search.name)
-            study.set_user_attr(SETTINGS, settings)
-        before = study.user_attrs.get(SETTINGS)
-        if before is None:
-            raise ValueError(
-                f"{search.storage} holds a study {search.name} of something else: choose another --storage"
-            )
-        check_same(run, {"numbers": before["numbers"]}, {"numbers": settings["numbers"]})  # told before the file
-        check_same(run, before, settings)
-
-
-@lru_cache(maxsize=1)
-def _study(url: str, name: str, seed: int, process: int) -> optuna.Study:
-    """The study in a process: a fork must not use its parent's connection."""
-    storage = _storage(url)
-    number = len(optuna.load_study(study_name=name, storage=storage).get_trials(deepcopy=False))
-    # Resumed, or beside others, it must not propose the same again.
-    sampler = optuna.samplers.TPESampler(seed=hash((seed, number, process)) % 2**32, multivariate=True)
-    return optuna.load_study(study_name=name, storage=storage, sampler=sampler, pruner=optuna.pruners.WilcoxonPruner())
-
-
-def _storage(url: str) -> optuna.storages.RDBStorage:
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
-    warnings.filterwarnings("ignore", category=optuna.exceptions.ExperimentalWarning)
-    waiting = {"connect_args": {"timeout": BUSY}} if url.startswith("sqlite") else {}
-    return optuna.storages.RDBStorage(url, engine_kwargs=waiting)
-
-
-@contextlib.contextmanager
-def told(storage: str) -> Iterator[None]:
-    """Turns the errors of a storage into one of this system.
-
-    Raises:
-        OSError: the storage cannot be opened, read or written.
-    """
-    try:
-        yield
-    except (optuna.exceptions.StorageInternalError, SQLAlchemyError) as problem:
-        reason = problem.__cause__ or problem
-        words = " ".join(str(getattr(reason, "orig", None) or reason).split())
-        raise OSError(f"{storage}: {words}; free some space, or name another place with --storage or --run") from None
+def _answers(slot: Slot, chunk: Chunk) -> list[Answer]:
+    """A candidate's answers. Too slow for a game of 21 moves is a fault: else a search would grow ever deeper."""
+    for spec in {spec for spec, _ in slot.players} - {chunk.spec}:
+        slot.release(spec)
+    longest = slot.setup.rules.config["actTimeout"] + slot.setup.rules.overage / MOVES
+    return [
+        answer if answer.fault or answer.seconds <= longest else answer._replace(column=FAILED, fault="too slow")
+        for answer in answers_in(slot, chunk)
+    ]

@@ -140,7 +140,8 @@ def test_our_openings_are_drawn():
     late = [position for position in positions if position.ply > books.LAST_PLY][:20]
     assert len(early) >= 200 and all(books.opening_score(position) == 0 for position in early)
     assert {position.ply for position in late} == {9, 10}
-    assert all(value.result == 0 for value in Solver(STANDARD).solve_many(late, weak=True))
+    solver = Solver(STANDARD)
+    assert all(solver.solve(position, weak=True).result == 0 for position in late)
 
 
 def test_our_openings_are_what_the_recipe_makes():

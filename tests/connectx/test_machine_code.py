@@ -50,7 +50,8 @@ def positions(count: int) -> list[Position]:
 
 def solved(count: int) -> tuple[list, int]:
     solver = Solver(STANDARD, table_bits=16)
-    return solver.solve_many(positions(count)), solver.nodes
+    stones, masks = np.array([position[:2] for position in positions(count)]).T
+    return solver.solve_many(stones, masks).tolist(), solver.nodes
 
 
 @COMPILES

@@ -112,7 +112,7 @@ def test_exported_equals_torch(layers, encoding):
             if name.split("_")[0] in ("policy", "value"):
                 parameter.mul_(8)
     network = Network.from_bytes(network.to_bytes())
-    plain = PlainNetwork.from_bytes(network.to_bytes(), network.architecture)
+    plain = PlainNetwork.from_bytes(network.to_bytes())
     positions = sample()
     planes = encode_many(*stones_of(positions), STANDARD, encoding)
     with torch.inference_mode():

@@ -24,8 +24,7 @@ def positions_of(geometry: Geometry, last_ply: int) -> list[Position]:
 def table() -> Openings:
     *_, last = layers(SMALL, LAST)
     quiet, solver = ~wins_at_once(last, SMALL), Solver(SMALL, 16)
-    positions = [Position(int(p), int(m), SMALL) for p, m in zip(*(bits[quiet] for bits in last), strict=True)]
-    return Openings(SMALL, LAST, np.array([value.low for value in solver.solve_many(positions)], np.int8))
+    return Openings(SMALL, LAST, solver.solve_many(*(bits[quiet] for bits in last))[:, 0].astype(np.int8))
 
 
 def test_number_of_openings():

@@ -5,6 +5,7 @@ import random
 import time
 from concurrent.futures import ThreadPoolExecutor
 
+import numpy as np
 import pytest
 from bitbully.bitbully_core import BitBullyCore, BoardCore
 
@@ -82,6 +83,11 @@ def samples_of(seed, stones, count):
     return list(itertools.islice(random_samples(seed, stones), count))
 
 
+def arrays_of(samples) -> np.ndarray:
+    """Their positions and masks: (2, n) int64."""
+    return np.array([sample.position[:2] for sample in samples], np.int64).T
+
+
 def test_best_moves_are_those_of_all_scores(solver):
     for sample in samples_of(2, range(16, 42), 30):
         every, best = Solver(STANDARD, 18).scores(sample.position), solver.best_moves(sample.position)
@@ -94,12 +100,13 @@ def test_best_moves_are_those_of_all_scores(solver):
 
 @COMPILES
 def test_threads_over_one_table_find_the_same():
-    positions = [sample.position for sample in samples_of(10, range(11, 18), 24)]
-    expected = Solver(STANDARD).solve_many(positions)
+    positions, masks = arrays_of(samples_of(10, range(11, 18), 24))
+    expected = Solver(STANDARD).solve_many(positions, masks).tolist()
     first = Solver(STANDARD, 14, threads=2)
     with ThreadPoolExecutor(2) as pool:
-        runs = [pool.submit(first.solve_many, positions), pool.submit(first.beside(1).solve_many, positions[::-1])]
-        assert runs[0].result() == runs[1].result()[::-1] == expected
+        one = pool.submit(first.solve_many, positions, masks)
+        other = pool.submit(first.beside(1).solve_many, positions[::-1], masks[::-1])
+        assert one.result().tolist() == other.result()[::-1].tolist() == expected
 
 
 def test_a_known_score_saves_nodes_and_changes_no_score():
@@ -176,13 +183,14 @@ def test_mirrored_positions_have_mirrored_scores(solver):
 
 
 def test_what_the_table_holds_does_not_change_a_score(solver):
-    positions = [sample.position for sample in samples_of(5, range(16, 42), 60)]
-    in_one_run = solver.solve_many(positions)
-    assert in_one_run == solver.solve_many(positions[::-1])[::-1]
+    samples = samples_of(5, range(16, 42), 60)
+    positions, masks = arrays_of(samples)
+    in_one_run = solver.solve_many(positions, masks).tolist()
+    assert in_one_run == solver.solve_many(positions[::-1], masks[::-1])[::-1].tolist()
     tiny = Solver(STANDARD, 1)
-    for position, value in zip(positions, in_one_run, strict=True):
+    for sample, value in zip(samples, in_one_run, strict=True):
         tiny._table.fill(0) if tiny.compiled else None
-        assert tiny.solve(position) == value
+        assert [*tiny.solve(sample.position)] == value
 
 
 @COMPILES
@@ -199,7 +207,7 @@ def test_compiled_and_plain_kernel_search_the_same_nodes():
 def test_a_search_needs_no_more_nodes_than_it_did():
     """What only makes the solver slow shows nowhere else. Write a lower number down."""
     fresh = Solver(STANDARD)
-    fresh.solve_many([sample.position for sample in samples_of(9, range(14, 24), 60)])
+    fresh.solve_many(*arrays_of(samples_of(9, range(14, 24), 60)))
     assert fresh.nodes <= 317_741
 
 

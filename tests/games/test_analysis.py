@@ -97,8 +97,7 @@ def game_positions(moves: str, geometry: Geometry) -> list[Position]:
 def five_table(monkeypatch) -> Openings:
     """Exact openings of 5x5 to ply 2 in place of the toolkit's."""
     *_, last = layers(FIVE, 2)
-    positions = [Position(int(p), int(m), FIVE) for p, m in zip(*last, strict=True)]
-    made = Openings(FIVE, 2, np.array([value.low for value in Solver(FIVE).solve_many(positions)], np.int8))
+    made = Openings(FIVE, 2, Solver(FIVE).solve_many(*last)[:, 0].astype(np.int8))
     monkeypatch.setattr(exact, "openings", lambda: made)
     return made
 

@@ -14,6 +14,7 @@ from connectx.position import NO_MOVE, STANDARD, Position
 from connectx.torch_form import Network
 from connectx.weights import unpack
 from connectx_toolkit.games.labelled import Labels, canonical_keys, write_labels
+from connectx_toolkit.training.devices import device_named, mixed_precision
 from connectx_toolkit.training.makers import distill
 from connectx_toolkit.training.makers.distill import Config, batches, losses, measure, total
 from connectx_toolkit.training.makers.examples import (
@@ -28,7 +29,6 @@ from connectx_toolkit.training.makers.examples import (
 )
 from connectx_toolkit.training.makers.labels import TEST, TRAINING, labels_of, opening_labels, read_labels
 from connectx_toolkit.training.runs import NAME
-from connectx_toolkit.training.supervised import device_named, mixed_precision
 
 pytestmark = pytest.mark.slow
 SMALL: dict[str, Any] = {"judges": REPLIES, "layers": "dense:16", "batch": 128, "samples": 2560, "learning_rate": 0.01}

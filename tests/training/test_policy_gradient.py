@@ -29,7 +29,6 @@ from connectx_toolkit.training.learners.policy_gradient import (
 )
 from connectx_toolkit.training.learners.value import DRAW, LOSS, WIN, value_player
 from connectx_toolkit.training.options import option
-from connectx_toolkit.training.positions import WON
 from connectx_toolkit.training.supervised import Examples, Fit, FitOptions, Parts, logits_of, small_network
 from connectx_toolkit.training.vector_games import ConnectX, Played, alternating, play_games, random_player, replay
 from tests.conftest import random_game
@@ -139,10 +138,10 @@ def test_lookahead_games_are_games():
 def minimax(position: Position, depth: int) -> int:
     """The value for the side to move after so many plies, without cuts. Who is lost with the next stone is lost."""
     if position.winning_columns():
-        return WON - position.ply
+        return imitation.WON - position.ply
     answers = [child for child in map(position.play, position.legal_columns()) if not child.winning_columns()]
     if not answers:
-        return 0 if position.is_full() else position.ply - WON
+        return 0 if position.is_full() else position.ply - imitation.WON
     if not depth:
         return evaluate(position.position, position.mask, STANDARD)
     return max(-minimax(child, depth - 1) for child in answers)
@@ -156,7 +155,7 @@ def test_the_lookahead_sees_as_far_as_it_says(depth):
         values = {}
         for column in sorted(position.legal_columns(), key=lambda column: abs(column - 3)):
             child = position.play(column)
-            values[column] = WON if child.is_lost() else -minimax(child, depth - 1)
+            values[column] = imitation.WON if child.is_lost() else -minimax(child, depth - 1)
         column = imitation.preferred_column(position.position, position.mask, depth, STANDARD)
         best = [column for column, value in values.items() if value == max(values.values())]
         assert column in best and abs(column - 3) == abs(best[0] - 3)

@@ -111,4 +111,5 @@ def test_networks_equal_the_policy(tmp_path):
     assert np.allclose(torch.from_numpy(outputs["policy"]).log_softmax(1), expected, atol=1e-5)
     assert np.allclose(outputs["value"], values, atol=1e-5)
     ppo.train(config(tmp_path))
-    PlainNetwork.from_bytes((tmp_path / "ppo.bin").read_bytes(), config(tmp_path).architecture)
+    kept = PlainNetwork.from_bytes((tmp_path / "ppo.bin").read_bytes())
+    assert kept.architecture == config(tmp_path).architecture

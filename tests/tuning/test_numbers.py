@@ -24,9 +24,6 @@ def test_the_numbers_of_a_file():
     assert (found["DEPTH"].value, found["DEPTH"].low, found["DEPTH"].high, found["DEPTH"].is_whole) == (3, 1, 5, True)
     assert found["THREE"].log and not found["THREE"].is_whole and found["LOSS"].low == -50
     assert found["word"].words == ("careful", "bold") and found["forced"].words == (True, False)
-    assert [number.range for number in found.values()] == [
-        "1 to 5", "1 to 10000 log", "-50 to 0", "careful, bold", "True, False",
-    ]  # fmt: skip
 
 
 def test_only_the_values_change():
@@ -37,12 +34,6 @@ def test_only_the_values_change():
     assert text == expected.replace("'careful'", "'bold'").replace("forced = True", "forced = False")
 
 
-def test_the_command_line_adds_numbers_and_changes_ranges():
-    found = {number.name: number for number in numbers_in(FILE, "DEPTH = 2 to 4; THREE = 50, 100.0")}
-    assert found["DEPTH"].range == "2 to 4" and found["THREE"].words == (50, 100.0) and "LOSS" in found
-    assert [n.name for n in numbers_in("A = 1\nB = 2\n", "B = 1 to 5")] == ["B"]
-
-
 def test_fractions_are_rounded_within_their_range():
     (number,) = numbers_in("A = 0.5  # tune: 0.12344 to 0.98765\n")
     assert number.rounded(0.333333) == 0.3333 and number.rounded(0.12344) == 0.12344
@@ -50,41 +41,36 @@ def test_fractions_are_rounded_within_their_range():
 
 
 REFUSED = [
-    ("A = 1\n", "", "my.py has no numbers to tune"),
-    ("A = 5  # tune: 9 to 1\n", "", "upside down"),
-    ("A = 5  # tune: 5 to 5\n", "", "upside down or empty"),
-    ("A = 50  # tune: 1 to 9\n", "", "A = 50 is outside its range"),
-    ("A = 0  # tune: 0 to 9 log\n", "", "should begin above 0"),
-    ("A = 5  # tune: one to two\n", "", "expected"),
-    ("A = 5  # tune: 1 to inf\n", "", "expected"),
-    ("A = 5  # tune: 1-9\n", "", "expected"),
-    ("A = 5  # tune:\n", "", "expected"),
-    ("A = 'x'  # tune: y, z\n", "", "none of y, z"),
-    ("A = 'x'  # tune: x, x\n", "", "occurs twice"),
-    ("A = 'x'  # tune: 1 to 5\n", "", "no number"),
-    ("A = [5]  # tune: 1 to 9\n", "", "computed"),
-    ("A = 4 + 1  # tune: 1 to 9\n", "", "computed"),
-    ("A, B = 1, 2  # tune: 1 to 9\n", "", "sets one number"),
-    ("A = 1; B = 2  # tune: 1 to 9\n", "", "sets one number"),
-    ("# tune: 1 to 9\nA = 1\n", "", "line 1"),
-    ("A = 1  # tune: 1 to 9\nA = 2\n", "", "line 1: A is set again on line 2"),
-    ("A = 1  # tune: 1 to 9\nfor A in range(3):\n    pass\n", "", "set again on line 2"),
-    ("B = 2 * A\nA = 1  # tune: 1 to 9\n", "", "line 2: A is used before, on line 1"),
-    ("def f(x=A):\n    return x\nA = 1  # tune: 1 to 9\n", "", "used before, on line 1"),
-    ("A = 1\n", "B = 1 to 5", "does not set B"),
-    ("A = 1\n", "A = 1 to 5; A = 1 to 6", "names A twice"),
-    ("A = 1\n", "A", "expected"),
-    ("A = (\n", "", "is not Python"),
+    ("A = 1\n", "my.py has no numbers to tune"),
+    ("A = 5  # tune: 9 to 1\n", "upside down"),
+    ("A = 5  # tune: 5 to 5\n", "upside down, empty"),
+    ("A = 50  # tune: 1 to 9\n", "A = 50 is outside its range"),
+    ("A = 0  # tune: 0 to 9 log\n", "should begin above 0"),
+    ("A = 5  # tune: one to two\n", "expected"),
+    ("A = 5  # tune: 1 to inf\n", "endless"),
+    ("A = 5  # tune: nan to 9\n", "upside down"),
+    ("A = 5  # tune: 1-9\n", "expected"),
+    ("A = 5  # tune: 5, six\n", "expected"),
+    ("A = 5  # tune:\n", "expected"),
+    ("A = 'x'  # tune: y, z\n", "none of y, z"),
+    ("A = 'x'  # tune: 1 to 5\n", "no number"),
+    ("A = [5]  # tune: 1 to 9\n", "computed"),
+    ("A = 4 + 1  # tune: 1 to 9\n", "computed"),
+    ("A, B = 1, 2  # tune: 1 to 9\n", "sets one number"),
+    ("A = 1; B = 2  # tune: 1 to 9\n", "computed"),
+    ("# tune: 1 to 9\nA = 1\n", "line 1"),
+    ("A = 1  # tune: 1 to 9\nA = 2\n", "sets A 2 times"),
+    ("A = 1  # tune: 1 to 9\nfor A in range(3):\n    pass\n", "sets A 2 times"),
 ]
 
 
-@pytest.mark.parametrize(("text", "given", "words"), REFUSED)
-def test_what_cannot_be_tuned(text, given, words):
+@pytest.mark.parametrize(("text", "words"), REFUSED)
+def test_what_cannot_be_tuned(text, words):
     with pytest.raises(ValueError, match=words) as problem:
-        numbers_in(text, given, "my.py")
+        numbers_in(text, "my.py")
     assert "\n" not in str(problem.value)
 
 
-def test_a_function_may_use_a_number_that_is_set_below_it():
-    text = "def f():\n    return A\ng = lambda: A\nA = 1  # tune: 1 to 9\n"
+def test_a_number_may_be_compared_and_passed_by_its_name():
+    text = "A = 1  # tune: 1 to 9\nif (\n    A == 1\n):\n    print(A, f(A=A))\n"
     assert [number.name for number in numbers_in(text)] == ["A"]

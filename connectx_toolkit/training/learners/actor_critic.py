@@ -37,10 +37,11 @@ from connectx.network import Architecture
 from connectx.position import Geometry, geometry_of
 from connectx.torch_form import Network
 from connectx_toolkit.system.console import progress, tell_rate
+from connectx_toolkit.training.devices import device_named
 from connectx_toolkit.training.opponents import opponent_named, tree_of, tree_player, two_plies
 from connectx_toolkit.training.options import Options, device_option, option
 from connectx_toolkit.training.runs import begin, publish, save_curve
-from connectx_toolkit.training.supervised import device_named, device_of, logits_of, outputs_of
+from connectx_toolkit.training.supervised import device_of, logits_of, outputs_of
 from connectx_toolkit.training.vector_games import (
     NAMES,
     ConnectX,

@@ -11,11 +11,12 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from connectx.jit import njit
-from connectx.position import STANDARD, column_cells, has_line, open_cells
+from connectx.jit import njit, popcount
+from connectx.lookahead import evaluate
+from connectx.position import STANDARD, column_cells, has_line, open_cells, winning_spots
+from connectx.search import safe_moves
 from connectx_toolkit.system.console import progress
 from connectx_toolkit.training.options import option
-from connectx_toolkit.training.positions import WON, look_ahead
 from connectx_toolkit.training.runs import begin, publish
 from connectx_toolkit.training.supervised import Examples, Fit, FitOptions, small_network, split
 from connectx_toolkit.training.vector_games import NO_MOVE, ConnectX, replay
@@ -24,6 +25,7 @@ COLUMNS = STANDARD.columns
 ORDER = np.array(STANDARD.column_order)
 PART = 500  # games that are played together
 RANDOM_SHARE = 0.25  # of moves at random in place of the preferred ones
+WON = 30_000
 
 
 @dataclass
@@ -36,6 +38,32 @@ class Config(FitOptions):
     games: int = option(10_000, "games of the look-ahead against itself", least=1)
     run: Path = option(Path("runs/imitate"), "folder for the curve")
     output: Path = option(Path(), "file to write: the policy network", in_run="strong_policy.bin")
+
+
+@njit
+def wins_now(position, mask, geometry):
+    """The moves that make a line, as bits. A kernel of its own: what is inlined everywhere takes seconds to compile."""
+    return winning_spots(position, mask, geometry) & open_cells(mask, geometry)
+
+
+@njit
+def look_ahead(position, mask, depth, alpha, beta, geometry):
+    """Fail-hard alpha-beta value for the mover, who has no line and against whom there is none; depth in plies."""
+    if wins_now(position, mask, geometry):
+        return WON - popcount(mask)
+    moves = safe_moves(position, mask, geometry)
+    if moves == 0:
+        return 0 if mask == geometry.board_mask else popcount(mask) - WON
+    if depth == 0:
+        return evaluate(position, mask, geometry)
+    for column in range(geometry.columns):
+        move = moves & column_cells((column + geometry.columns // 2) % geometry.columns, geometry)
+        if move:
+            value = -look_ahead(position ^ mask, mask | move, depth - 1, -beta, -alpha, geometry)
+            alpha = max(alpha, value)
+            if alpha >= beta:
+                return beta
+    return alpha
 
 
 @njit

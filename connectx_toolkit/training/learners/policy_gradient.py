@@ -53,9 +53,10 @@ from connectx.torch_form import Network
 from connectx.weights import pack
 from connectx_toolkit.system.console import progress, tell_rate
 from connectx_toolkit.system.files import WEIGHTS, read_as, write_whole
+from connectx_toolkit.training.devices import device_named
 from connectx_toolkit.training.options import Options, device_option, option
 from connectx_toolkit.training.runs import begin, publish, save_curve
-from connectx_toolkit.training.supervised import device_named, kept_planes, logits_of
+from connectx_toolkit.training.supervised import kept_planes, logits_of
 from connectx_toolkit.training.vector_games import (
     ConnectX,
     Games,
@@ -99,7 +100,7 @@ class Config(Options):
         "initial weights: 'nothing': random; 'opponent': a copy of the agent that it is measured against",
         among=(NOTHING, OPPONENT),
     )
-    opponent: Path = option(WEIGHTS / "strong_policy.bin", "policy network to play against", reads=(".bin",))
+    opponent: Path = option(WEIGHTS / "strong_policy.bin", "policy network to play against", reads=True)
     seed: int = option(1, "random seed of weights and games", least=0)
     device: str = device_option("cpu")
     run: Path = option(Path("runs/policy-gradient"), "folder for games and curve")

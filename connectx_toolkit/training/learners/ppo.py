@@ -44,11 +44,11 @@ from connectx_toolkit.kaggle.rules import OVERAGE, Rules
 from connectx_toolkit.players.process import Setup
 from connectx_toolkit.players.spec import resolve
 from connectx_toolkit.system.console import progress, tell_rate
+from connectx_toolkit.training.devices import device_named
 from connectx_toolkit.training.environments.vector_env import ENDINGS, ITSELF, Setting, Weighted, parts
 from connectx_toolkit.training.opponents import opponent_named
 from connectx_toolkit.training.options import Options, device_option, flag, option
 from connectx_toolkit.training.runs import begin, publish, save_curve
-from connectx_toolkit.training.supervised import device_named
 from connectx_toolkit.training.vector_games import (
     ConnectX,
     Games,

@@ -23,17 +23,10 @@ from connectx.position import STANDARD
 from connectx.torch_form import Network
 from connectx.weights import unpack
 from connectx_toolkit.system.files import WEIGHTS, read_as
+from connectx_toolkit.training.devices import device_named
 from connectx_toolkit.training.options import device_option, option
 from connectx_toolkit.training.runs import begin, publish
-from connectx_toolkit.training.supervised import (
-    Examples,
-    Fit,
-    FitOptions,
-    device_named,
-    logits_of,
-    small_network,
-    split,
-)
+from connectx_toolkit.training.supervised import Examples, Fit, FitOptions, logits_of, small_network, split
 from connectx_toolkit.training.vector_games import (
     NO_MOVE,
     NOBODY,
@@ -67,12 +60,12 @@ class Config(FitOptions):
         40_000, "games of the trained policy against the strong one, with a random move in each", least=0
     )
     games: Path = option(
-        Path("runs/policy-gradient/games.bin"), "file of the games that the policy learned from", reads=(".bin",)
+        Path("runs/policy-gradient/games.bin"), "file of the games that the policy learned from", reads=True
     )
     policy: Path = option(
-        Path("runs/policy-gradient/policy_gradient.bin"), "the policy that learned from them", reads=(".bin",)
+        Path("runs/policy-gradient/policy_gradient.bin"), "the policy that learned from them", reads=True
     )
-    opponent: Path = option(WEIGHTS / "strong_policy.bin", "the strong policy agent", reads=(".bin",))
+    opponent: Path = option(WEIGHTS / "strong_policy.bin", "the strong policy agent", reads=True)
     run: Path = option(Path("runs/value"), "folder for the curve")
     output: Path = option(Path(), "file to write: the value network", in_run="value_greedy.bin")
 

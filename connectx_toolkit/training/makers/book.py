@@ -51,7 +51,7 @@ class Config(Options):
     games: str = option(
         "",
         "file of your games, as evaluate.py explore --add makes it: the book learns from them",
-        reads=(".sqlite",),
+        reads=True,
     )
     me: str = option("", "your name in these games, if the file does not tell whose they are")
     last_ply: int = option(11, "last ply of the book", least=1)
@@ -66,10 +66,10 @@ class Config(Options):
     )
     workers: int = option(os.cpu_count() or 1, "number of processes on this machine", least=1, is_free=True)
     replies_policy: Path = option(
-        WEIGHTS / "perfect_replies_policy.bin", "policy network of the opponent model", reads=(".bin",)
+        WEIGHTS / "perfect_replies_policy.bin", "policy network of the opponent model", reads=True
     )
-    replies: Path = option(WEIGHTS / "perfect_replies.bin", "opponent model", reads=(".bin",))
-    shipped: Path = option(WEIGHTS / "perfect_second_book.bin", "book that --games starts from", reads=(".bin",))
+    replies: Path = option(WEIGHTS / "perfect_replies.bin", "opponent model", reads=True)
+    shipped: Path = option(WEIGHTS / "perfect_second_book.bin", "book that --games starts from", reads=True)
     entries: Path = option(Path("runs/second-book.txt"), "file of the entries found so far, also by earlier runs")
     run: Path = option(Path("runs/book"), "folder of the run")
     output: Path = option(Path(), "file to write: the book", in_run="book.bin")

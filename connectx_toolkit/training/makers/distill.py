@@ -36,11 +36,12 @@ from connectx.encoding import NEVER
 from connectx.network import MOVES, REPLIES, Architecture, PlainNetwork
 from connectx.position import STANDARD
 from connectx.torch_form import Network
-from connectx_toolkit.games.labelled import SUFFIX, Labels
+from connectx_toolkit.games.labelled import Labels
 from connectx_toolkit.system.console import progress
 from connectx_toolkit.system.cores import usable_cores
 from connectx_toolkit.system.files import write_whole
 from connectx_toolkit.training import runs
+from connectx_toolkit.training.devices import device_named, mixed_precision, multiplies_bfloat16
 from connectx_toolkit.training.makers.examples import (
     SCORES,
     Examples,
@@ -53,7 +54,7 @@ from connectx_toolkit.training.makers.examples import (
 from connectx_toolkit.training.makers.labels import TEST, TRAINING, VALIDATION, labels_of, read_labels
 from connectx_toolkit.training.options import DEVICES, Options, option
 from connectx_toolkit.training.runs import begin, publish, save_figure
-from connectx_toolkit.training.supervised import device_named, layers_of, mixed_precision, multiplies_bfloat16
+from connectx_toolkit.training.supervised import layers_of
 
 SHARES = {  # weights of the losses, by what the network judges
     MOVES: {"good": 0.25, "perfect": 1.0, "score": 0.5},
@@ -146,9 +147,7 @@ class Config(Options):
 
     METHOD = "distill"
 
-    labels: Path = option(
-        Path("runs/labels/labels.labels"), "file of labels that train.py labels has made", reads=(SUFFIX,)
-    )
+    labels: Path = option(Path("runs/labels/labels.labels"), "file of labels that train.py labels has made", reads=True)
     judges: str = option(MOVES, "what the network judges: moves in one pass, or what replies lead to", among=JUDGES)
     layers: str = option(
         f"conv:96{6 * ',pooled:96'},point:128",

@@ -12,12 +12,11 @@ two (see ``networks/manifest.json``); "large.bin" is the one that agents had bef
 """
 
 import math
-import random
 from collections.abc import Callable
 from functools import cache, partial
 from pathlib import Path
 from random import Random
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import numpy as np
 
@@ -231,18 +230,3 @@ def column_of(player: Player, chance: Random) -> Column:
         "exact": lambda: partial(by_solver, errors=player.strength),
     }
     return partial(kinds[player.kind](), chance=chance)
-
-
-def agent_of(player: Player) -> Callable:
-    """The player as an agent, which draws from the generator of the module ``random``: the arena seeds that."""
-    return agent_that(column_of(player, cast(Random, random)), player.name)
-
-
-def agent_that(column: Column, name: str) -> Callable:
-    """An agent of this name that plays these columns."""
-
-    def agent(obs, config):
-        return column(Position.from_observation(obs, config))
-
-    agent.__name__ = name
-    return agent

@@ -34,12 +34,13 @@ from connectx.opponent import KINDS, ReplyModel, arrays_of, columns_of_scores, l
 from connectx.position import NO_MOVE, STANDARD, Position, Scores, sign, winning_spots
 from connectx.torch_form import Network
 from connectx.weights import unpack
-from connectx_toolkit.games.labelled import SUFFIX, Labels, moves_of
+from connectx_toolkit.games.labelled import Labels, moves_of
 from connectx_toolkit.kaggle.agent_file import load_agent
 from connectx_toolkit.kaggle.rules import DEFAULTS, sizes_of
 from connectx_toolkit.system.console import progress
 from connectx_toolkit.system.files import AGENTS, WEIGHTS, read_as
 from connectx_toolkit.training import runs
+from connectx_toolkit.training.devices import mixed_precision
 from connectx_toolkit.training.makers.exact_scores import scores_kept_in, solve
 from connectx_toolkit.training.makers.labels import TRAINING, labels_of, read_labels
 from connectx_toolkit.training.makers.opponent_pool import DEVELOPMENT, Column, Player, column_of
@@ -53,7 +54,7 @@ from connectx_toolkit.training.makers.own_games import (
 )
 from connectx_toolkit.training.options import Options, option
 from connectx_toolkit.training.runs import begin, publish, solver_pool
-from connectx_toolkit.training.supervised import layers_of, mixed_precision
+from connectx_toolkit.training.supervised import layers_of
 
 BATCH = 1024  # positions in a step: half with the opponent to move, half with us
 LEARNING_RATE, WEIGHT_DECAY, WARM_UP = 2e-3, 0.05, 200  # the last in steps
@@ -214,21 +215,19 @@ class Config(Options):
     games: str = option(
         "",
         "file of your games, as evaluate.py explore --add makes it: learn from them, not from the pool",
-        reads=(".sqlite",),
+        reads=True,
     )
     me: str = option("", "your name in these games, if the file does not tell whose they are")
-    shipped: Path = option(WEIGHTS / "perfect_replies.bin", "opponent model that --games starts from", reads=(".bin",))
+    shipped: Path = option(WEIGHTS / "perfect_replies.bin", "opponent model that --games starts from", reads=True)
     plays: int = option(60, "games of each opponent of the pool against any moves that keep the result", least=1)
     rematches: int = option(25, "games of each opponent of the pool against the agent perfect", least=0)
     types: int = option(4, "number of types of opponents", least=1)
     samples: int = option(16_000_000, "positions that the network that forecasts errors trains on", least=BATCH)
     layers: str = option("dense:256,dense:64", "layers of the network that forecasts errors, as kind:width")
     seed: int = option(1, "random seed of the games, of the fit and of the network", least=0)
-    labels: Path = option(
-        Path("runs/labels/labels.labels"), "file of labels that train.py labels has made", reads=(SUFFIX,)
-    )
+    labels: Path = option(Path("runs/labels/labels.labels"), "file of labels that train.py labels has made", reads=True)
     replies_policy: Path = option(
-        WEIGHTS / "perfect_replies_policy.bin", "policy network of the opponent model", reads=(".bin",)
+        WEIGHTS / "perfect_replies_policy.bin", "policy network of the opponent model", reads=True
     )
     workers: int = option(os.cpu_count() or 1, "number of processes on this machine", least=1, is_free=True)
     scheduler: str = option("", "address of a dask cluster to use instead, such as tcp://10.0.0.1:8786", is_free=True)
