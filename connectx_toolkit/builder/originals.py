@@ -187,10 +187,9 @@ class Function:
 
 def facts_of(written: Written) -> list[str]:
     """What exists in a notebook and not in the file that was written of it."""
-    facts = list(written.left_out)
-    if re.search(r"\benviron\b|\bgetenv\b", written.agent.read_text(encoding="utf-8")):
-        facts.append("os.environ as this notebook has it: write the value into a cell")
-    return facts
+    reads_variables = re.search(r"\benviron\b|\bgetenv\b", written.agent.read_text(encoding="utf-8"))
+    variables = ["os.environ as this notebook has it: write the value into a cell"] if reads_variables else []
+    return [*variables, *written.left_out]
 
 
 def _text(path: Path) -> str:

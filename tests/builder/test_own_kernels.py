@@ -80,7 +80,7 @@ def test_a_built_file_plays_as_its_source(case: str, tmp_path: Path, runner: Run
     text, positions = CASES[case]
     (tmp_path / "agent.py").write_text(text)
     report = build(inline(tmp_path / "agent.py"), tmp_path / "built.py", Options(positions=30), runner)
-    assert report.accepted and report.figures["different_moves"] == 0
+    assert report.accepted and "different_moves" not in report.figures
     built = (tmp_path / "built.py").read_text()
     assert "DATA[" not in built  # no machine code
     source, file = get_last_callable(text), get_last_callable(built, path=str(tmp_path / "built.py"))

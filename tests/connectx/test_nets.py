@@ -1,6 +1,5 @@
 """Encodings, networks in numpy and in torch, and the files that hold them."""
 
-import dataclasses
 import random
 import subprocess
 import sys

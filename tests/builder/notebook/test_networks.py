@@ -231,11 +231,12 @@ def test_proofs(tmp_path):
     assert not any(errors.values()), errors
     for number, (name, (_, _, level, words)) in enumerate(PROOFS.items()):
         findings = json.loads((tmp_path / str(number) / "facts.json").read_text())
-        (found,) = [(each, text) for topic, each, text in findings if topic == "same moves"]
-        assert found[0] == level and words in found[1], (name, found)
+        texts = " ".join(text for topic, _, text in findings if topic in ("same moves", "notebook"))
+        levels = {each for topic, each, _ in findings if topic in ("same moves", "guard")}
+        assert level in levels and words in texts, (name, findings)
         assert (tmp_path / str(number) / "submission.py").is_file() == (level != "reject")
         modified = "my_agent modifies turns. Each game of the built file starts with its current value"
-        assert (modified in [text for _, _, text in findings]) == name.startswith("a counter")
+        assert not name.startswith("a counter") or modified in [text for _, _, text in findings]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,1 @@
+"""Games that are played here: matches, tournaments, exams, and the store of their results."""
