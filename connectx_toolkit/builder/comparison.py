@@ -26,9 +26,9 @@ from connectx_toolkit.system.console import progress
 
 TOPIC = "same moves"
 GAMES, POSITIONS = 6, 120  # besides the openings; where no move of N differs, fewer than 3 of N would (at 95%)
-LATER = 12  # games that both play in another process, so that each seat once plays as in the first game of a process
+LATER = 6  # games that both play in another process, so that each seat once plays as in the first game of a process
 QUICK_LOAD = 2.0  # seconds: an original that takes longer to load is not loaded again for that
-AGAIN = 100  # positions that the second load is asked then
+AGAIN = 60  # positions that the second load is asked then
 ENOUGH, USUAL_SECONDS = 100, 10.0  # so many are asked at least, then no more if usual moves have taken that long
 COMPARE_SECONDS = 40.0  # of each side's moves; after that no further position is asked
 CLOCKED = 0.05  # seconds a move: from there on the clock may decide how far an agent searches
@@ -284,7 +284,7 @@ def is_slow(asked: Sequence[Asked]) -> bool:
 
 
 def counted(asked: Sequence[Asked]) -> str:
-    """How much was asked, in words: "295 openings, 18 games, 120 positions"."""
+    """How much was asked, in words: "295 openings, 12 games, 120 positions"."""
     counts = Counter(kind for kind, _ in {each.unit for each in asked})
     return ", ".join(f"{counts[kind]} {kind}" for kind in ("openings", "games", "positions") if counts[kind])
 
