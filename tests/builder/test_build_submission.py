@@ -312,7 +312,7 @@ def agent(obs, config):
 """
 
 
-DRAWS_BUT_LATE = DRAWS.replace("random.choice(", "(min if obs.step > 34 else random.choice)(")
+DRAWS_BUT_LATE = DRAWS.replace("random.choice(", "(min if obs.step > 20 else random.choice)(")
 
 
 @pytest.mark.parametrize(
@@ -320,7 +320,7 @@ DRAWS_BUT_LATE = DRAWS.replace("random.choice(", "(min if obs.step > 34 else ran
     [
         (DRAWS, "random.choice", "min"),
         (DRAWS, "range(7)", "(1, 0, 2, 3, 4, 5, 6)"),
-        (DRAWS_BUT_LATE, "> 34", "> 36"),
+        (DRAWS_BUT_LATE, "> 20", "> 24"),
         (IS_FICKLE_EARLY, "else 0", "else -1"),
     ],
 )

@@ -16,7 +16,7 @@ OF_PROCESS = {
 }
 # What is called of modules and changes none, or what is drawn alone; and modules that no move needs.
 HARMLESS = {"seed", "manual_seed", "shuffle", "save", "savez", "savetxt", "dump", "sleep", "makedirs", "mkdir", "show"}
-NEVER_NEEDED = {"matplotlib", "seaborn", "connectx_toolkit", "sys"}
+NEVER_NEEDED = {"matplotlib", "seaborn", "connectx_toolkit"}
 
 
 def caches(named: Iterable[tuple[str, Any]], cells: list[Cell]) -> Iterator[tuple[str, str, Any]]:

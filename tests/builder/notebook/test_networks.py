@@ -180,7 +180,7 @@ def my_agent(obs, config):
 """
 FINER_CHANCES = CHANCES.replace("3", "30").replace("* 7", "* 31")
 OTHERWISE = "the built file and my_agent here play otherwise in "
-AGREE = "agree on 295 openings, 12 games, 20 positions"
+AGREE = "agree on 295 openings, 12 games, "
 PROOFS = {  # notebook, what is changed after the files are written, level and words of what the comparison finds
     "draws of a model": (SITUATIONS[DRAWN].text, "", "note", "both choose each column as often"),
     "a variable": (SHIFTED, "", "reject", "Not in the file: os.environ as this notebook has it: write the value"),
