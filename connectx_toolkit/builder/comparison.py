@@ -242,7 +242,8 @@ class Comparison:
             self.report.add(TOPIC, "reject", f"{text}, one side {draws.why}")
         elif draws.differ and (not is_slow(asked) or draws.differ_in_each_round):
             self.report.add(TOPIC, "reject", self._with_facts(f"{text}, each side keeps to its own moves"))
-        text += ", both choose each column as often: chance or the clock decides, and no fault of the build shows"
+        alike = "they are no further apart than rounds are" if draws.differ else "both choose each column as often"
+        text += f", {alike}: chance or the clock decides, and no fault of the build shows"
         self.excuse = self.excuse or text
 
     @property
