@@ -455,12 +455,14 @@ def explore(
     Raises:
         ValueError: there are no such games, or the columns cannot be played.
     """
-    from connectx_toolkit.report.exploring import explored
+    from connectx_toolkit.games.exploring import explored
+    from connectx_toolkit.report.tables import explored_parts
 
-    return explored(
+    found = explored(
         moves, from_one=from_one, config=config, games=Path(games), origin=origin, add=add or (), remove=remove or (),
         me=me, opponent=opponent, seat=seat, rating=rating, since=since, seconds=seconds,
     )  # fmt: skip
+    return explored_parts(found)
 
 
 def report(
@@ -483,10 +485,21 @@ def report(
     Raises:
         ValueError: there are no games of matches, or a file cannot be written.
     """
-    from connectx_toolkit.games.review import judged
+    from connectx_toolkit.games.groups import groups_in
+    from connectx_toolkit.games.review import Judged, judged
     from connectx_toolkit.report.results import results
 
-    return results(Path(games), _path(ladder), _path(html), latest, judged if judge else None)
+    if judge and not html:
+        raise ValueError(f"{as_option('judge')} is for the games on the page: {as_option('html', 'FILE')}")
+    check_folder(_path(html))
+    check_folder(_path(ladder))
+    found, left_out = groups_in(Path(games))
+    if ladder and len(found) > 1:
+        titles = "; ".join(group.title for group in found)
+        raise ValueError(f"{as_option('ladder')} takes a file of one kind of matches, but {games} holds {titles}")
+    shown = [group.games()[-latest:] if html else [] for group in found]
+    pages = [[judged(game) if judge else Judged(game, []) for game in part] for part in shown]
+    return results(found, pages, left_out, _path(ladder), _path(html), judge)
 
 
 def agents() -> "Told":

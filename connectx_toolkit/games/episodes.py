@@ -50,11 +50,11 @@ def fetched(submission: int, latest: int | None, games: Path, me: str | None) ->
         ValueError: there are no such games, or the file of games is another file.
         NothingLeft: none of the games can be read.
     """
-    left_out = list[str]()
     with connected() as kaggle:
         folder = EPISODES / str(submission)
         check_own(kaggle, submission)
-        found = episodes_of(kaggle, submission, left_out)[:latest]
+        ended, left_out = episodes_of(kaggle, submission)
+        found = ended[:latest]
         if not found and left_out:
             raise NothingLeft(left_out)
         if not found:

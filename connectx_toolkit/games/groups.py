@@ -54,6 +54,20 @@ def groups(database: GameDatabase) -> list[Group]:
     ]
 
 
+def groups_in(path: Path) -> tuple[list[Group], list[str]]:
+    """A file's groups of matches, and why matches and games that cannot be read are left out.
+
+    Raises:
+        ValueError: the file is none of games, or holds none of matches.
+        NothingLeft: none of its matches can be read.
+    """
+    with GameDatabase(path, create=False) as database:
+        found = groups(database)
+    if not found:
+        raise NothingLeft(database.left_out) if database.left_out else ValueError(f"{path} holds no games of matches")
+    return found, database.left_out
+
+
 class Grouped(NamedTuple):
     """The games of a file."""
 

@@ -201,21 +201,24 @@ def check_own(kaggle: Kaggle, number: int) -> None:
         raise KaggleProblem(words, problem.status) from None
 
 
-def episodes_of(kaggle: Kaggle, number: int, left_out: list[str]) -> list[Episode]:
-    """The games of a submission that have ended, the latest first. Raises KaggleProblem.
+class Episodes(NamedTuple):
+    """The games of a submission that have ended, the latest first."""
 
-    Args:
-        left_out: of games that Kaggle tells in an unexpected way, why is added here.
-    """
+    games: list[Episode]
+    left_out: list[str]  # why, of games that Kaggle tells in an unexpected way
+
+
+def episodes_of(kaggle: Kaggle, number: int) -> Episodes:
+    """The games of a submission. Raises KaggleProblem."""
     request = ApiListSubmissionEpisodesRequest()
     request.submission_id = number
-    found = []
+    found, left_out = list[Episode](), list[str]()
     for episode in kaggle.call("list_submission_episodes", request).episodes or []:
         with noting(left_out, f"game {getattr(episode, 'id', None)!r:.40} of submission {number}"):
             own = [agent for agent in episode.agents if agent.submission_id == number]
             if episode.state == EpisodeState.COMPLETED and own:
                 found.append(_episode(episode, own))
-    return sorted(found, reverse=True)
+    return Episodes(sorted(found, reverse=True), left_out)
 
 
 def _episode(episode: Any, own: Sequence[Any]) -> Episode:

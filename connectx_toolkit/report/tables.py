@@ -10,12 +10,13 @@ from typing import Any
 from connectx.position import Geometry, Position, plies_to_end, write_columns
 from connectx_toolkit.games.analysis import JudgedMove, accuracy, first_judged, mistakes
 from connectx_toolkit.games.database import Played
+from connectx_toolkit.games.exploring import Explored
 from connectx_toolkit.games.game import SEATS, Game
 from connectx_toolkit.games.review import RESULTS, Judged
 from connectx_toolkit.games.review import SEATS as SEAT
 from connectx_toolkit.system.console import as_option
 from connectx_toolkit.system.foreign import left_out_lines, shown
-from connectx_toolkit.system.table import Column, Part, Shown, Table, percent
+from connectx_toolkit.system.table import Column, Part, Shown, Table, Told, percent
 
 __all__ = ["Analysis"]
 
@@ -187,24 +188,23 @@ PLAYED = (
 )
 
 
-def played_table(
-    title: str, position: Position, played: Sequence[Played], scores: Sequence[int | None] | None
-) -> Table:
-    """A row for each move that was played, and for each other legal one its exact score.
-
-    Args:
-        scores: exact scores by column; None if they are not known.
-    """
+def explored_parts(found: Explored) -> Told:
+    """A row for each move that was played in a position, and for each other legal one its exact score."""
+    position, played, scores = found.position, found.played, found.scores
+    after = write_columns(found.columns) or "the empty board"
     total = sum(one.games for one in played)
     rows: list[tuple[object, ...]] = []
     for one in played:
         games = f"{one.games} ({100 * one.games / total:.0f}%)"
-        found = (one.won, one.drawn, one.lost, exact_words(position, scores, one.column), players_words(one))
-        rows.append((column_words(position, one.column), games, one.points, *found))
+        words = (one.won, one.drawn, one.lost, exact_words(position, scores, one.column), players_words(one))
+        rows.append((column_words(position, one.column), games, one.points, *words))
     for column in _not_played(position, played):
         exact = exact_words(position, scores, column)
         rows.append((column_words(position, column), "-", None, None, None, None, exact, None))
-    return Table(title, PLAYED, rows)
+    to_move = f"the {'second' if position.ply % 2 else 'first'} player is to move"
+    title = f"after {after}: {'the game is over' if position.is_over() else to_move}"
+    none = [] if played else [f"no game that fits went on from here: {after}"]
+    return Told([*found.notes, *none, Table(title, PLAYED, rows), *left_out_lines(found.left_out)])
 
 
 def _not_played(position: Position, played: Sequence[Played]) -> list[int]:

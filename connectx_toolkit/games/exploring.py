@@ -1,23 +1,33 @@
-"""What was played in a position: how often, by whom and how it ended, beside the exact score of each move."""
+"""What was played in a position: how often, by whom and how it ended, and the exact score of each move."""
 
 import re
 from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
+from typing import NamedTuple
 
-from connectx.position import Position, write_columns
+from connectx.position import Position, Scores
 from connectx_toolkit.games.analysis import exact_scores
-from connectx_toolkit.games.database import GameDatabase
+from connectx_toolkit.games.database import GameDatabase, Played
 from connectx_toolkit.games.owner import name_in
 from connectx_toolkit.games.reader import add_from, own_name, parse_moves
 from connectx_toolkit.kaggle.rules import Rules
-from connectx_toolkit.report.tables import played_table
 from connectx_toolkit.system.console import as_option
-from connectx_toolkit.system.foreign import NothingLeft, left_out_lines
-from connectx_toolkit.system.table import Part, Told
+from connectx_toolkit.system.foreign import NothingLeft
 
 DAY = re.compile(r"\d{4}(-\d\d){0,2}", re.ASCII)
 SEATS = {"first": 0, "second": 1, None: None}
+
+
+class Explored(NamedTuple):
+    """What was played in a position."""
+
+    columns: tuple[int, ...]  # that lead there
+    position: Position
+    played: list[Played]
+    scores: Scores | None  # of the moves, if they are known
+    notes: list[str]  # of what was added and removed
+    left_out: list[str]  # why, of games that cannot be read or did not fit
 
 
 def explored(
@@ -35,7 +45,7 @@ def explored(
     rating: Sequence[float] | None,
     since: str | None,
     seconds: float,
-) -> Told:
+) -> Explored:
     """See ``connectx_toolkit.api.explore``."""
     geometry = Rules(config or {}).geometry
     columns = parse_moves(" ".join(moves), geometry, from_one)
@@ -44,22 +54,18 @@ def explored(
         raise ValueError(f"{as_option('rating')} takes the lower score first, not {rating[0]:g} {rating[1]:g}")
     if since and not _is_day(since):
         raise ValueError(f"{as_option('since')} takes a date such as 2026-11-30 or 2026-11, not {since!r}")
-    told = [_remove(games, remove)] if remove else []
+    notes = [_remove(games, remove)] if remove else []
     database, more = _opened(games, origin, add, me, is_allowed_empty=bool(remove))
-    told += more
     with database:
         name = name_in(database.names(), opponent, as_option("opponent")) if opponent else ""
         own = own_name(database, me) if me or seat or rating else ""
         played = database.at(position, name, own, SEATS[seat], since or "", (rating[0], rating[1]) if rating else None)
-    after = write_columns(columns) or "the empty board"
-    scores = None if position.is_over() else _scores(position, seconds)
-    if not played:
-        told.append(f"no game that fits went on from here: {after}")
-    told.append(played_table(f"after {after}: {_to_move(position)}", position, played, scores))
-    return Told([*told, *left_out_lines(database.left_out)])
+    is_solved = position.geometry.fits_word and not position.is_over()
+    scores = exact_scores(position, seconds) if is_solved else None
+    return Explored(columns, position, played, scores, [*notes, *more], database.left_out)
 
 
-def _remove(path: Path, what: Sequence[str]) -> Part:
+def _remove(path: Path, what: Sequence[str]) -> str:
     """Takes games out of the file; nothing of it if there is none of one of them."""
     with GameDatabase(path, create=False):  # else a file would be made
         pass
@@ -70,14 +76,14 @@ def _remove(path: Path, what: Sequence[str]) -> Part:
 
 def _opened(
     path: Path, origin: str, add: Sequence[str], me: str | None, is_allowed_empty: bool
-) -> tuple[GameDatabase, list[Part]]:
+) -> tuple[GameDatabase, list[str]]:
     """The file of games, after adding to it what ``add`` names; and what was added.
 
     Raises:
         ValueError: there is no file and nothing to add, or it is another file.
         NothingLeft: of what was to be added.
     """
-    left_out, told = list[str](), list[Part]()
+    left_out, told = list[str](), list[str]()
     if add:
         added = add_from(path, add, me or "")
         there = f", {added.known} {'copy' if added.known == 1 else 'copies'} left out" if added.known else ""
@@ -105,16 +111,3 @@ def _is_day(text: str) -> bool:
     except ValueError:
         return False
     return bool(DAY.fullmatch(text))
-
-
-def _scores(position: Position, seconds: float) -> Sequence[int | None] | None:
-    """The exact scores of a position's moves, if they are found in time."""
-    if not position.geometry.fits_word:
-        return None
-    return exact_scores(position, seconds)
-
-
-def _to_move(position: Position) -> str:
-    if position.is_over():
-        return "the game is over"
-    return f"the {'second' if position.ply % 2 else 'first'} player is to move"
