@@ -10,12 +10,12 @@ from functools import lru_cache
 
 from connectx.books import Book, openings
 from connectx.clock import Budget, GameMemory, budget_for
-from connectx.exact import promising
+from connectx.exact import exact_scores, move_values, promising
 from connectx.network import PlainNetwork
 from connectx.opponent import SLOW_LOSS, ErrorForecast, Opponent, Replies, ReplyModel, choices, choose
 from connectx.position import STANDARD, Geometry, Position, Scores
 from connectx.search import Searcher
-from connectx.solver import UNKNOWN, Solver, Value
+from connectx.solver import Solver, Value
 from connectx.weights import read_data
 
 SWINDLE = True  # False: play the slowest loss, and the most central drawing move
@@ -71,11 +71,7 @@ def scores_within(budget: Budget, solver: Solver | None) -> Replies:
         if budget.is_late((solver.nodes - start if solver else 0) + NODES_OF_ESTIMATES * answers):
             return None
         answers += 1
-        scores = known.get(position) or openings().scores(position)
-        if scores is None and solver is not None:
-            values = solver.scores(position, budget)
-            if all(value is None or value.exact for value in values):
-                scores = [None if value is None else value.low for value in values]
+        scores = known.get(position) or exact_scores(position, solver, budget)
         if scores is not None:
             known[position] = scores
         return scores
@@ -98,19 +94,17 @@ def chosen(position: Position, scores: Scores, budget: Budget, solver: Solver | 
 
 def exact_move(position: Position, budget: Budget) -> int:
     """The perfect move, as far as the budget allows."""
-    solver, table = solver_for(position.geometry), openings()
-    scores = table.scores(position)
+    solver, scores = solver_for(position.geometry), openings().scores(position)
     if scores is not None:
         return chosen(position, scores, budget, solver)
-    time_limit, score = budget, table.score(position)
-    proven = UNKNOWN if score is None else Value(score, score)
+    time_limit = budget
     share = SOLVER_SHARE.get(position.geometry, OTHER_SOLVER_SHARE)
-    values = solver.best_moves(position, budget.part(share), proven)
+    values = move_values(position, solver, budget.part(share), best=True)
     if (
         not best_of(values).exact and position.geometry == STANDARD
     ):  # early and outside the book: worth the overage time
         time_limit = budget.with_spare()
-        values = solver.best_moves(position, time_limit.part(SOLVER_SHARE[STANDARD]), proven)
+        values = move_values(position, solver, time_limit.part(SOLVER_SHARE[STANDARD]), best=True)
     if best_of(values).result is None:
         return searcher_for(position.geometry).search(position, time_limit, columns=promising(values)).column
     scores = [None if value is None else value.low for value in values]

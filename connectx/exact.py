@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from connectx.books import openings
 from connectx.clock import Budget
-from connectx.position import Geometry, Position, sign
+from connectx.position import Geometry, Position, Scores, sign
 from connectx.solver import UNKNOWN, Solver, Value
 
 __all__ = ["move_values"]
@@ -44,6 +44,14 @@ def move_values(
         return [UNKNOWN if column in legal else None for column in range(position.geometry.columns)]
     search = solver.best_moves if best else solver.scores
     return search(position, budget, known=known)
+
+
+def exact_scores(
+    position: Position, solver: Solver | None, budget: Budget | None = None, known: Value = UNKNOWN
+) -> Scores | None:
+    """The scores of all moves; None if some are not proven when the budget runs out. Args: as ``move_values``."""
+    values = move_values(position, solver, budget, known=known)
+    return [value and value.low for value in values] if all(value is None or value.exact for value in values) else None
 
 
 def promising(values: Iterable[Value | None]) -> dict[int, Value]:

@@ -17,7 +17,7 @@ from connectx.books import openings
 from connectx.clock import Budget
 from connectx.exact import has_openings, move_values
 from connectx.position import SPAN, STANDARD, Geometry, Position, Scores, sign
-from connectx.solver import UNKNOWN, Solver, Value
+from connectx.solver import Solver, Value
 from connectx_toolkit.games.game import Game
 from connectx_toolkit.games.known_scores import KnownScores
 from connectx_toolkit.system.console import ctrl_c_waits
@@ -116,16 +116,6 @@ def first_judged(game: Game) -> int:
     return max(WITHOUT_TABLE * without_table, game.opening)
 
 
-def exact_scores(position: Position, seconds: float) -> Scores | None:
-    """The exact scores of all moves; None if they are not found in so many seconds.
-
-    Raises:
-        ValueError: the board is too large for the solver.
-    """
-    with solvers_for(position.geometry) as (solver, *_):
-        return _scores(position, UNKNOWN, solver, True, Search(Budget.seconds(seconds), Event()))
-
-
 class Search(NamedTuple):
     """When to give a position up."""
 
@@ -185,7 +175,7 @@ def judge_all(
         is_whole: find the scores of all moves, not only of the best ones and of those that were played.
         update: called after each position.
     """
-    store, stop = KnownScores(), Event()
+    stop = Event()
 
     def judged(game: Game) -> list[JudgedMove]:
         solver = idle.get()
@@ -216,7 +206,7 @@ def judge_all(
             after = found[-1].value
         return found[::-1]
 
-    try:
+    with KnownScores() as store:
         for geometry, group in groupby(games, lambda game: game.geometry):
             if not geometry.fits_word:
                 yield from ([] for _ in group)
@@ -231,8 +221,6 @@ def judge_all(
                     stop.set()
                     pool.shutdown(cancel_futures=True)
                 stop.clear()
-    finally:
-        store.save()
 
 
 def judge(game: Game, seconds: float = GAME_SECONDS, update: Callable[[], object] = lambda: None) -> list[JudgedMove]:

@@ -5,7 +5,6 @@ Positions of 7x6 with every move's exact score. What was solved once is kept.
 
 import re
 from collections.abc import Iterable, Iterator
-from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +13,8 @@ from connectx.position import STANDARD, Columns, Position
 from connectx.solver import Solver
 from connectx_toolkit.games.database import is_database
 from connectx_toolkit.games.game import Game
-from connectx_toolkit.games.labelled import SUFFIX, Labels, concatenated, read_file, spread_keys, write_labels
+from connectx_toolkit.games.known_scores import KnownScores
+from connectx_toolkit.games.labelled import SUFFIX, Labels, concatenated, read_file, spread_keys
 from connectx_toolkit.games.reader import lines_of, own_games, parse_moves
 from connectx_toolkit.games.recipes import ALL, STANDARD_COUNT, STANDARD_EXAM, TABLE_BITS, labelled, labels_by
 from connectx_toolkit.kaggle.rules import sizes_of
@@ -23,7 +23,6 @@ from connectx_toolkit.system.foreign import from_json, noting
 
 FOLDER = Path("runs/exams")
 PART = 60  # fresh positions that are drawn, solved and kept at a time: some ten seconds
-GIVEN_PART = 600  # given ones, which need not be drawn
 SCORED = re.compile(r"([1-7]*)((\s+-?\d+)+)")  # "moves score", columns from 1, as in Pons' files
 SINGLE = re.compile(r"\d(\s+\d)+")  # columns one by one: 3 3 4 2
 
@@ -105,16 +104,10 @@ def first_of(labels: Labels, count: int) -> Labels:
 
 
 def solved(name: str, positions: Iterable[Position]) -> Labels:
-    """The positions with the score of every move; mirror images count once. Kept in files, by what they are."""
+    """The positions with the score of every move; mirror images count once."""
     different = {position.canonical().key: position for position in positions}
-    keys, parts = sorted(different), list[Labels]()
-    for some in (keys[first : first + GIVEN_PART] for first in range(0, len(keys), GIVEN_PART)):
-        path = FOLDER / f"{sha256(str(some).encode()).hexdigest()[:16]}{SUFFIX}"
-        if not path.exists():
-            found = labelled(name, [different[key] for key in some], len(some), Solver(STANDARD, TABLE_BITS))
-            write_labels(path, found, {"positions": name})
-        parts.append(read_file(path)[0])
-    return concatenated(parts)
+    with KnownScores() as store:
+        return labelled(name, different.values(), len(different), Solver(STANDARD, TABLE_BITS), store=store)
 
 
 def moves_to(position: Position) -> Columns | None:

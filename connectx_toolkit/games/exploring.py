@@ -6,8 +6,10 @@ from datetime import date
 from pathlib import Path
 from typing import NamedTuple
 
+from connectx.clock import Budget
+from connectx.exact import exact_scores
 from connectx.position import Position, Scores
-from connectx_toolkit.games.analysis import exact_scores
+from connectx_toolkit.games.analysis import solvers_for
 from connectx_toolkit.games.database import GameDatabase, Played
 from connectx_toolkit.games.owner import name_in
 from connectx_toolkit.games.reader import add_from, own_name, parse_moves
@@ -60,8 +62,10 @@ def explored(
         name = name_in(database.names(), opponent, as_option("opponent")) if opponent else ""
         own = own_name(database, me) if me or seat or rating else ""
         played = database.at(position, name, own, SEATS[seat], since or "", (rating[0], rating[1]) if rating else None)
-    is_solved = position.geometry.fits_word and not position.is_over()
-    scores = exact_scores(position, seconds) if is_solved else None
+    scores = None
+    if position.geometry.fits_word and not position.is_over():
+        with solvers_for(position.geometry) as (solver, *_):
+            scores = exact_scores(position, solver, Budget.seconds(seconds))
     return Explored(columns, position, played, scores, [*notes, *more], database.left_out)
 
 

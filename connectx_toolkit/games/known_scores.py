@@ -4,14 +4,14 @@ Those of plies 8 to 14: the opening table has earlier ones, and the solver finds
 container of connectx.weights, with a checksum; what is damaged is made anew.
 """
 
-from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 from platformdirs import user_cache_path
 
-from connectx.books import LAST_PLY, place_of
+from connectx.books import LAST_PLY, openings, place_of
 from connectx.position import NO_MOVE, STANDARD, Position, Scores, stones_of
 from connectx.weights import pack, unpack
 from connectx_toolkit.system.files import locked, write_whole
@@ -21,12 +21,21 @@ MOST = 200_000  # positions in the file, 15 bytes each: those with the fewest st
 
 
 class KnownScores:
-    """The file as it is now, and what is added to it until ``save``. A row may lack scores of moves that are worse."""
+    """The file as it is now, and what is added to it until ``save``. A row may lack scores of moves that are worse.
+
+    As a context manager it is saved at the end, also at Ctrl-C.
+    """
 
     def __init__(self) -> None:
         self._path = user_cache_path("connectx-toolkit") / "scores.bin"
         self._keys, self._scores = _read(self._path)
-        self._new: dict[int, Sequence[int | None]] = {}  # by key, of canonical positions
+        self._new: dict[int, Scores] = {}  # by key, of canonical positions
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.save()
 
     def __len__(self) -> int:
         """Positions in the file, as it was read."""
@@ -44,7 +53,12 @@ class KnownScores:
             row = [None if score == NO_MOVE else score for score in self._scores[place].tolist()]
         return list(row if state == position else row[::-1])
 
-    def add(self, position: Position, scores: Sequence[int | None]) -> None:
+    def whole(self, position: Position) -> Scores | None:
+        """The scores of all moves, by the opening table or the file; None if one of them is in neither."""
+        scores = openings().scores(position) or self.get(position)
+        return None if scores is None or any(scores[c] is None for c in position.legal_columns()) else scores
+
+    def add(self, position: Position, scores: Scores) -> None:
         """Keeps the scores of a position, if they are such as the file has; they replace those that it had."""
         if position.geometry == STANDARD and position.ply in PLIES:
             state = position.canonical()

@@ -26,6 +26,7 @@ from connectx.position import (
 )
 from connectx.solver import Solver
 from connectx.weights import pack, unpack
+from connectx_toolkit.games.known_scores import KnownScores
 from connectx_toolkit.system.files import write_whole
 
 SUFFIX = ".labels"
@@ -116,15 +117,18 @@ def score_moves(positions: np.ndarray, masks: np.ndarray, solver: Solver) -> np.
     return scores
 
 
-def scored(positions: Sequence[Position], solver: Solver) -> Labels:
-    """The positions, in their order, with the score of every move: of early ones from the table of openings."""
+def scored(positions: Sequence[Position], solver: Solver, store: KnownScores | None = None) -> Labels:
+    """The positions, in their order, with the score of every move: by what is known, the others by the solver."""
     stones, masks = (np.array([position[part] for position in positions], np.int64) for part in (0, 1))
-    known = [openings().scores(position) for position in positions]
+    known = [openings().scores(position) if store is None else store.whole(position) for position in positions]
     scores = np.array(
         [[NO_MOVE if one is None else one for one in row or [None] * STANDARD.columns] for row in known], np.int8
     )
     searched = np.array([row is None for row in known])
     scores[searched] = score_moves(stones[searched], masks[searched], solver)
+    if store is not None:
+        for row in np.flatnonzero(searched).tolist():
+            store.add(positions[row], [None if score == NO_MOVE else score for score in scores[row].tolist()])
     return Labels(stones, masks, scores)
 
 

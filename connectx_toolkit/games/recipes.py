@@ -23,6 +23,7 @@ from connectx.exact import move_values
 from connectx.position import STANDARD, Geometry, Position
 from connectx.search import Searcher
 from connectx.solver import Solver
+from connectx_toolkit.games.known_scores import KnownScores
 from connectx_toolkit.games.labelled import (
     SUFFIX,
     Labels,
@@ -156,6 +157,7 @@ def labelled(
     solver: Solver,
     but: Labels | None = None,
     critical: bool = False,
+    store: KnownScores | None = None,
 ) -> Labels:
     """The first ``count`` different positions, mirror images counting as equal, with the score of every move.
 
@@ -163,6 +165,7 @@ def labelled(
         name: what the progress bar calls them.
         but: positions that are left out.
         critical: leave out positions in which every move keeps the result.
+        store: what was solved before, and keeps what is solved now.
     """
     keys = set() if but is None else set(canonical_keys(but.positions, but.masks).tolist())
     parts = list[Labels]()
@@ -172,7 +175,7 @@ def labelled(
                 break
             if position.canonical().key not in keys:
                 keys.add(position.canonical().key)
-                one = scored([position], solver)
+                one = scored([position], solver, store)
                 if not critical or one.critical[0]:
                     parts.append(one)
                     bar.update()

@@ -5,11 +5,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from connectx.position import STANDARD, Position
+from connectx.exact import exact_scores
+from connectx.position import STANDARD, Position, Scores
 from connectx.solver import Solver
 from connectx_toolkit.api import get_win_percentages
 from connectx_toolkit.board.thinking import Analyst
-from connectx_toolkit.games.analysis import exact_scores, solvers_for
+from connectx_toolkit.games.analysis import solvers_for
 from connectx_toolkit.system.object_pool import KEPT, ObjectPool
 
 pytestmark = pytest.mark.slow
@@ -27,6 +28,11 @@ def positions_of(plies: int, count: int, seed: int) -> list[Position]:
     return found
 
 
+def scores_of(position: Position) -> Scores | None:
+    with solvers_for(STANDARD) as (solver, *_):
+        return exact_scores(position, solver)
+
+
 def test_exact_scores_from_four_threads_with_a_board_open():
     """Against a solver that nobody else has, during and after."""
     positions = positions_of(16, 200, 5)
@@ -36,10 +42,10 @@ def test_exact_scores_from_four_threads_with_a_board_open():
     analyst = Analyst()
     analyst.want("board", positions_of(10, 30, 6), lambda *_: None)
     with ThreadPoolExecutor(4) as pool:
-        together = dict(zip(positions, pool.map(lambda one: exact_scores(one, 60), positions), strict=True))
+        together = dict(zip(positions, pool.map(scores_of, positions), strict=True))
     analyst.forget("board")
     assert together == truth
-    assert {one: exact_scores(one, 60) for one in positions} == truth
+    assert {one: scores_of(one) for one in positions} == truth
 
 
 def test_nobody_else_has_what_was_taken():

@@ -11,13 +11,13 @@ from kaggle_environments import make
 
 from connectx import exact
 from connectx.books import Openings, layers
+from connectx.clock import Budget
 from connectx.position import STANDARD, Geometry, Position, geometry_of
 from connectx.solver import Solver, Value
 from connectx_toolkit import analyse
 from connectx_toolkit.games.analysis import (
     JudgedMove,
     accuracy,
-    exact_scores,
     judge,
     judge_all,
     mistakes,
@@ -127,7 +127,9 @@ def test_what_is_proven_when_the_time_is_over(five_table, monkeypatch):
     found = [move.ply for move in judge(game, seconds=0)]
     assert found[:2] == [0, 1] and len(found) < len(game.moves)
     assert [move.ply for move in judge(game)] == [*range(len(game.moves))]
-    assert exact_scores(game.positions()[4], 0) is None and exact_scores(game.positions()[4], 60) is not None
+    with solvers_for(FIVE) as (solver, *_):
+        scores = [exact.exact_scores(game.positions()[4], solver, Budget.seconds(seconds)) for seconds in (0, 60)]
+    assert scores[0] is None and scores[1] is not None
 
 
 def random_games(count: int, geometry: Geometry, seed: int) -> list[Game]:

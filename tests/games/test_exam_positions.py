@@ -11,6 +11,7 @@ from benchmarks.oracle import scores_of
 from connectx.position import NO_MOVE, STANDARD, Position, write_columns
 from connectx.solver import Solver
 from connectx_toolkit.games import exam_positions as exams
+from connectx_toolkit.games import labelled, recipes
 from connectx_toolkit.games.exam_positions import (
     fresh_exam,
     moves_to,
@@ -60,24 +61,17 @@ def test_fresh_positions_are_solved_once(tmp_path, monkeypatch):
     monkeypatch.setattr(exams, "PART", 6)
     first = fresh_exam(6, 3)
     other = fresh_exam(6, 4)
-    given = solved("mine", [Position.from_moves(LATE, STANDARD)] * 2)
     monkeypatch.setattr("connectx_toolkit.games.recipes.Solver", None)
-    monkeypatch.setattr(exams, "Solver", None)
     assert (fresh_exam(6, 3).positions == first.positions).all() and len(first) == 6
     assert set(first.masks) != set(other.masks)
-    assert solved("mine", [Position.from_moves(LATE, STANDARD)]).masks.tolist() == given.masks.tolist()
 
 
-@pytest.mark.parametrize("asked", ["fresh", "given"])
-def test_what_was_solved_before_ctrl_c_is_kept(asked, tmp_path, monkeypatch):
+def test_fresh_positions_before_ctrl_c_are_kept(tmp_path, monkeypatch):
     """Stopped in the second part, it goes on with that; an exam of more positions begins with the same parts."""
     monkeypatch.chdir(tmp_path)
-    for name, value in (("ALL", "random"), ("PART", 2), ("GIVEN_PART", 2)):
-        monkeypatch.setattr(exams, name, value)
-    whole = standard_exam(1000)
-    given = states(whole.take(np.flatnonzero(whole.plies > 28)))[:6]
-    ask = {"fresh": lambda: fresh_exam(6, 3), "given": lambda: solved("mine", given)}[asked]
-    made, write = list[int](), exams.write_labels
+    monkeypatch.setattr(exams, "ALL", "random")
+    monkeypatch.setattr(exams, "PART", 2)
+    made, write = list[int](), recipes.write_labels
 
     def stopping(path, labels, made_as):
         if len(made) == 1 and stops:
@@ -85,17 +79,39 @@ def test_what_was_solved_before_ctrl_c_is_kept(asked, tmp_path, monkeypatch):
         made.append(len(labels))
         write(path, labels, made_as)
 
-    for module in ("exam_positions", "recipes"):
-        monkeypatch.setattr(f"connectx_toolkit.games.{module}.write_labels", stopping)
+    monkeypatch.setattr(recipes, "write_labels", stopping)
     stops = [True]
     with pytest.raises(KeyboardInterrupt):
-        ask()
+        fresh_exam(6, 3)
     stops.clear()
-    labels = ask()
+    labels = fresh_exam(6, 3)
     assert made == [2, 2, 2] and len(labels) == 6
-    assert (ask().masks == labels.masks).all() and len(made) == 3
-    if asked == "fresh":
-        assert set(labels.masks) <= set(fresh_exam(8, 3).masks) and made == [2] * 4
+    assert (fresh_exam(6, 3).masks == labels.masks).all() and len(made) == 3
+    assert set(labels.masks) <= set(fresh_exam(8, 3).masks) and made == [2] * 4
+
+
+def test_given_positions_before_ctrl_c_are_kept(tmp_path, monkeypatch):
+    """What was solved goes to the user's folder, and is not solved again; mirror images count once."""
+    monkeypatch.setattr("connectx_toolkit.games.known_scores.user_cache_path", lambda name: tmp_path)
+    whole = standard_exam(1000)
+    given = states(whole.take(np.flatnonzero(whole.plies == 14)))[:3]
+    asked, score_moves = list[int](), labelled.score_moves
+
+    def stopping(positions, masks, solver):
+        if len(masks) and len(asked) == 2 and stops:
+            raise KeyboardInterrupt
+        asked.extend(masks)
+        return score_moves(positions, masks, solver)
+
+    monkeypatch.setattr(labelled, "score_moves", stopping)
+    stops = [True]
+    with pytest.raises(KeyboardInterrupt):
+        solved("mine", given)
+    stops.clear()
+    labels = solved("mine", [*given, given[0].mirror()])
+    assert len(asked) == 3 == len(labels) and {*map(tuple, labels.scores)} <= {*map(tuple, whole.scores)} | {
+        *map(tuple, whole.scores[:, ::-1])
+    }
 
 
 @pytest.mark.parametrize("seed", range(3))

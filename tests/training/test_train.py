@@ -1,4 +1,4 @@
-"""Files of exact scores, and the manifest."""
+"""Files of a book's entries, and the manifest."""
 
 import hashlib
 import json
@@ -10,7 +10,7 @@ import pytest
 
 from connectx.position import STANDARD, Position
 from connectx_toolkit.system.files import ROOT
-from connectx_toolkit.training.makers.exact_scores import ScoreFile
+from connectx_toolkit.training.makers.entries import EntryFile
 from connectx_toolkit.training.runs import NAME
 
 pytestmark = pytest.mark.slow
@@ -27,19 +27,19 @@ def test_manifest_is_true():
         assert entry["command"].startswith("python train.py ")
 
 
-def test_scores_outlive_a_killed_run(tmp_path):
-    """Half a line at the end is dropped, what is whole is kept, and mirror images share an entry."""
-    path = tmp_path / "scores.txt"
-    position = Position.from_moves([0, 1], STANDARD)
-    scores = [1, 2, 3, 4, 5, 6, None]
-    with ScoreFile(path) as file:
-        file.add(position.canonical(), scores)
+def test_entries_outlive_a_killed_run(tmp_path):
+    """Half a line at the end is dropped, what is whole is kept; what depends on something else is refused."""
+    path = tmp_path / "entries.txt"
+    position = Position.from_moves([0, 1], STANDARD).canonical()
+    with EntryFile(path, "mine") as file:
+        file.add(position, (2, 3))
     with path.open("ab") as half:
-        half.write(b"77 99 1 2")
-    with ScoreFile(path) as again:
-        assert again[position.canonical()] == scores and again[position.canonical().mirror()] == scores[::-1]
-        assert again.get(Position.empty(STANDARD)) is None
-    assert path.read_bytes().count(b"\n") == 1 and path.read_bytes().endswith(b"\n")
+        half.write(b"77 99 1")
+    with EntryFile(path, "mine") as again:
+        assert again.known == {position: (2, 3)}
+    assert path.read_bytes().count(b"\n") == 2 and path.read_bytes().endswith(b"\n")
+    with pytest.raises(ValueError, match="begins with b'mine', expected 'yours'"):
+        EntryFile(path, "yours")
 
 
 ADDING = """
@@ -47,23 +47,23 @@ import sys
 from pathlib import Path
 from connectx.position import STANDARD
 from connectx.position import Position
-from connectx_toolkit.training.makers.exact_scores import ScoreFile
+from connectx_toolkit.training.makers.entries import EntryFile
 
 for column in range(7):
     for other in range(6):
-        with ScoreFile(Path(sys.argv[1])) as scores:
-            scores.add(Position.from_moves([column, other, int(sys.argv[2])], STANDARD), [column] * 7)
+        with EntryFile(Path(sys.argv[1]), "mine") as entries:
+            entries.add(Position.from_moves([column, other, int(sys.argv[2])], STANDARD), (column,))
 """
 
 
-def test_two_runs_of_one_file_of_scores(tmp_path):
+def test_two_runs_of_one_file_of_entries(tmp_path):
     """They take turns: every line of both is whole."""
-    path = tmp_path / "scores.txt"
+    path = tmp_path / "entries.txt"
     runs = [
         subprocess.Popen([sys.executable, "-c", ADDING, path, number], cwd=ROOT, stderr=subprocess.PIPE, text=True)
         for number in "06"
     ]
     assert all("Traceback" not in run.communicate(timeout=120)[1] and run.returncode == 0 for run in runs)
     lines = path.read_text().splitlines()
-    assert len(lines) == 2 * 42 and ScoreFile(path).known
+    assert len(lines) == 1 + 2 * 42 and EntryFile(path, "mine").known
     assert list(tmp_path.iterdir()) == [path]

@@ -25,18 +25,14 @@ import numpy as np
 
 from connectx.books import Book, openings
 from connectx.clock import Budget
+from connectx.exact import exact_scores
 from connectx.network import PlainNetwork
 from connectx.opponent import ErrorForecast, ReplyModel, choices, columns_of_scores
 from connectx.position import STANDARD, Position, Scores
 from connectx_toolkit.system.console import progress, shell
 from connectx_toolkit.system.files import WEIGHTS, read_as
-from connectx_toolkit.training.makers.exact_scores import (
-    Form,
-    PositionFile,
-    exact_scores,
-    scores_kept_in,
-    solve,
-)
+from connectx_toolkit.training.makers.entries import Entry, EntryFile
+from connectx_toolkit.training.makers.exact_scores import pool_scores, solve
 from connectx_toolkit.training.makers.own_games import Met, OwnGames, lines_of, own_games_in
 from connectx_toolkit.training.options import Options, option
 from connectx_toolkit.training.runs import LARGEST_TABLE, begin, process_solver, publish, solver_pool
@@ -83,13 +79,6 @@ class Ahead(NamedTuple):
     belief: np.ndarray  # (types,)
 
 
-# The second seat's columns in a position: equally good, nothing is lost by them.
-Entry = tuple[int, ...]
-ENTRIES: Form[Entry] = Form(
-    "columns", r"\d+", lambda text: tuple(map(int, text)), lambda entry: "".join(map(str, entry))
-)
-
-
 class Search(NamedTuple):
     """How entries are found."""
 
@@ -117,7 +106,7 @@ def entry_of(ahead: Ahead, search: Search) -> Entry:
 
     def replies(position: Position) -> Scores | None:
         left = search.nodes - (solver.nodes - start)
-        return exact_scores(position, Budget(nodes=left)) if left > 0 else None
+        return exact_scores(position, solver, Budget(nodes=left)) if left > 0 else None
 
     return tuple(choices(ahead.position, scores, ErrorForecast(search.model, ahead.belief, replies, openings().scores)))
 
@@ -163,7 +152,7 @@ def second_book(config: Config) -> Book:
     start = Position.empty(STANDARD)
     expect(answers(Ahead(start, 1.0, search.model.prior), openings().scores(start) or [], search.model))
     with (
-        PositionFile(config.entries, ENTRIES, recipe=recipe) as entries,
+        EntryFile(config.entries, recipe) as entries,
         solver_pool(config.workers, config.table_bits) as pool,
         progress(len(met), "position", delay=0) as bar,
     ):
@@ -189,7 +178,7 @@ def own_book(config: Config, games: list[Met]) -> tuple[Book, dict[str, float]]:
     shipped = read_as(Book.from_bytes, config.shipped)
     if shipped.geometry != STANDARD:
         raise ValueError(f"{config.shipped}: a book for another board than 7x6")
-    with scores_kept_in(config.run / "scores.txt", config.workers, config.table_bits) as scores_of:
+    with pool_scores(config.workers, config.table_bits) as scores_of:
         model = read_model(config.replies_policy, config.replies)
         tree = OwnGames(lines_of(games, Position.empty(STANDARD)), model, scores_of)
     columns, expected = tree.improve()

@@ -41,7 +41,7 @@ from connectx_toolkit.system.console import progress
 from connectx_toolkit.system.files import AGENTS, WEIGHTS, read_as
 from connectx_toolkit.training import runs
 from connectx_toolkit.training.devices import mixed_precision
-from connectx_toolkit.training.makers.exact_scores import scores_kept_in, solve
+from connectx_toolkit.training.makers.exact_scores import pool_scores, solve
 from connectx_toolkit.training.makers.labels import TRAINING, labels_of, read_labels
 from connectx_toolkit.training.makers.opponent_pool import DEVELOPMENT, Column, Player, column_of
 from connectx_toolkit.training.makers.own_games import (
@@ -359,7 +359,7 @@ def learn_from(config: Config, games: list[Met]) -> dict[str, Any]:
     """Moves the shipped model's prior by one's own games, and writes the model if held-out games speak for it."""
     policy = read_as(PlainNetwork.from_bytes, config.replies_policy)
     model = read_as(partial(ReplyModel.from_bytes, policy=policy), config.shipped)
-    with scores_kept_in(config.run / "scores.txt", config.workers, TABLE_BITS) as scores_of:
+    with pool_scores(config.workers, TABLE_BITS) as scores_of:
         evidence = evidence_of(games, Position.empty(STANDARD), model, scores_of)
     losses = held_out_losses(model, evidence)
     for one in losses:
