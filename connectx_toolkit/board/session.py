@@ -18,7 +18,7 @@ from connectx_toolkit.games.game import UNKNOWN_NAMES, Game
 from connectx_toolkit.games.reader import is_columns, parse_game, read_game
 from connectx_toolkit.kaggle.rules import OVERAGE, Rules, sizes_of
 from connectx_toolkit.players.spec import AgentSpec, entry_of, kaggle_agents, resolve
-from connectx_toolkit.report.ladder import read_ladder
+from connectx_toolkit.report.catalogue import read_ladder
 from connectx_toolkit.system.console import in_a_line
 from connectx_toolkit.system.files import our_agents
 from connectx_toolkit.system.foreign import integer, mapping, shown, text

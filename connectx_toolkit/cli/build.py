@@ -27,16 +27,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from connectx_toolkit import api
-from connectx_toolkit.builder.build import NotAccepted
-from connectx_toolkit.builder.preflight.findings import Report
-from connectx_toolkit.builder.source.refusals import Refused
 from connectx_toolkit.cli.functions import add_options, parameters_of, values_of
 from connectx_toolkit.cli.main import DONE, FAILED, NOT_JUDGED, REFUSED
 from connectx_toolkit.cli.main import run as run_script
 from connectx_toolkit.system.console import Parser, as_help, as_option, command, complain, prog, tell
-from connectx_toolkit.system.table import console_for_tables, print_parts
 
 if TYPE_CHECKING:
+    from connectx_toolkit.builder.preflight.findings import Report
     from connectx_toolkit.kaggle.account import Kaggle
 
 CODES = {"ACCEPT": DONE, "REJECT": FAILED, "NOT JUDGED": NOT_JUDGED}
@@ -75,11 +72,13 @@ def refuse_impossible(given: argparse.Namespace) -> None:
     given.full = given.full or given.submit is not None
 
 
-def show(report: Report, as_json: bool) -> None:
+def show(report: "Report", as_json: bool) -> None:
     """Prints the verdict with its reasons, for people or for machines."""
     if as_json:
         print(json.dumps(report.as_json(), indent=2))
         return
+    from connectx_toolkit.system.table import console_for_tables, print_parts
+
     console = console_for_tables()
     table, verdict, *written = report.parts()
     console.print(table)
@@ -132,6 +131,9 @@ def build_or_check(given: argparse.Namespace) -> tuple[int, Path | None]:
         report = api.check(file, **keywords)
         show(report, given.json)
         return CODES[report.verdict], given.check
+    from connectx_toolkit.builder.build import NotAccepted
+    from connectx_toolkit.builder.source.refusals import Refused
+
     try:
         (agent,), keywords = values_of(api.build, given)
         report = api.build(agent, **keywords | {"output": given.output})

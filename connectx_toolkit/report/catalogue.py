@@ -1,14 +1,46 @@
 """The agents of the toolkit: what each does, its measured strength, its weights and its size."""
 
+import json
+from dataclasses import dataclass
 from pathlib import Path
 
 from connectx_toolkit.players.spec import entry_of, kaggle_agents, kilobytes
-from connectx_toolkit.report.ladder import read_ladder
 from connectx_toolkit.system.console import shell
-from connectx_toolkit.system.files import our_agents
+from connectx_toolkit.system.files import AGENTS, our_agents
 from connectx_toolkit.system.table import Column, Table, Told
 
+PUBLISHED = AGENTS / "ladder.json"  # evaluate.py tournament ... --ladder agents/ladder
 KAGGLES = "one of Kaggle's own"
+
+
+@dataclass(frozen=True)
+class Strength:
+    """An agent's measured Elo above the anchor; the rest as in ``connectx_toolkit.statistics.ratings.Rating``."""
+
+    elo: float
+    low: float
+    high: float
+    games: int
+    anchor: str
+    above_next: bool | None = None
+
+    def __str__(self) -> str:
+        return f"{self.elo:.0f} [{self.low:.0f}, {self.high:.0f}]"
+
+
+def read_ladder(path: Path = PUBLISHED) -> dict[str, Strength]:
+    """Strengths by agent; none if there is no such file.
+
+    Raises:
+        ValueError: it is not a ladder.
+    """
+    if not path.exists():
+        return {}
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        return {name: Strength(**entry, anchor=content["anchor"]) for name, entry in content["agents"].items()}
+    except (UnicodeDecodeError, KeyError, TypeError, AttributeError, ValueError) as problem:
+        raise ValueError(f"{path} is not a ladder: {problem!r}") from None
 
 
 def catalogue() -> Told:

@@ -1,16 +1,13 @@
-"""A ladder to publish: the table in Markdown, a chart, and JSON that ``evaluate.py list`` reads."""
+"""A ladder to publish: the table in Markdown, a chart, and JSON that ``catalogue`` reads."""
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from connectx_toolkit.arena.tournament import Standing, ladder_table
 from connectx_toolkit.report.charts import COLOURS, WIDTH, Axis, chart, dot, line, room_for, text
 from connectx_toolkit.statistics.ratings import TOO_WIDE
-from connectx_toolkit.system.files import AGENTS, write_whole
-
-PUBLISHED = AGENTS / "ladder.json"  # evaluate.py tournament ... --ladder agents/ladder
+from connectx_toolkit.system.files import write_whole
 
 
 def ladder_chart(ladder: Sequence[Standing]) -> str:
@@ -45,33 +42,3 @@ def write_ladder(stem: Path, ladder: Sequence[Standing], anchor: str) -> None:
     found = {".md": ladder_table(ladder, anchor).markdown(), ".svg": ladder_chart(ladder), ".json": strengths}
     for suffix, content in found.items():
         write_whole(stem.with_name(stem.name + suffix), content.encode())
-
-
-@dataclass(frozen=True)
-class Strength:
-    """An agent's measured Elo above the anchor; the rest as in ``connectx_toolkit.statistics.ratings.Rating``."""
-
-    elo: float
-    low: float
-    high: float
-    games: int
-    anchor: str
-    above_next: bool | None = None
-
-    def __str__(self) -> str:
-        return f"{self.elo:.0f} [{self.low:.0f}, {self.high:.0f}]"
-
-
-def read_ladder(path: Path = PUBLISHED) -> dict[str, Strength]:
-    """Strengths by agent; none if there is no such file.
-
-    Raises:
-        ValueError: it is not a ladder.
-    """
-    if not path.exists():
-        return {}
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-        return {name: Strength(**entry, anchor=content["anchor"]) for name, entry in content["agents"].items()}
-    except (UnicodeDecodeError, KeyError, TypeError, AttributeError, ValueError) as problem:
-        raise ValueError(f"{path} is not a ladder: {problem!r}") from None

@@ -7,7 +7,8 @@ import pytest
 
 from connectx_toolkit.arena.tournament import ladder_table
 from connectx_toolkit.players.spec import UnknownAgent, resolve
-from connectx_toolkit.report.ladder import PUBLISHED, read_ladder, write_ladder
+from connectx_toolkit.report.catalogue import PUBLISHED, read_ladder
+from connectx_toolkit.report.ladder import write_ladder
 from tests.arena.test_tournament import A, B, C, match_of, tournament_of
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from connectx_toolkit.builder.preflight.findings import Report
 from connectx_toolkit.cli import build as build_submission
-from connectx_toolkit.report.ladder import Strength
+from connectx_toolkit.report.catalogue import Strength
 from tests.conftest import evaluate
 
 # Of rich (tags that close nothing, styles, emoji), of plots (hidden labels, formulas), of Markdown and
