@@ -17,18 +17,44 @@ import { bestColumns, distanceOf, isExact, resultOf, valueOfMoves, wordsOf } fro
 
 const OVERLAYS = [["on", "On"], ["after", "After the game"], ["off", "Off"]];
 const PACES = [[0, "none"], [0.5, "0.5 s"], [1, "1 s"], [2, "2 s"], [4, "4 s"]];
-const IN_REPLAYER = /^(← →|Home End|M|O|C|K|\?)$/; // the keys of a board on which nothing is played
 const TICK = 100; // milliseconds between two looks at the clock
 const PATIENCE = 300; // milliseconds of solving that nobody is told of
 const RESULTS = {1: "win", 0: "draw", [-1]: "loss"};
 
-const KEYS = [
-  ["0–9", "drop a stone in that column (Tab and Enter reach every column)"], ["← →", "back, forward"],
-  ["Home End", "start, end"], ["U", "undo, back to your last turn"], ["R", "redo"], ["H", "hint"],
-  ["M", "next mistake, before it is played (Shift: previous)"], ["O", "scores: on, after the game, off"],
-  ["Space", "stop or go on; the agent plays from here"], ["N", "new game"], ["S", "set up a position"],
-  ["L", "load a game"], ["T", "next position to practise (board --practise)"], ["C", "copy the moves"], ["K", "copy a link to this position"], ["F", "swap colours"], ["?", "this list"],
+// What a button or a key does, in the order of the buttons. group: where the button is; says: for the list of keys; also:
+// another key; replays: whether a board on which nothing is played has it; link: whether it needs an address; now: its
+// name and picture while they are others; off and hidden: when the button is.
+const ACTIONS = [
+  {group: "steps", name: "To the start", picture: "first", key: "Home", replays: true, press: board => board.go(0)},
+  {group: "steps", name: "Back", picture: "back", key: "ArrowLeft", replays: true, press: board => board.go(board.game.cursor - 1)},
+  {group: "steps", name: "Forward", picture: "forward", key: "ArrowRight", replays: true,
+    press: board => board.go(board.game.cursor + 1)},
+  {group: "steps", name: "To the end", picture: "last", key: "End", replays: true, press: board => board.go(board.game.moves.length)},
+  {group: "steps", name: "Mistake", picture: "next", key: "M", replays: true, word: "Mistake",
+    says: "next mistake, before it is played (Shift: previous)", press: (board, shift) => board.goToMistake(shift ? -1 : 1),
+    off: (board, moves) => !board.quiz && !moves.some(move => board.isMistake(move))},
+  {group: "tools", name: "Practise", picture: "hint", key: "T", says: "next position to practise (board --practise)",
+    press: board => board.practiseNext(), hidden: board => !board.puzzles.length},
+  {group: "tools", name: "New", picture: "fresh", key: "N", says: "new game", press: board => board.askNew()},
+  {group: "tools", name: "Undo", picture: "undo", key: "U", also: "Backspace", says: "undo, back to your last turn",
+    press: board => board.undo(), off: board => board.game.cursor === 0},
+  {group: "tools", name: "Redo", picture: "redo", key: "R", says: "redo", press: board => board.redo(), off: board => board.game.atEnd},
+  {group: "tools", name: "Hint", picture: "hint", key: "H", says: "hint", press: board => board.hint()},
+  {group: "tools", name: "Stop", picture: "pause", key: "Space", says: "stop or go on; the agent plays from here",
+    press: board => board.pause(), now: board => !board.paused && board.game.atEnd ? null : {name: "Go on", picture: "play"},
+    off: board => !board.seats.some(Boolean) || (board.game.isOver && board.game.atEnd)},
+  {group: "tools", name: "Set up", picture: "edit", key: "S", says: "set up a position", press: board => board.beginSetUp()},
+  {group: "tools", name: "Load", picture: "open", key: "L", says: "load a game", press: board => board.askLoad()},
+  {group: "sharing", name: "Copy moves", picture: "copy", key: "C", word: "Copy", replays: true, says: "copy the moves",
+    press: board => board.copy()},
+  {group: "sharing", name: "Copy link", picture: "link", key: "K", word: "Link", replays: true, link: true,
+    says: "copy a link to this position", press: board => board.copyLink()},
+  {group: "tools", name: "Swap colours", picture: "flip", key: "F", word: "Swap", says: "swap colours", press: board => board.flip()},
+  {key: "O", replays: true, says: "scores: on, after the game, off", press: board => board.nextOverlay()},
+  {group: "tools", name: "Keys", picture: "help", key: "?", replays: true, says: "this list", press: board => board.help()},
 ];
+const MOVING_KEYS = [["← →", "back, forward"], ["Home End", "start, end"]];
+const DROPPING_KEYS = [["0–9", "drop a stone in that column (Tab and Enter reach every column)"]];
 
 export class Board extends Table {
   // host: {start(receive, online), send(message)}.
@@ -39,6 +65,8 @@ export class Board extends Table {
   constructor(root, host, options = {}) {
     super(host, options);
     this.root = root;
+    this.actions = ACTIONS.filter(({replays, link}) => (replays || !options.replayer) && (!link || options.address || options.replayer));
+    this.buttons = new Map(); // by their actions
     this.build();
     this.changed();
     this.listen();
@@ -67,7 +95,7 @@ export class Board extends Table {
     this.notice = el("p", {class: "cx-notice", role: "alert"});
     const said = el("div", {class: "cx-said"}, this.verdict, this.working, this.notice);
     this.panel = el("div", {class: "cx-panel"}, replayer ? null : said,
-      this.graph.element, this.list.element, this.playedList.element, this.steps(), replayer ? null : this.tools(), this.choices(),
+      this.graph.element, this.list.element, this.playedList.element, this.bar("steps", "go through the game"), replayer ? null : this.bar("tools", "game"), this.choices(),
       legend(!replayer));
     this.setUpBar = el("div", {class: "cx-setup"});
     this.main = el("div", {class: "cx-main-area"}, el("div", {class: "cx-seats"}, ...this.cards.map(card => card.element)),
@@ -78,36 +106,20 @@ export class Board extends Table {
     this.root.append(el("div", {class: "cx-layout"}, this.main, this.panel));
   }
 
-  steps() {
-    const step = (name, picture, key, press) => button({name, picture, key, press, bare: true});
-    this.mistakes = button({name: "Mistake", picture: "next", key: "M", press: () => this.goToMistake(1)});
-    return el("div", {class: "cx-steps", role: "group", "aria-label": "go through the game"},
-      step("To the start", "first", "Home", () => this.go(0)), step("Back", "back", "ArrowLeft", () => this.go(this.game.cursor - 1)),
-      step("Forward", "forward", "ArrowRight", () => this.go(this.game.cursor + 1)),
-      step("To the end", "last", "End", () => this.go(this.game.moves.length)), this.mistakes);
+  bar(group, label) {
+    const groups = group === "tools" ? ["tools", "sharing"] : [group];
+    return el("div", {class: `cx-${group}`, role: "group", "aria-label": label}, ...this.buttonsOf(groups));
   }
 
-  tools() {
-    const tool = (name, picture, key, press, word) => button({name, picture, key, press, word});
-    this.pausing = tool("Stop", "pause", "Space", () => this.pause());
-    this.undoing = tool("Undo", "undo", "U", () => this.undo());
-    this.redoing = tool("Redo", "redo", "R", () => this.redo());
-    this.practising = tool("Practise", "hint", "T", () => this.practiseNext());
-    return el("div", {class: "cx-tools", role: "group", "aria-label": "game"},
-      this.practising, tool("New", "fresh", "N", () => this.askNew()), this.undoing, this.redoing,
-      tool("Hint", "hint", "H", () => this.hint()), this.pausing, tool("Set up", "edit", "S", () => this.beginSetUp()),
-      tool("Load", "open", "L", () => this.askLoad()), ...this.sharing(),
-      tool("Swap colours", "flip", "F", () => this.flip(), "Swap"), tool("Keys", "help", "?", () => this.help()));
+  buttonsOf(groups) {
+    return this.actions.filter(({group}) => groups.includes(group)).map(action => this.makeButton(action, action));
   }
 
-  // The buttons that copy the moves, and the link where the page's address tells the position.
-  sharing() {
-    const copying = button({name: "Copy moves", picture: "copy", key: "C", press: () => this.copy(), word: "Copy"});
-    return this.hasLink ? [copying, button({name: "Copy link", picture: "link", key: "K", press: () => this.copyLink(), word: "Link"})]
-      : [copying];
+  makeButton(action, {name, picture}) {
+    const made = button({...action, name, picture, bare: action.group === "steps" && !action.word, press: () => action.press(this)});
+    this.buttons.set(action, made);
+    return made;
   }
-
-  get hasLink() { return Boolean(this.options.address || this.options.replayer); }
 
   choices() {
     this.overlays = OVERLAYS.map(([name, words]) => el("button", {
@@ -123,7 +135,7 @@ export class Board extends Table {
       el("div", {class: "cx-scores"}, "scores ",
         el("div", {class: "cx-group", role: "group", "aria-label": "exact scores"}, ...this.overlays)),
       el("label", {}, "columns ", this.counting),
-      this.options.replayer ? el("div", {class: "cx-scores"}, ...this.sharing())
+      this.options.replayer ? el("div", {class: "cx-scores"}, ...this.buttonsOf(["sharing"]))
         : el("label", {class: "cx-pace"}, "pause ", this.pace));
   }
 
@@ -167,9 +179,17 @@ export class Board extends Table {
     }
   }
 
-  help() { showKeys(this.root, this.options.replayer ? KEYS.filter(([key]) => IN_REPLAYER.test(key)) : KEYS, this.view.first); }
+  help() {
+    const listed = this.actions.filter(({says}) => says).map(({key, says}) => [key, says]);
+    showKeys(this.root, [...(this.options.replayer ? [] : DROPPING_KEYS), ...MOVING_KEYS, ...listed], this.view.first);
+  }
 
   flip() { this.look({flipped: !this.view.flipped}); }
+
+  nextOverlay() {
+    const place = OVERLAYS.findIndex(([name]) => name === this.view.overlay);
+    this.look({overlay: OVERLAYS[(place + 1) % OVERLAYS.length][0]});
+  }
 
   look(change) {
     Object.assign(this.view, change);
@@ -272,7 +292,7 @@ export class Board extends Table {
     this.root.classList.toggle("cx-setting", Boolean(this.setUp));
     this.root.classList.toggle("cx-over", this.isOverAt(game.cursor));
     const moves = this.movesMade();
-    this.showBoard();
+    this.showBoard(moves);
     this.showSetUp();
     this.showSeats();
     this.showSaid(moves);
@@ -290,8 +310,8 @@ export class Board extends Table {
     this.playedList.update({moves, first: this.view.first, columns, symmetric});
   }
 
-  showBoard() {
-    const {game, setUp} = this;
+  showBoard(moves) {
+    const {game, setUp} = this, mistake = this.mistakeHere(moves);
     const position = setUp ? setUp.position : game.shown;
     const over = !setUp && this.isOverAt(game.cursor);
     const values = this.shows && !setUp && !over ? this.lookUp(position) : null;
@@ -302,7 +322,7 @@ export class Board extends Table {
     this.board.update({
       position, hints, open: setUp ? openColumns(position) : open, first: this.view.first,
       lastCell: setUp ? -1 : game.cellOf(game.cursor), line: setUp ? [] : game.line, moves: this.falls,
-      played: this.mistakeHere()?.column ?? null, best: this.mistakeHere()?.verdict.best ?? [],
+      played: mistake?.column ?? null, best: mistake?.verdict.best ?? [],
       mover: setUp && "12".includes(setUp.stone) ? Number(setUp.stone) : moverOf(position),
       chips: all.map(column => this.chip(position, values, column)),
       labels: all.map(column => this.columnLabel(position, values, column)),
@@ -383,7 +403,7 @@ export class Board extends Table {
   }
 
   // The mistake that is made in the position shown, if the game goes on with one.
-  mistakeHere(moves = this.movesMade()) {
+  mistakeHere(moves) {
     const next = this.setUp ? null : moves[this.game.cursor];
     return next && this.isMistake(next) ? next : null;
   }
@@ -445,19 +465,16 @@ export class Board extends Table {
     }
     this.pace.value = String(this.view.pace);
     this.counting.value = String(this.view.first);
-    this.mistakes.disabled = !this.quiz && !moves.some(move => this.isMistake(move));
-    if (this.options.replayer) return;
-    this.practising.hidden = !this.puzzles.length;
-    this.undoing.disabled = game.cursor === 0;
-    this.redoing.disabled = game.atEnd;
-    const agents = this.seats.some(Boolean), goes = !this.paused && game.atEnd;
-    const name = goes ? "Stop" : "Go on", picture = goes ? "pause" : "play";
-    if (this.pausing.getAttribute("aria-label") !== name) {
-      const made = button({name, picture, key: "Space", press: () => this.pause()});
-      keepingFocus(this.pausing.parentElement, () => this.pausing.replaceWith(made));
-      this.pausing = made;
+    for (const [action, shown] of this.buttons) {
+      const form = action.now?.(this) ?? action;
+      if (shown.getAttribute("aria-label") !== form.name) {
+        keepingFocus(shown.parentElement, () => shown.replaceWith(this.makeButton(action, form)));
+      }
+      const made = this.buttons.get(action);
+      made.disabled = Boolean(action.off?.(this, moves));
+      made.hidden = Boolean(action.hidden?.(this));
     }
-    this.pausing.disabled = !agents || (game.isOver && game.atEnd);
+    if (this.options.replayer) return;
     this.root.classList.toggle("cx-watching", this.seats.every(Boolean));
   }
 
@@ -505,24 +522,14 @@ export class Board extends Table {
   }
 
   actionOf(key, shift) {
-    const {game} = this;
-    const moving = {
-      ArrowLeft: () => this.go(game.cursor - 1), ArrowRight: () => this.go(game.cursor + 1),
-      Home: () => this.go(0), End: () => this.go(game.moves.length), m: () => this.goToMistake(shift ? -1 : 1),
-      c: () => this.copy(), k: this.hasLink ? () => this.copyLink() : null, "?": () => this.help(), o: () => this.look({overlay: OVERLAYS[(OVERLAYS.findIndex(([name]) => name === this.view.overlay) + 1) % 3][0]}),
-    };
-    const playing = {
-      u: () => this.undo(), Backspace: () => this.undo(), r: () => this.redo(), h: () => this.hint(),
-      n: () => this.askNew(), s: () => this.beginSetUp(), l: () => this.askLoad(),
-      f: () => this.flip(), " ": () => this.pause(), t: () => this.practiseNext(),
-      Escape: this.setUp ? () => this.endSetUp(false) : null,
-    };
+    const {replayer} = this.options;
     if (/^[0-9]$/.test(key)) {
       const column = Number(key) - this.view.first;
-      return column >= 0 && column < game.start.columns && (this.quiz || !this.options.replayer) ? () => this.press(column) : null;
+      return column >= 0 && column < this.game.start.columns && (this.quiz || !replayer) ? () => this.press(column) : null;
     }
-    const name = key.length === 1 ? key.toLowerCase() : key;
-    return moving[name] ?? (this.options.replayer ? null : playing[name]);
+    if (key === "Escape") return this.setUp ? () => this.endSetUp(false) : null;
+    const name = key === " " ? "Space" : key.length === 1 ? key.toUpperCase() : key;
+    const action = this.actions.find(each => each.key === name || each.also === name);
+    return action ? () => action.press(this, shift) : null;
   }
-
 }

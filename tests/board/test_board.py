@@ -284,7 +284,7 @@ def test_a_game_is_judged(page):
     assert page.evaluate("board.game.cursor") == plies[0]
     expect(verdict(page)).to_contain_text(re.compile(r"(Yellow|Red) plays column \d and gives away a (win|draw): "))
     assert page.locator(".cx-wrong").count() == 1 == page.locator(".cx-chip.cx-played").count()
-    best = page.evaluate("board.mistakeHere().verdict.best")
+    best = page.evaluate("board.mistakeHere(board.movesMade()).verdict.best")
     assert page.locator(".cx-right").count() == len(best) and best
     page.keyboard.press("ArrowRight")
     expect(verdict(page)).to_contain_text("gives away a ")
