@@ -11,8 +11,9 @@ from functools import lru_cache
 
 import numpy as np
 
+from connectx.afterstates import MoveNetwork
 from connectx.clock import Budget, GameMemory, budget_for
-from connectx.network import PlainNetwork, expected_result, softmax
+from connectx.network import expected_result, softmax
 from connectx.position import Geometry, Position
 from connectx.puct import Choice, Judgement, Search, one_thread
 from connectx.search import Searcher
@@ -24,7 +25,7 @@ TEMPERATURE = 20.0
 # Evaluations a second of one core: 1,530 with 8, 1,840 with 16, 1,980 with 32. Larger batches explore less well.
 BATCH = 16
 
-network = PlainNetwork.from_bytes(read_data("weights/policy.bin"))
+network = MoveNetwork.from_bytes(read_data("weights/policy.bin"))
 
 
 def judge(positions: np.ndarray, masks: np.ndarray) -> Judgement:

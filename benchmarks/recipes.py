@@ -35,9 +35,10 @@ from scipy.stats import binomtest
 from agents import value_search
 from benchmarks.machine import head, record
 from benchmarks.positions import SIX_SETS, six_set
+from connectx.afterstates import UNKNOWN, Afterstates, MoveNetwork, chances_of_moves, policy_of
 from connectx.clock import Budget
-from connectx.encoding import UNKNOWN, Afterstates, chances_of_moves, encode_many, policy_of
-from connectx.network import REPLIES, PlainNetwork, softmax
+from connectx.encoding import encode_many
+from connectx.network import REPLIES, softmax
 from connectx.position import STANDARD, Position
 from connectx.puct import Search, one_thread
 from connectx.solver import Solver
@@ -94,7 +95,7 @@ def asked(drawn: Labels, learnt: Labels) -> Labels:
     return drawn.take(np.flatnonzero(differ & ~np.isin(canonical_keys(drawn.positions, drawn.masks), keys)))
 
 
-def judged_alone(network: PlainNetwork, labels: Labels) -> np.ndarray:
+def judged_alone(network: MoveNetwork, labels: Labels) -> np.ndarray:
     """What it says of the position, or of that after each move: logits of all columns, (n, columns) float32."""
     if network.architecture.judges != REPLIES:
         return network.judge_many(labels.positions, labels.masks)["policy"]
@@ -108,7 +109,7 @@ def judged_alone(network: PlainNetwork, labels: Labels) -> np.ndarray:
 
 
 @contextmanager
-def counting(network: PlainNetwork) -> Iterator[list[int]]:
+def counting(network: MoveNetwork) -> Iterator[list[int]]:
     """The number of positions in each call of the network."""
     calls: list[int] = []
 
@@ -120,7 +121,7 @@ def counting(network: PlainNetwork) -> Iterator[list[int]]:
         yield calls
 
 
-def columns_of(player: str, network: PlainNetwork, labels: Labels, evaluations: int) -> np.ndarray:
+def columns_of(player: str, network: MoveNetwork, labels: Labels, evaluations: int) -> np.ndarray:
     """The column of each position: (n,) int64."""
     if player in ("policy", "network"):
         is_alone = player == "network"
@@ -171,7 +172,7 @@ def measure(name: str, drawn: Labels, options: argparse.Namespace) -> None:
         return
     openings = int((labels.plies < OPENING_PLIES).sum())
     for weights in options.weights:
-        value_search.network = PlainNetwork.from_bytes(weights.read_bytes())
+        value_search.network = MoveNetwork.from_bytes(weights.read_bytes())
         size = value_search.network.architecture.size
         rows: dict[str, dict[str, Any]] = {}
         for player in options.players:

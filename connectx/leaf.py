@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from connectx.evaluation import LIMIT
 from connectx.jit import jitable, popcount
-from connectx.lookahead import LIMIT
 from connectx.position import STANDARD, key_of, winning_spots
 from connectx.weights import unpack
 

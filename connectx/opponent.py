@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from connectx.lookahead import evaluate
+from connectx.evaluation import evaluate
 from connectx.network import PlainNetwork
 from connectx.position import NO_MOVE, Geometry, Position, Scores, open_cells, plies_to_end_table, sign, winning_spots
 from connectx.weights import pack, unpack

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from connectx.afterstates import MoveNetwork
 from connectx.lookahead import one_step_move
-from connectx.network import Architecture, PlainNetwork, masked_argmax
+from connectx.network import Architecture, masked_argmax
 from connectx.position import Position
 
 # Logits that differ by less are equal. Torch and numpy round by up to 1e-4 apart, which must not decide between a move
@@ -15,7 +16,7 @@ from connectx.position import Position
 TIE = 1e-3
 
 
-class TorchOrNumpy(PlainNetwork):
+class TorchOrNumpy(MoveNetwork):
     """A network that runs in torch until that raises anything, then in numpy."""
 
     def __init__(self, architecture: Architecture, arrays: dict[str, np.ndarray]):

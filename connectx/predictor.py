@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from connectx.network import Layers
+from connectx.steps import Layers
 
 MASKED = -1e8  # the logit of a column that a mask rules out, as sb3-contrib has it
 
@@ -17,7 +17,7 @@ class Predictor:
     """A model whose ``predict`` gives what that of the algorithm gives.
 
     Args:
-        network: bytes of a container with "steps" (``connectx.network.Layers``), or of TorchScript.
+        network: bytes of a container with "steps" (``connectx.steps.Layers``), or of TorchScript.
         settings: shape: that of an observation. is_script: whether the network is TorchScript. is_image: whether
             observations may come with the channels last. draws: whether moves are drawn from the logits unless
             ``deterministic``. exploration: else the share of moves that are random then.

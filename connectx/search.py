@@ -17,10 +17,10 @@ from typing import NamedTuple
 import numpy as np
 
 from connectx.clock import Budget
+from connectx.evaluation import evaluate
 from connectx.jit import int_array, jitable, njit, plain, popcount
 from connectx.leaf import GEOMETRY as LEAF_GEOMETRY
 from connectx.leaf import LeafNet, judge
-from connectx.lookahead import evaluate
 from connectx.machine_code import prepared
 from connectx.position import Geometry, Position, column_cells, key_of, open_cells, winning_spots
 

@@ -5,14 +5,14 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from connectx.network import BLOCKS, MOVES, Architecture, from_bytes, to_bytes
+from connectx.network import MOVES, Architecture, from_bytes, to_bytes, trunk
 
 
 class Network(nn.Module):
     """A network of any architecture. Its parameters have the names and shapes of ``architecture.parameters()``, with
     "_" in place of ".".
 
-    The trunk is initialised as in He et al. (2015). The heads, the second map of each residual layer and the
+    The trunk is initialised as in He et al. (2015). The heads, the second map of each pooled layer and the
     biases by pooling begin small, so that the outputs of a fresh network are near 0.
     """
 
@@ -56,29 +56,26 @@ class Network(nn.Module):
     def _map(self, name: str) -> tuple[Tensor, Tensor]:
         return getattr(self, f"{name}_weight"), getattr(self, f"{name}_bias")
 
-    def _window(self, name: str, x: Tensor) -> Tensor:
+    def window(self, name: str, x: Tensor) -> Tensor:
         return functional.conv2d(x, *self._map(name), padding=1)
 
-    def _layer(self, index: int, kind: str, x: Tensor) -> Tensor:
-        name = f"{index}a"
-        if kind == "conv":
-            return functional.relu(self._window(name, x))
-        if kind in BLOCKS:
-            inner = self._window(name, x)
-            if kind == "pooled":
-                seen = torch.cat([x.mean((2, 3)), x.amax((2, 3))], 1)
-                inner = inner + functional.linear(seen, *self._map(f"{index}pool"))[:, :, None, None]
-            return functional.relu(self._window(f"{index}b", functional.relu(inner)) + x)
-        if kind == "point":
-            weight, bias = self._map(name)
-            return functional.relu(functional.conv2d(x, weight[:, :, None, None], bias))
-        return functional.relu(functional.linear(x.flatten(1), *self._map(name)))
+    def pooled(self, name: str, x: Tensor) -> Tensor:
+        seen = torch.cat([x.mean((2, 3)), x.amax((2, 3))], 1)
+        return functional.linear(seen, *self._map(name))[:, :, None, None]
+
+    def point(self, name: str, x: Tensor) -> Tensor:
+        weight, bias = self._map(name)
+        return functional.conv2d(x, weight[:, :, None, None], bias)
+
+    def dense(self, name: str, x: Tensor) -> Tensor:
+        return functional.linear(x.flatten(1), *self._map(name))
+
+    def relu(self, x: Tensor) -> Tensor:
+        return functional.relu(x)
 
     def forward(self, planes: Tensor) -> dict[str, Tensor]:
         """The outputs of each head, as ``PlainNetwork.forward``, for (n, planes, rows, columns) float32."""
-        x = planes
-        for index, (kind, _) in enumerate(self.architecture.layers):
-            x = self._layer(index, kind, x)
+        x = trunk(self, self.architecture.layers, planes)
         if self.architecture.judges == MOVES:
             taken = planes[:, 0] + planes[:, 1]
             below = torch.cat([torch.ones_like(taken[:, :1]), taken[:, :-1]], 1)

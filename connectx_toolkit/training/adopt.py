@@ -186,8 +186,8 @@ def agent_text(title: str, reference: str, found: Answers, part: FilePart | None
     is_script = data.endswith(FORMS[1])
     imports = ["import numpy as np"] * (is_script or bool(part)) + ["from connectx.encoding import seen"] * (not part)
     imports += ["import io", "import torch"] * is_script
-    imports += [f"from connectx.network import {'Layers, ' * (not is_script)}masked_argmax"]
-    imports += ["from connectx.position import Position", "from connectx.weights import read_data"]
+    imports += ["from connectx.network import masked_argmax", "from connectx.position import Position"]
+    imports += ["from connectx.steps import Layers"] * (not is_script) + ["from connectx.weights import read_data"]
     lines = part.text.splitlines(keepends=True) if part else []
     futures = [line.strip() for line in lines if line.startswith("from __future__")]
     own = "".join(line for line in lines if line.strip() not in futures).strip()

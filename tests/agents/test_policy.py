@@ -11,7 +11,7 @@ import torch
 from kaggle_environments.agent import get_last_callable
 
 from agents import one_pass, policy
-from connectx.network import PlainNetwork
+from connectx.afterstates import MoveNetwork
 from connectx.policy_net import TIE
 from connectx.position import STANDARD, Position
 from connectx_toolkit.builder.build import render
@@ -54,7 +54,7 @@ def moves(agent: Callable, asked: list[Position]) -> list[int]:
 @pytest.mark.parametrize("module", [policy, one_pass], ids=lambda module: module.__name__)
 def test_the_moves_are_those_of_numpy(module, capsys):
     asked, name = positions(300), module.__name__.removeprefix("agents.")
-    plain = PlainNetwork.from_bytes((AGENTS / "weights" / f"{name}.bin").read_bytes())
+    plain = MoveNetwork.from_bytes((AGENTS / "weights" / f"{name}.bin").read_bytes())
     stones = (np.array([getattr(p, part) for p in asked], np.int64) for part in ("position", "mask"))
     logits = plain.judge_many(*stones)["policy"]
     best = (logits > logits.max(1, keepdims=True) - TIE).argmax(1)  # only legal columns come near the best

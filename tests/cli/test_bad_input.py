@@ -142,7 +142,7 @@ CASES = [
     Case("train distill --labels labels", "labels"),
     Case("train distill --layers dense", "layers should look like"),
     Case("train distill --layers conf:3", "layers should be of the kinds conv, "),
-    Case("train distill --layers residual:3", "cannot follow"),
+    Case("train distill --layers pooled:3", "cannot follow"),
     Case("train ppo --steps 5", "multiple of 16 x games = 8000, not 5"),
     Case("train ppo --opponent self+nobody", "nobody"),
     Case("train ppo --board six", "read like 6x7k4"),

@@ -3,9 +3,10 @@
 import random
 from itertools import product
 
-from connectx import lookahead
+from connectx import evaluation
+from connectx.evaluation import LIMIT, evaluate, gap_planes, good_rows
 from connectx.jit import njit
-from connectx.lookahead import LIMIT, evaluate, gap_planes, good_rows, lines_lacking
+from connectx.lookahead import lines_lacking
 from connectx.position import STANDARD, Geometry, Position, geometry_of
 from tests.conftest import random_game
 
@@ -84,8 +85,8 @@ def test_evaluate(geometry):
 
 def test_no_evaluation_looks_like_a_proven_win(monkeypatch):
     """Where threats are worth more than any win, the limit holds, for either side."""
-    monkeypatch.setattr(lookahead, "GOOD_THREAT", 10**6)
-    monkeypatch.setattr(lookahead, "OTHER_THREAT", 10**6)
+    monkeypatch.setattr(evaluation, "GOOD_THREAT", 10**6)
+    monkeypatch.setattr(evaluation, "OTHER_THREAT", 10**6)
     position = Position.from_moves([3, 0, 3, 0, 3], STANDARD)  # the first player threatens; it is the second's move
     assert evaluate(position.position, position.mask, STANDARD) == -LIMIT
     turned = position.pass_turn()

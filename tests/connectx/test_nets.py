@@ -11,39 +11,32 @@ import pytest
 import torch
 from torch.nn import functional
 
-from connectx.encoding import (
+from connectx.afterstates import (
     BEST_BONUS,
-    ENCODINGS,
-    FOUR_PLACES,
-    FOURS,
     NEVER,
     RESULT_BONUS,
     UNKNOWN,
+    MoveNetwork,
     afterstates,
-    bits_of,
     chances_of_best,
     chances_of_moves,
-    encode,
-    encode_many,
     policy_of,
     scores_of,
 )
+from connectx.encoding import ENCODINGS, FOUR_PLACES, FOURS, bits_of, encode, encode_many
 from connectx.network import (
     MOVES,
     REPLIES,
     Architecture,
-    Layers,
     PlainNetwork,
-    batchnorm,
     both_views,
-    conv2d,
     from_bytes,
-    layernorm,
-    linear,
     masked_argmax,
     softmax,
+    trunk,
 )
 from connectx.position import STANDARD, Position, geometry_of
+from connectx.steps import Layers, batchnorm, conv2d, layernorm, linear
 from connectx.torch_form import Network
 from connectx.weights import pack, unpack
 from connectx_toolkit.system.files import ROOT
@@ -51,7 +44,7 @@ from tests.conftest import random_game
 
 pytestmark = pytest.mark.slow
 LAYERS = [
-    (("conv", 8), ("residual", 8), ("pooled", 8), ("point", 3), ("dense", 16)),
+    (("conv", 8), ("pooled", 8), ("pooled", 8), ("point", 3), ("dense", 16)),
     (("conv", 5), ("conv", 7)),
     (("dense", 24), ("dense", 12)),
     (),
@@ -111,7 +104,7 @@ def test_exported_equals_torch(layers, encoding):
             if name.split("_")[0] in ("policy", "value"):
                 parameter.mul_(8)
     network = Network.from_bytes(network.to_bytes())
-    plain = PlainNetwork.from_bytes(network.to_bytes())
+    plain = MoveNetwork.from_bytes(network.to_bytes())
     positions = sample()
     planes = encode_many(*stones_of(positions), STANDARD, encoding)
     with torch.inference_mode():
@@ -126,7 +119,7 @@ def test_exported_equals_torch(layers, encoding):
 def test_both_views_count_alike():
     """A mirrored position gets the mirrored policy and the same value; one position what it gets among many."""
     torch.manual_seed(2)
-    plain = PlainNetwork.from_bytes(Network(Architecture("facts-1", (("conv", 6), ("dense", 20)))).to_bytes())
+    plain = MoveNetwork.from_bytes(Network(Architecture("facts-1", (("conv", 6), ("dense", 20)))).to_bytes())
     positions = sample(games=3)
     outputs = plain.judge_many(*stones_of(positions))
     mirrored = plain.judge_many(*stones_of([p.mirror() for p in positions]))
@@ -192,14 +185,12 @@ def test_a_network_that_judges_moves_reads_them_where_they_land():
     with torch.no_grad():
         for parameter in network.parameters():
             parameter.add_(0.2 * torch.randn_like(parameter))
-    plain, positions = PlainNetwork.from_bytes(network.to_bytes()), sample()
+    plain, positions = MoveNetwork.from_bytes(network.to_bytes()), sample()
     network = Network.from_bytes(network.to_bytes())
     planes = encode_many(*stones_of(positions), STANDARD, "zugzwang-1")
     found, expected = plain.forward(planes), network.outputs(planes)
     assert all(np.allclose(found[name], expected[name], rtol=1e-4, atol=1e-4) for name, _ in heads)
-    x = torch.from_numpy(planes).float()
-    for index, (kind, _) in enumerate(layers):
-        x = network._layer(index, kind, x)
+    x = trunk(network, layers, torch.from_numpy(planes).float())
     for row, position in enumerate(positions):
         for column in position.legal_columns():
             height = (position.mask & STANDARD.column_mask(column)).bit_count()
@@ -216,7 +207,7 @@ def test_a_network_that_judges_moves_reads_them_where_they_land():
         Architecture("zugzwang-1", (("dense", 4),), heads, judges=MOVES)
 
 
-@pytest.mark.parametrize("layers", [(("dense", 20),), (("conv", 4), ("residual", 4))])
+@pytest.mark.parametrize("layers", [(("dense", 20),), (("conv", 4), ("pooled", 4))])
 def test_a_network_that_judges_replies_keeps_the_rules(layers):
     """It wins where that is forced, loses by force only where it must, and as late as it can, and its value is that of
     where its policy goes."""
@@ -227,7 +218,7 @@ def test_a_network_that_judges_replies_keeps_the_rules(layers):
         parameters = dict(network.named_parameters())
         parameters["move_weight"].mul_(30)  # sure of one move
         parameters["score_weight"].mul_(10)
-    plain, positions = PlainNetwork.from_bytes(network.to_bytes()), sample()
+    plain, positions = MoveNetwork.from_bytes(network.to_bytes()), sample()
     outputs = plain.judge_many(*stones_of(positions))
     mirrored = plain.judge_many(*stones_of([p.mirror() for p in positions]))
     assert np.allclose(outputs["policy"], mirrored["policy"][:, ::-1], rtol=1e-4, atol=1e-4)
@@ -275,7 +266,7 @@ def loses_after(position: Position) -> int:
 def test_a_forced_loss_is_put_off():
     """Where every move loses by force, but not after as many plies, the policy's is one of the slowest."""
     heads = (("move", 1), ("score", len(scores_of(STANDARD))))
-    plain = PlainNetwork.from_bytes(Network(Architecture("lines-1", (("dense", 4),), heads, judges=REPLIES)).to_bytes())
+    plain = MoveNetwork.from_bytes(Network(Architecture("lines-1", (("dense", 4),), heads, judges=REPLIES)).to_bytes())
     for stones, mask in ((5053568375064, 6571047247807), (167366409324194, 278143019569087)):
         position = Position(stones, mask, STANDARD)
         plies = {column: loses_after(position.play(column)) for column in position.legal_columns()}
@@ -318,7 +309,7 @@ def test_int8_files_are_half_as_large_and_nearly_the_same():
     contents = {dtype: network.to_bytes(dtype) for dtype in ("float16", "int8")}
     assert len(contents["int8"]) < 0.53 * len(contents["float16"])
     planes = encode_many(*stones_of(sample(games=2)), STANDARD, "fours-1")
-    exact, rounded = (PlainNetwork.from_bytes(content).forward(planes)["value"] for content in contents.values())
+    exact, rounded = (MoveNetwork.from_bytes(content).forward(planes)["value"] for content in contents.values())
     assert 0 < np.abs(exact - rounded).max() < 0.05 * np.abs(exact).max()
     again = Network.from_bytes(contents["int8"])
     assert again.architecture == network.architecture
@@ -380,7 +371,7 @@ def test_files_are_refused():
 
 
 @pytest.mark.parametrize(
-    "layers", [(("dense", 8), ("conv", 8)), (("conf", 8),), (("conv", 0),), (("conv", 4), ("residual", 5))], ids=str
+    "layers", [(("dense", 8), ("conv", 8)), (("conf", 8),), (("conv", 0),), (("conv", 4), ("pooled", 5))], ids=str
 )
 def test_impossible_architectures(layers):
     with pytest.raises(ValueError, match="layer"):

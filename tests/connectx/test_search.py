@@ -6,7 +6,7 @@ import time
 import pytest
 
 from connectx.clock import Budget
-from connectx.lookahead import evaluate
+from connectx.evaluation import evaluate
 from connectx.position import STANDARD, Position, column_cells, geometry_of
 from connectx.search import INFINITY, WIN, Searcher, safe_moves, win_score
 from tests.conftest import REAL_CLOCK, random_game

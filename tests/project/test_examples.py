@@ -8,7 +8,7 @@ import pytest
 
 from connectx_toolkit.system.files import ROOT
 
-PLAYING = "books clock exact lookahead position search solver"
+PLAYING = "books clock evaluation exact position search solver"
 ENVIRONMENTS = [f"connectx_toolkit.training.environments.{name}" for name in ("connectx_env", "sb3", "aec")]
 MODULES = [
     *(f"connectx.{name}" for name in PLAYING.split()),

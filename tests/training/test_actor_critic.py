@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from connectx.network import PlainNetwork
+from connectx.network import PlainNetwork, trunk
 from connectx.position import STANDARD, Position
 from connectx_toolkit.cli import train
 from connectx_toolkit.training.learners import actor_critic
@@ -45,7 +45,7 @@ def test_dense_layers_read_the_board():
     games = played(TicTacToe(20), 4, np.random.default_rng(2))
     network = fresh_network(games, channels=4, hidden=8, seed=1)
     planes = planes_of_boards(games.boards(), geometry_for(games), actor_critic.ENCODING)
-    seen = network._layer(0, "conv", planes)
+    seen = trunk(network, [("conv", 6)], planes)
     assert seen.shape == (20, 6, 3, 3) and (seen[:, :2] == planes).all()
     plain = PlainNetwork.from_bytes(network.to_bytes()).forward(planes.numpy())
     for name, output in network(planes).items():

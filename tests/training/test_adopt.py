@@ -26,7 +26,7 @@ from torch import nn
 
 import connectx_toolkit
 import connectx_toolkit.training.environments
-from connectx.network import Layers
+from connectx.steps import Layers
 from connectx.weights import pack
 from connectx_toolkit.builder.notebook import torch_model
 from connectx_toolkit.builder.notebook.torch_model import Unknown, script_of, steps_of

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 import torch
 
-from connectx.encoding import NEVER, Afterstates, encode, follow
-from connectx.network import REPLIES, PlainNetwork
+from connectx.afterstates import NEVER, Afterstates, MoveNetwork, follow
+from connectx.encoding import encode
+from connectx.network import REPLIES
 from connectx.position import NO_MOVE, STANDARD, Position
 from connectx.torch_form import Network
 from connectx.weights import unpack
@@ -216,7 +217,7 @@ def test_what_is_published_is_what_was_measured(file, tmp_path):
     assert entry["command"].startswith(f"python train.py distill --labels {file} --judges replies --layers dense:16")
     content = config.output.read_bytes()
     assert {array.dtype.name for array in unpack(content)[0].values()} == {"int8", "float16", "float32"}
-    labels, network = read_labels(file), PlainNetwork.from_bytes(content)
+    labels, network = read_labels(file), MoveNetwork.from_bytes(content)
     training, test = (choices_of(labels_of(labels, split))[0] for split in (TRAINING, TEST))
     parts = distill.measured_on(labels, training, config.seed)
     new, of_known = (np.bincount(part.plies) for part in parts.values())

@@ -8,8 +8,8 @@ import pytest
 
 from connectx import leaf
 from connectx.clock import Budget
+from connectx.evaluation import LIMIT, evaluate
 from connectx.leaf import ENCODING, MOST_ROWS, ROWS, LeafNet, from_bytes, judge
-from connectx.lookahead import LIMIT, evaluate
 from connectx.position import STANDARD, Position, geometry_of
 from connectx.search import Searcher
 from connectx.weights import pack, unpack

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from connectx.lookahead import evaluate
+from connectx.evaluation import evaluate
 from connectx.network import expected_result, softmax
 from connectx.position import STANDARD, Position
 from connectx.torch_form import Network

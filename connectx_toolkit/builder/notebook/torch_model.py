@@ -11,7 +11,7 @@ import torch
 from torch import fx, nn
 from torch.nn import functional
 
-from connectx.network import Step
+from connectx.steps import Step
 
 Settings = dict[str, Any]
 IDENTITIES = (nn.Identity, nn.Dropout, nn.Dropout2d)

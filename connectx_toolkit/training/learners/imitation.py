@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from connectx.evaluation import evaluate
 from connectx.jit import njit, popcount
-from connectx.lookahead import evaluate
 from connectx.position import STANDARD, column_cells, has_line, open_cells, winning_spots
 from connectx.search import safe_moves
 from connectx_toolkit.system.console import progress

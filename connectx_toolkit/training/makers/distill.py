@@ -32,8 +32,8 @@ from matplotlib.figure import Figure
 from torch import Tensor
 from torch.nn import functional
 
-from connectx.encoding import NEVER
-from connectx.network import MOVES, REPLIES, Architecture, PlainNetwork
+from connectx.afterstates import NEVER, MoveNetwork
+from connectx.network import MOVES, REPLIES, Architecture
 from connectx.position import STANDARD
 from connectx.torch_form import Network
 from connectx_toolkit.games.labelled import Labels
@@ -347,7 +347,7 @@ def run(trainer: Trainer, training: Examples, validation: Examples) -> None:
                 plot(trainer.log, config.run / "curves.png")
 
 
-def judged_right(network: PlainNetwork, labels: Labels) -> dict[str, float]:
+def judged_right(network: MoveNetwork, labels: Labels) -> dict[str, float]:
     """``shares_right`` of what agents play, who look at mirror images, too."""
     policy = network.judge_many(labels.positions, labels.masks)["policy"]
     return shares_right(np.where(labels.legal, policy, -np.inf).argmax(1), labels)
@@ -383,7 +383,7 @@ def train(config: Config) -> dict[str, Any]:
     facts: dict[str, Any] = {"parameters": trainer.network.architecture.size, "training_positions": len(training)}
     told = []
     for name, part in measured_on(labels, training.labels, config.seed).items():
-        right = judged_right(PlainNetwork.from_bytes(content), part)
+        right = judged_right(MoveNetwork.from_bytes(content), part)
         facts[name] = {"number": len(part)} | {kind: round(share, 4) for kind, share in right.items()}
         told.append(f"good moves in {right['good']:.1%} and perfect ones in {right['perfect']:.1%} of {len(part):,} ")
     score = f"{told[0]}new positions; {told[1]}that it learnt"

@@ -13,16 +13,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from connectx.encoding import (
-    NEVER,
-    Afterstates,
-    afterstates,
-    bits_of,
-    logit_bonus,
-    planes_of,
-    scores_of,
-    unpack_planes,
-)
+from connectx.afterstates import NEVER, Afterstates, afterstates, logit_bonus, scores_of
+from connectx.encoding import bits_of, planes_of, unpack_planes
 from connectx.position import STANDARD, open_cells, winning_spots
 from connectx_toolkit.games.labelled import Labels, canonical_keys, spread_keys
 

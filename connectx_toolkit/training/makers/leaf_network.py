@@ -18,9 +18,9 @@ import numpy as np
 
 from connectx import leaf
 from connectx.encoding import safe_cells
+from connectx.evaluation import evaluate
 from connectx.jit import jitable, njit, popcount
 from connectx.leaf import ENCODING, GEOMETRY, MOST_ROWS, ROWS, LeafNet, active_rows, judge
-from connectx.lookahead import evaluate
 from connectx.position import mirror_bits, open_cells, winning_spots
 from connectx.weights import pack
 from connectx_toolkit.games.labelled import Labels, canonical_keys, moves_of
