@@ -1,12 +1,12 @@
 """What an exam says: tables and lines of rates, differences, times and weaknesses; the page; the file of mistakes."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations, pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -34,29 +34,50 @@ def interval(estimate: Estimate) -> str:
     return f"{estimate.low:.1%} to {estimate.high:.1%}"
 
 
-RATES = (  # of rows (agent, part, positions, good, perfect, points given away)
-    "agent",
-    "part",
-    Column("positions"),
-    Column("good moves", lambda row: row[3].mean, percent, help="keep the result: win, draw or loss"),
-    Column("of good moves", lambda row: row[3], interval, align="right"),
-    Column("perfect moves", lambda row: row[4].mean, percent, help="have the best exact score"),
-    Column("of perfect moves", lambda row: row[4], interval, align="right"),
-    Column("points given away", lambda row: row[5], two_digits, help="a move, on average: stones by which a win comes "
-           "later, a loss sooner, or both"),
+class Metric(NamedTuple):
+    """What is measured of an agent's answers."""
+
+    name: str
+    of: Callable[[Sheet], np.ndarray]  # (t, n) bool of a rate, or numbers of which the mean is shown
+    help: str
+    kept: str = ""  # of numbers, of which less is better: what their difference is called
+
+    def columns(self) -> list[Column]:
+        if self.kept:
+            return [Column(self.name, show=two_digits, help=self.help)]
+        of_rate = Column(f"of {self.name}", show=interval, align="right")
+        return [Column(self.name, show=percent, help=self.help), of_rate]
+
+    def cells(self, sheet: Sheet, chosen: np.ndarray) -> list[Any]:
+        values = self.of(sheet)[:, chosen]
+        return [float(values.mean())] if self.kept else [(found := rate(values)).mean, found]
+
+    def difference(self, one: Sheet, other: Sheet) -> Estimate:
+        """By how much one agent is better."""
+        if self.kept:
+            return mean_difference(self.of(other), self.of(one))
+        return rate_difference(self.of(one), self.of(other))
+
+
+METRICS = (
+    Metric("good moves", lambda sheet: sheet.good, "keep the result: win, draw or loss"),
+    Metric("perfect moves", lambda sheet: sheet.perfect, "have the best exact score"),
+    Metric("points given away", lambda sheet: sheet.given,
+           "a move, on average: stones by which a win comes later, a loss sooner, or both", "points kept"),
 )  # fmt: skip
 
 
 def rates_table(sheets: Sequence[Sheet]) -> Table:
-    """Good and perfect moves of each agent: of all positions, critical ones, by stage and by seat."""
-    rows = []
-    for sheet in sheets:
-        for part, chosen in sheet.parts().items():
-            good, perfect = rate(sheet.good[:, chosen]), rate(sheet.perfect[:, chosen])
-            given = float(sheet.given[:, chosen].mean())
-            rows.append(("" if part != "all" else sheet.agent, part, len(chosen), good, perfect, given))
+    """Each agent by all metrics: of all positions, critical ones, by stage and by seat."""
+    columns: list[Column | str] = ["agent", "part", "positions"]
+    columns += [column for metric in METRICS for column in metric.columns()]
+    rows = [
+        ("" if part != "all" else sheet.agent, part, len(chosen), *(c for m in METRICS for c in m.cells(sheet, chosen)))
+        for sheet in sheets
+        for part, chosen in sheet.parts().items()
+    ]
     note = f"critical: positions in which some legal move does not keep the result; {HOLDS}"
-    return Table("moves by exact score", RATES, rows, note)
+    return Table("moves by exact score", columns, rows, note)
 
 
 TIMES = (  # of rows (sheet, actTimeout)
@@ -81,14 +102,6 @@ def _points(estimate: Estimate) -> str:
     return f"{estimate.mean:+.2f} ({estimate.low:+.2f} to {estimate.high:+.2f})"
 
 
-DIFFERENCES = (
-    "agents",
-    Column("good moves", show=_signed, align="right"),
-    Column("perfect moves", show=_signed, align="right"),
-    Column("points kept", show=_points, help="a move, on average", align="right"),
-)
-
-
 def compared(sheets: Sequence[Sheet]) -> list[tuple[Sheet, Sheet]]:
     """Every two agents; of more than ``ALL_PAIRS``, each with the next by good moves."""
     if len(sheets) <= ALL_PAIRS:
@@ -98,12 +111,17 @@ def compared(sheets: Sequence[Sheet]) -> list[tuple[Sheet, Sheet]]:
 
 def differences_table(sheets: Sequence[Sheet]) -> Table:
     """Two agents on the same positions."""
-    rows = []
-    for one, other in compared(sheets):
-        good, perfect = rate_difference(one.good, other.good), rate_difference(one.perfect, other.perfect)
-        points = mean_difference(other.given, one.given)
-        rows.append((f"{one.agent} less {other.agent}", good, perfect, points))
-    return Table("differences in the same positions", DIFFERENCES, rows, HOLDS)
+    columns = [
+        Column(metric.kept, show=_points, help="a move, on average", align="right")
+        if metric.kept
+        else Column(metric.name, show=_signed, align="right")
+        for metric in METRICS
+    ]
+    rows = [
+        (f"{one.agent} less {other.agent}", *(metric.difference(one, other) for metric in METRICS))
+        for one, other in compared(sheets)
+    ]
+    return Table("differences in the same positions", ["agents", *columns], rows, HOLDS)
 
 
 def verdicts(sheets: Sequence[Sheet]) -> list[str]:
@@ -113,13 +131,13 @@ def verdicts(sheets: Sequence[Sheet]) -> list[str]:
 
 def _verdict(one: Sheet, other: Sheet) -> str:
     words, unproven = list[str](), list[str]()
-    for name in ("good", "perfect"):
-        found = rate_difference(getattr(one, name), getattr(other, name))
+    for metric in (metric for metric in METRICS if not metric.kept):
+        found = metric.difference(one, other)
         better, worse = (one, other) if found.mean > 0 else (other, one)
         if found.is_proof:
-            words.append(f"{better.agent} plays more {name} moves than {worse.agent}")
+            words.append(f"{better.agent} plays more {metric.name} than {worse.agent}")
         else:
-            unproven.append(f"of {name} moves it is too early to tell")
+            unproven.append(f"of {metric.name} it is too early to tell")
     if not words:
         count = f"{len(one.labels)} {plural('position', len(one.labels))}"
         return f"{one.agent} and {other.agent}: too early to tell who is better, by {count}."
