@@ -170,7 +170,7 @@ class PlainNetwork:
 
     def __init__(self, architecture: Architecture, arrays: dict[str, np.ndarray]):
         if architecture.judges not in self.JUDGES:
-            raise ValueError(f"a network that judges {architecture.judges!r}, not one of {self.JUDGES}")
+            raise ValueError(f"it judges {architecture.judges}: read it as a connectx.afterstates.MoveNetwork")
         self.architecture = architecture
         self._windows = neighbours(*architecture.shape[:2])
         self._maps = {name.removesuffix(".weight"): self._matrix(a) for name, a in arrays.items() if a.ndim > 1}

@@ -1,6 +1,6 @@
 """Trains the strong policy agent: a policy network that imitates a look-ahead of fixed depth.
 
-The look-ahead, alpha-beta with ``connectx.lookahead``, plays games against itself. Random moves in between make the
+The look-ahead, alpha-beta with ``connectx.evaluation``, plays games against itself. Random moves in between make the
 games different. Every position is labelled with the move that the look-ahead prefers. The network is the opponent in
 ``train.py policy-gradient``.
 """

@@ -1,8 +1,9 @@
 """Exact labels as examples for a network: what it sees, and its targets, kept on the device that trains it.
 
 A network that judges moves sees the position itself (``MoveExamples``). One that judges replies sees what the moves and
-forced replies lead to whose results the rules do not know (``connectx.encoding``): some five positions for each label,
-whose exact scores are known, too (``ReplyExamples``). Where the rules alone choose the move it has nothing to learn.
+forced replies lead to whose results the rules do not know (``connectx.afterstates``): some five positions for each
+label, whose exact scores are known, too (``ReplyExamples``). Where the rules alone choose the move it has nothing to
+learn.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -54,7 +55,7 @@ class ReplyTargets(NamedTuple):
     legal: Tensor  # (n, columns) bool: the moves that the network chooses among
     score: Tensor  # (m,) int64: the exact score, plus LARGEST
     places: Tensor  # (m,) int64: n * columns places, that of each move
-    is_own: Tensor  # (m,) bool, as in connectx.encoding
+    is_own: Tensor  # (m,) bool, as in connectx.afterstates
 
     def policy(self, outputs: dict[str, Tensor]) -> Tensor:
         """The logits of all columns, (n, columns); of moves that are not among the legal ones a very small number."""
