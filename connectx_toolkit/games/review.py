@@ -1,7 +1,7 @@
 """Games seen from one's own seat: how each ended and why, and what was given away in it; where points were lost."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -146,6 +146,15 @@ def own_judged(games: Sequence[Game], me: str, seconds: float = GAME_SECONDS, is
         for game, moves in zip(games, judge_all(games, seconds, is_whole), strict=True):
             found.append(Judged(game, moves, seat_of(game, me)))
             bar.update()
+    return found
+
+
+def moves_by_agent(reviews: Iterable[Judged]) -> dict[str, list[JudgedMove]]:
+    """The judged moves of games, by who made them."""
+    found: dict[str, list[JudgedMove]] = {}
+    for one in reviews:
+        for move in one.moves:
+            found.setdefault(one.game.names[move.seat], []).append(move)
     return found
 
 

@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from connectx_toolkit.arena.tournament import Tournament, ladder_parts, tournament_of
-from connectx_toolkit.games.analysis import JudgedMove
 from connectx_toolkit.games.groups import Group
-from connectx_toolkit.games.review import Judged
+from connectx_toolkit.games.review import Judged, moves_by_agent
 from connectx_toolkit.kaggle.rules import Rules
 from connectx_toolkit.report.ladder import write_ladder
 from connectx_toolkit.report.pages import game_entry, group_html, results_page
@@ -33,10 +32,7 @@ def results(
         told += [f"\n{group.title}", *parts]
         if ladder and standings:
             write_ladder(ladder, standings, anchor)
-        by_agent: dict[str, list[JudgedMove]] = {}
-        for move, name in ((move, one.game.names[move.seat]) for one in games for move in one.moves):
-            by_agent.setdefault(name, []).append(move)
-        sections += group_html(group.title, tournament, standings, by_agent) if html else []
+        sections += group_html(group.title, tournament, standings, moves_by_agent(games)) if html else []
     if html:
         write_whole(html, results_page(sections, [game_entry(one) for games in shown for one in games]).encode())
     unsolvable = [group.title for group in groups if is_judged and not Rules(group.config).geometry.fits_word]

@@ -12,7 +12,7 @@ from connectx_toolkit.games.analysis import JudgedMove, accuracy, first_judged, 
 from connectx_toolkit.games.database import Played
 from connectx_toolkit.games.exploring import Explored
 from connectx_toolkit.games.game import SEATS, Game
-from connectx_toolkit.games.review import RESULTS, Judged
+from connectx_toolkit.games.review import RESULTS, Judged, moves_by_agent
 from connectx_toolkit.games.review import SEATS as SEAT
 from connectx_toolkit.system.console import as_option
 from connectx_toolkit.system.foreign import left_out_lines, shown
@@ -254,10 +254,7 @@ class Analysis(Shown):
 
     def accuracy(self) -> list[Table]:
         """Good and perfect move rates by agent, if a move was judged."""
-        by_agent: dict[str, list[JudgedMove]] = {}
-        for one in self.games:
-            for move in one.moves:
-                by_agent.setdefault(one.game.names[move.seat], []).append(move)
+        by_agent = moves_by_agent(self.games)
         return [accuracy_table(by_agent)] if by_agent else []
 
     def parts(self) -> list[Part]:

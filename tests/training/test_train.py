@@ -10,7 +10,7 @@ import pytest
 
 from connectx.position import STANDARD, Position
 from connectx_toolkit.system.files import ROOT
-from connectx_toolkit.training.makers.entries import EntryFile
+from connectx_toolkit.training.makers.entries import entries_in
 from connectx_toolkit.training.runs import NAME
 
 pytestmark = pytest.mark.slow
@@ -31,15 +31,15 @@ def test_entries_outlive_a_killed_run(tmp_path):
     """Half a line at the end is dropped, what is whole is kept; what depends on something else is refused."""
     path = tmp_path / "entries.txt"
     position = Position.from_moves([0, 1], STANDARD).canonical()
-    with EntryFile(path, "mine") as file:
+    with entries_in(path, "mine") as file:
         file.add(position, (2, 3))
     with path.open("ab") as half:
         half.write(b"77 99 1")
-    with EntryFile(path, "mine") as again:
+    with entries_in(path, "mine") as again:
         assert again.known == {position: (2, 3)}
     assert path.read_bytes().count(b"\n") == 2 and path.read_bytes().endswith(b"\n")
-    with pytest.raises(ValueError, match="begins with b'mine', expected 'yours'"):
-        EntryFile(path, "yours")
+    with pytest.raises(ValueError, match="begins with b'mine', expected 'yours'"), entries_in(path, "yours"):
+        pass
 
 
 ADDING = """
@@ -47,11 +47,11 @@ import sys
 from pathlib import Path
 from connectx.position import STANDARD
 from connectx.position import Position
-from connectx_toolkit.training.makers.entries import EntryFile
+from connectx_toolkit.training.makers.entries import entries_in
 
 for column in range(7):
     for other in range(6):
-        with EntryFile(Path(sys.argv[1]), "mine") as entries:
+        with entries_in(Path(sys.argv[1]), "mine") as entries:
             entries.add(Position.from_moves([column, other, int(sys.argv[2])], STANDARD), (column,))
 """
 
@@ -65,5 +65,6 @@ def test_two_runs_of_one_file_of_entries(tmp_path):
     ]
     assert all("Traceback" not in run.communicate(timeout=120)[1] and run.returncode == 0 for run in runs)
     lines = path.read_text().splitlines()
-    assert len(lines) == 1 + 2 * 42 and EntryFile(path, "mine").known
+    with entries_in(path, "mine") as entries:
+        assert len(lines) == 1 + 2 * 42 and entries.known
     assert list(tmp_path.iterdir()) == [path]

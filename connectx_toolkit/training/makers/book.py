@@ -31,7 +31,7 @@ from connectx.opponent import ErrorForecast, ReplyModel, choices, columns_of_sco
 from connectx.position import STANDARD, Position, Scores
 from connectx_toolkit.system.console import progress, shell
 from connectx_toolkit.system.files import WEIGHTS, read_as
-from connectx_toolkit.training.makers.entries import Entry, EntryFile
+from connectx_toolkit.training.makers.entries import Entry, entries_in
 from connectx_toolkit.training.makers.exact_scores import pool_scores, solve
 from connectx_toolkit.training.makers.own_games import Met, OwnGames, lines_of, own_games_in
 from connectx_toolkit.training.options import Options, option
@@ -152,7 +152,7 @@ def second_book(config: Config) -> Book:
     start = Position.empty(STANDARD)
     expect(answers(Ahead(start, 1.0, search.model.prior), openings().scores(start) or [], search.model))
     with (
-        EntryFile(config.entries, recipe) as entries,
+        entries_in(config.entries, recipe) as entries,
         solver_pool(config.workers, config.table_bits) as pool,
         progress(len(met), "position", delay=0) as bar,
     ):

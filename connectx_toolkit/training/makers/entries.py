@@ -4,9 +4,10 @@ After a line with what they depend on, it has a line ``position mask columns`` f
 """
 
 import re
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Self
+from typing import NamedTuple
 
 from connectx.position import STANDARD, Position
 from connectx_toolkit.system.files import in_words, locked
@@ -35,11 +36,18 @@ def read_entries(path: Path, recipe: str) -> tuple[dict[Position, Entry], int]:
     return found, len(rest)
 
 
-class EntryFile:
-    """Entries in memory and in a file open for appending; a context manager, which closes it.
+class Entries(NamedTuple):
+    """What is found so far, and what keeps an entry of a position, which must be its own ``canonical()``."""
 
-    An unfinished last line is removed. A missing file is created. One process at a time has the file open: the next one
-    waits, and then finds what the first has added.
+    known: dict[Position, Entry]
+    add: Callable[[Position, Entry], None]
+
+
+@contextmanager
+def entries_in(path: Path, recipe: str) -> Iterator[Entries]:
+    """Opens a file of entries for appending. A missing one is created, and an unfinished last line removed.
+
+    One process at a time has the file open: the next one waits, and then finds what the first has added.
 
     Args:
         recipe: what the entries depend on, the file's first line.
@@ -47,29 +55,19 @@ class EntryFile:
     Raises: as ``read_entries``.
     """
 
-    def __init__(self, path: Path, recipe: str):
-        with ExitStack() as opened:
-            opened.enter_context(locked(path))
-            self._file = opened.enter_context(path.open("ab", buffering=0))
-            self.known, rest = read_entries(path, recipe)
-            self._file.truncate(self._file.tell() - rest)
-            if not self._file.tell() - rest:
-                self._write(recipe)
-            self._opened = opened.pop_all()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._opened.close()
-
-    def add(self, position: Position, entry: Entry) -> None:
-        """Stores the entry of a position, which must be its own ``canonical()``."""
-        self.known[position] = entry
-        self._write(f"{position.position} {position.mask} {''.join(map(str, entry))}")
-
-    def _write(self, line: str) -> None:
+    def write(line: str) -> None:
         try:
-            self._file.write(f"{line}\n".encode("ascii"))
+            file.write(f"{line}\n".encode("ascii"))
         except OSError as problem:
-            raise OSError(in_words(problem, Path(self._file.name))) from None
+            raise OSError(in_words(problem, path)) from None
+
+    def add(position: Position, entry: Entry) -> None:
+        known[position] = entry
+        write(f"{position.position} {position.mask} {''.join(map(str, entry))}")
+
+    with locked(path), path.open("ab", buffering=0) as file:
+        known, rest = read_entries(path, recipe)
+        file.truncate(file.tell() - rest)
+        if not file.tell() - rest:
+            write(recipe)
+        yield Entries(known, add)
