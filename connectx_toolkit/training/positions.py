@@ -20,17 +20,6 @@ TAKEN = {**dict.fromkeys(range(8), 0.0), 8: 0.04, 9: 0.12, 10: 0.3, 11: 0.6}
 ONE_BY_ONE = 11  # stones: up to here, what is known of a position's own score makes its solution quicker
 
 
-def columns_scored(position: Position, solver: Solver, known: Value, best: bool) -> list[int]:
-    """The exact score of each column's move, NO_MOVE where it is full. With ``best`` only of the best, others NO_MOVE.
-
-    Args:
-        known: what is proven of the position's own score.
-    """
-    values = move_values(position, solver, best=best, known=known)
-    lows = [NO_MOVE if value is None or not value.exact else value.low for value in values]
-    return [NO_MOVE if best and low < max(lows) else low for low in lows]
-
-
 def labelled_games(games: int, rng: np.random.Generator, solver: Solver) -> Labels:
     """The positions of so many games whose moves differ in their exact scores, as ``TAKEN`` says."""
     error_shares = np.resize(ERROR_SHARES, games)
@@ -45,7 +34,9 @@ def labelled_games(games: int, rng: np.random.Generator, solver: Solver) -> Labe
         else:
             for row in np.flatnonzero(is_taken | ~is_random):
                 position = Position(int(positions[row]), int(masks[row]), STANDARD)
-                scores[row] = columns_scored(position, solver, known[row], best=not is_taken[row])
+                values = move_values(position, solver, best=not is_taken[row], known=known[row])
+                lows = [NO_MOVE if value is None or not value.exact else value.low for value in values]
+                scores[row] = lows if is_taken[row] else [low if low == max(lows) else NO_MOVE for low in lows]
         moves = moves_of(masks, STANDARD)
         differ = (np.where(moves != 0, scores, scores.max(1)[:, None]) != scores.max(1)[:, None]).any(1)
         parts.append(Labels(positions, masks, scores).take(np.flatnonzero(is_taken & differ)))
@@ -55,8 +46,8 @@ def labelled_games(games: int, rng: np.random.Generator, solver: Solver) -> Labe
         column = (rng.random(choice.shape) * choice).argmax(1)
         goes_on = np.flatnonzero(choice.any(1))
         is_kept = scores[np.arange(len(column)), column] == scores.max(1)  # then the next score is known
-        values = [-int(scores[row].max()) if is_kept[row] and not is_random[row] else None for row in goes_on]
-        known = [UNKNOWN if value is None else Value(value, value) for value in values]
+        next_scores = [-int(scores[row].max()) if is_kept[row] and not is_random[row] else None for row in goes_on]
+        known = [UNKNOWN if score is None else Value(score, score) for score in next_scores]
         moved = moves[goes_on, column[goes_on]]
         positions, masks = (positions ^ masks)[goes_on], masks[goes_on] | moved
         error_shares = error_shares[goes_on]
