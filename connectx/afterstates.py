@@ -8,13 +8,12 @@ stone, and the side to move has a choice. Where they end with a line, the result
 quiescence search of chess programs for a game in which what is not quiet has a single answer.
 """
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
 from connectx.encoding import encode_many, safe_cells
-from connectx.network import MOVES, POSITION, REPLIES, Architecture, PlainNetwork, both_views, mean_of_views, softmax
+from connectx.network import MOVES, POSITION, REPLIES, PlainNetwork, softmax
 from connectx.position import Geometry, open_cells, winning_spots
 
 NEVER = -1e4  # the logit of a move that the rules rule out, or that does not exist
@@ -126,12 +125,6 @@ def results_of(moves: np.ndarray) -> np.ndarray:
     return np.stack([moves[..., :most].sum(2), moves[..., most], moves[..., most + 1 :].sum(2)], 2)
 
 
-def expected_results(moves: np.ndarray) -> np.ndarray:
-    """(n, columns): the expected result of each move for the mover, -1 to 1, from the chances of scores."""
-    results = results_of(moves)
-    return results[..., 2] - results[..., 0]
-
-
 def logit_bonus(moves: np.ndarray) -> np.ndarray:
     """(n, columns): what the chances of a move's scores add to its logit."""
     return RESULT_BONUS * chances_of_best(results_of(moves)) + BEST_BONUS * chances_of_best(moves)
@@ -169,6 +162,17 @@ def value_of(policy: np.ndarray, moves: np.ndarray) -> np.ndarray:
     return np.log(np.maximum(means, LEAST_CHANCE)).astype(np.float32)
 
 
+def landing(planes: np.ndarray) -> np.ndarray:
+    """Where each column's stone would land: (n, rows, columns) float32 of 0 and 1, none of them in a full column.
+
+    Args:
+        planes: in any encoding, (n, planes, rows, columns); the first two are the stones of both sides.
+    """
+    taken = planes[:, 0] + planes[:, 1]
+    below = np.concatenate([np.ones_like(taken[:, :1]), taken[:, :-1]], 1)
+    return (below * (1 - taken)).astype(np.float32)
+
+
 class MoveNetwork(PlainNetwork):
     """The forward pass in numpy of any network, also of one that judges moves or replies."""
 
@@ -181,60 +185,26 @@ class MoveNetwork(PlainNetwork):
         return np.einsum("nrco,nrc->nco", x.reshape(len(x), rows, columns, x.shape[2]), landing(planes))
 
     def judge_many(self, positions: np.ndarray, masks: np.ndarray) -> dict[str, np.ndarray]:
-        """``judged`` by this network."""
-        return judged(self.forward, self.architecture, positions, masks)
+        """What the network says of n positions: one that judges moves in one pass, others also of mirror images.
 
-
-def judged(
-    forward: Callable[[np.ndarray], dict[str, np.ndarray]],
-    architecture: Architecture,
-    positions: np.ndarray,
-    masks: np.ndarray,
-) -> dict[str, np.ndarray]:
-    """What a network says of n positions: one that judges moves in one pass, others of each and its mirror image.
-
-    Args:
-        forward: the network in any form: its outputs by head for (n, planes, rows, columns) of any number type.
-        positions, masks: two (n,) int64.
-
-    Returns:
-        (n, size) float32 for each head; for a network that judges moves or replies "policy", "value", and "results",
-        what is expected of each move for the side to move, -1 to 1.
-    """
-    if architecture.judges == REPLIES:
-        states, outputs = judged_replies(forward, architecture, positions, masks)
-        moves = chances_of_moves(softmax(outputs["score"]), states)
-        policy = policy_of(outputs["move"][:, 0], moves, states)
-    else:
-        seen = encode_many(positions, masks, architecture.geometry, architecture.encoding)
-        if architecture.judges == POSITION:
-            return mean_of_views(forward(both_views(seen)))
-        outputs, is_move = forward(seen), landing(seen).sum(1) > 0
-        chances = softmax(outputs["score"])
-        least = np.arange(chances.shape[-1]) == 0  # sure where there is no move
-        moves = np.where(is_move[..., None], chances, least).astype(np.float32)
-        policy = np.where(is_move, outputs["move"][..., 0], np.float32(NEVER))
-    return {"policy": policy, "value": value_of(policy, moves), "results": expected_results(moves)}
-
-
-def judged_replies(
-    forward: Callable[[np.ndarray], dict[str, np.ndarray]],
-    architecture: Architecture,
-    positions: np.ndarray,
-    masks: np.ndarray,
-) -> tuple[Afterstates, dict[str, np.ndarray]]:
-    """What the moves of n positions lead to, and what a network that judges replies says of it: (m, size) a head."""
-    states = afterstates(positions, masks, architecture.geometry)
-    seen = encode_many(states.positions, states.masks, architecture.geometry, architecture.encoding)
-    return states, mean_of_views(forward(both_views(seen)))
-
-
-def landing(planes: np.ndarray) -> np.ndarray:
-    """Where each column's stone would land: (n, rows, columns) float32 of 0 and 1, none of them in a full column.
-
-    Args:
-        planes: in any encoding, (n, planes, rows, columns); the first two are the stones of both sides.
-    """
-    taken = planes[:, 0] + planes[:, 1]
-    below = np.concatenate([np.ones_like(taken[:, :1]), taken[:, :-1]], 1)
-    return (below * (1 - taken)).astype(np.float32)
+        Returns:
+            (n, size) float32 for each head; for a network that judges moves or replies "policy", "value", and
+            "results", what is expected of each move for the side to move, -1 to 1.
+        """
+        kind = self.architecture
+        if kind.judges == POSITION:
+            return super().judge_many(positions, masks)
+        if kind.judges == REPLIES:
+            states = afterstates(positions, masks, kind.geometry)
+            outputs = super().judge_many(states.positions, states.masks)
+            moves = chances_of_moves(softmax(outputs["score"]), states)
+            policy = policy_of(outputs["move"][:, 0], moves, states)
+        else:
+            seen = encode_many(positions, masks, kind.geometry, kind.encoding)
+            outputs, is_move = self.forward(seen), landing(seen).sum(1) > 0
+            chances = softmax(outputs["score"])
+            least = np.arange(chances.shape[-1]) == 0  # sure where there is no move
+            moves = np.where(is_move[..., None], chances, least).astype(np.float32)
+            policy = np.where(is_move, outputs["move"][..., 0], np.float32(NEVER))
+        results = results_of(moves)
+        return {"policy": policy, "value": value_of(policy, moves), "results": results[..., 2] - results[..., 0]}

@@ -8,6 +8,7 @@ within 1e-5.
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from math import prod
 from typing import Any, Self
 
@@ -204,8 +205,7 @@ class PlainNetwork:
         """Of (n, cells, channels), or of (n, units) after the first such layer."""
         return self._linear(name, flatten(x))
 
-    def relu(self, x: np.ndarray) -> np.ndarray:
-        return np.maximum(x, 0)
+    relu = staticmethod(partial(np.maximum, 0))
 
     def forward(self, planes: np.ndarray) -> dict[str, np.ndarray]:
         """The outputs of each head for (n, planes, rows, columns) of any number type.

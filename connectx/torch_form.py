@@ -70,8 +70,7 @@ class Network(nn.Module):
     def dense(self, name: str, x: Tensor) -> Tensor:
         return functional.linear(x.flatten(1), *self._map(name))
 
-    def relu(self, x: Tensor) -> Tensor:
-        return functional.relu(x)
+    relu = staticmethod(functional.relu)
 
     def forward(self, planes: Tensor) -> dict[str, Tensor]:
         """The outputs of each head, as ``PlainNetwork.forward``, for (n, planes, rows, columns) float32."""
