@@ -53,8 +53,8 @@ const ACTIONS = [
   {key: "O", replays: true, says: "scores: on, after the game, off", press: board => board.nextOverlay()},
   {group: "tools", name: "Keys", picture: "help", key: "?", replays: true, says: "this list", press: board => board.help()},
 ];
-const MOVING_KEYS = [["← →", "back, forward"], ["Home End", "start, end"]];
-const DROPPING_KEYS = [["0–9", "drop a stone in that column (Tab and Enter reach every column)"]];
+const KEYS = [["0–9", "drop a stone in that column (Tab and Enter reach every column)"], ["← →", "back, forward"],
+  ["Home End", "start, end"]]; // of no action with words of its own; the first is not a replayer's
 
 export class Board extends Table {
   // host: {start(receive, online), send(message)}.
@@ -95,7 +95,7 @@ export class Board extends Table {
     this.notice = el("p", {class: "cx-notice", role: "alert"});
     const said = el("div", {class: "cx-said"}, this.verdict, this.working, this.notice);
     this.panel = el("div", {class: "cx-panel"}, replayer ? null : said,
-      this.graph.element, this.list.element, this.playedList.element, this.bar("steps", "go through the game"), replayer ? null : this.bar("tools", "game"), this.choices(),
+      this.graph.element, this.list.element, this.playedList.element, this.bar("go through the game", "steps"), replayer ? null : this.bar("game", "tools", "sharing"), this.choices(),
       legend(!replayer));
     this.setUpBar = el("div", {class: "cx-setup"});
     this.main = el("div", {class: "cx-main-area"}, el("div", {class: "cx-seats"}, ...this.cards.map(card => card.element)),
@@ -106,12 +106,11 @@ export class Board extends Table {
     this.root.append(el("div", {class: "cx-layout"}, this.main, this.panel));
   }
 
-  bar(group, label) {
-    const groups = group === "tools" ? ["tools", "sharing"] : [group];
-    return el("div", {class: `cx-${group}`, role: "group", "aria-label": label}, ...this.buttonsOf(groups));
+  bar(label, ...groups) {
+    return el("div", {class: `cx-${groups[0]}`, role: "group", "aria-label": label}, ...this.buttonsOf(...groups));
   }
 
-  buttonsOf(groups) {
+  buttonsOf(...groups) {
     return this.actions.filter(({group}) => groups.includes(group)).map(action => this.makeButton(action, action));
   }
 
@@ -135,7 +134,7 @@ export class Board extends Table {
       el("div", {class: "cx-scores"}, "scores ",
         el("div", {class: "cx-group", role: "group", "aria-label": "exact scores"}, ...this.overlays)),
       el("label", {}, "columns ", this.counting),
-      this.options.replayer ? el("div", {class: "cx-scores"}, ...this.buttonsOf(["sharing"]))
+      this.options.replayer ? el("div", {class: "cx-scores"}, ...this.buttonsOf("sharing"))
         : el("label", {class: "cx-pace"}, "pause ", this.pace));
   }
 
@@ -181,7 +180,7 @@ export class Board extends Table {
 
   help() {
     const listed = this.actions.filter(({says}) => says).map(({key, says}) => [key, says]);
-    showKeys(this.root, [...(this.options.replayer ? [] : DROPPING_KEYS), ...MOVING_KEYS, ...listed], this.view.first);
+    showKeys(this.root, [...KEYS.slice(this.options.replayer ? 1 : 0), ...listed], this.view.first);
   }
 
   flip() { this.look({flipped: !this.view.flipped}); }
