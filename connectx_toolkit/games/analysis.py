@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 from connectx.books import openings
 from connectx.clock import Budget
-from connectx.exact import has_openings, move_values
-from connectx.position import SPAN, STANDARD, Geometry, Position, Scores, sign
+from connectx.exact import move_values
+from connectx.position import SPAN, Geometry, Position, Scores, sign
 from connectx.solver import Solver, Value
 from connectx_toolkit.games.game import Game
 from connectx_toolkit.games.known_scores import KnownScores
@@ -26,7 +26,6 @@ from connectx_toolkit.system.object_pool import ObjectPool
 
 RESULTS = {1: "won", 0: "drawn", -1: "lost"}
 GAME_SECONDS = 60.0  # for one game; on 7x6 far less is needed, see above
-WITHOUT_TABLE = 10  # ply of 7x6 from which to judge without the table: solving earlier ones takes up to minutes
 SHARE, LEAST_SHARE = 1 / 12, 2.0  # of a game's time, and seconds, after which a position and all before it are given up
 SLICE = 1.0  # seconds between two checks for Ctrl-C; the solver's table keeps what a slice has found
 MOST_THREADS = 4
@@ -110,12 +109,6 @@ def solvers_for(geometry: Geometry) -> list[Solver]:
     return [first, *(first.beside(number) for number in range(1, threads))]
 
 
-def first_judged(game: Game) -> int:
-    """The first ply of a game to judge: as early as is soon solved; not in its opening."""
-    without_table = game.geometry == STANDARD and not has_openings(game.geometry)
-    return max(WITHOUT_TABLE * without_table, game.opening)
-
-
 class Search(NamedTuple):
     """When to give a position up."""
 
@@ -187,7 +180,7 @@ def judge_all(
     def judged_by(solver: Solver, game: Game) -> list[JudgedMove]:
         found, whole, share = list[JudgedMove](), Budget.seconds(seconds), max(LEAST_SHARE, SHARE * seconds)
         after: int | None = None  # the score of the position after the move, if it is known
-        for ply, position in reversed(game.positions(first_judged(game)).items()):
+        for ply, position in reversed(game.positions(game.opening).items()):
             column, scores = game.moves[ply], store.get(position)
             search = Search(Budget.seconds(min(share, whole.seconds_left())), stop)
             if after is None:

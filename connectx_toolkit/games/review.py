@@ -10,7 +10,6 @@ from connectx.position import Geometry, Position, plies_to_end, write_columns
 from connectx_toolkit.games.analysis import (
     GAME_SECONDS,
     JudgedMove,
-    first_judged,
     judge,
     judge_all,
     mistakes,
@@ -132,9 +131,8 @@ def judged(game: Game, seconds: float = GAME_SECONDS) -> Judged:
         return Judged(game, [])
     with solvers_for(game.geometry):  # compiles before there is a bar
         pass
-    start = first_judged(game)
-    count = len(game.positions(start))
-    may_be_long = count and start < LONG_BEFORE and not has_openings(game.geometry)
+    count = len(game.positions(game.opening))
+    may_be_long = count and game.opening < LONG_BEFORE and not has_openings(game.geometry)
     with progress(count, "move", delay=0 if may_be_long else 2) as bar:
         return Judged(game, judge(game, seconds, bar.update))
 

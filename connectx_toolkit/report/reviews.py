@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from connectx_toolkit.arena.start_positions import add_openings
-from connectx_toolkit.games.analysis import first_judged
 from connectx_toolkit.games.database import is_database
 from connectx_toolkit.games.review import Judged, headline, summary
 from connectx_toolkit.report.pages import replays_page
@@ -39,7 +38,7 @@ class Reviewed(Shown):
         lines = headline(self.me, self.games)
         if any(is_database(Path(one.game.source).parent) for one in self.games):
             lines.append("Stored games are numbered by match and game: 3-12 is game 12 of match 3.")
-        missing = [len(one.game.positions(first_judged(one.game))) - len(one.moves) for one in self.games]
+        missing = [len(one.game.positions(one.game.opening)) - len(one.moves) for one in self.games]
         if count := sum(map(bool, missing)):
             moves = f"{sum(missing)} {plural('move', sum(missing))} in {count} {plural('game', count)}"
             lines.append(f"not judged: {moves} ({as_option('seconds', 'SECONDS')} gives them more; {TOO_LARGE})")

@@ -8,7 +8,7 @@ from operator import attrgetter
 from typing import Any
 
 from connectx.position import Geometry, Position, plies_to_end, write_columns
-from connectx_toolkit.games.analysis import JudgedMove, accuracy, first_judged, mistakes
+from connectx_toolkit.games.analysis import JudgedMove, accuracy, mistakes
 from connectx_toolkit.games.database import Played
 from connectx_toolkit.games.exploring import Explored
 from connectx_toolkit.games.game import SEATS, Game
@@ -265,7 +265,7 @@ class Analysis(Shown):
 def game_parts(one: Judged, is_alone: bool, first: int) -> list[Part]:
     """What a game shows: where it turned; if it is alone, every move, too, and what the clocks tell."""
     game, found = one.game, list[Part]()
-    if is_alone and first_judged(game) < len(game.moves):
+    if is_alone and game.opening < len(game.moves):
         found += [moves_table(game, one.moves, first), *_boards(game, one.mistakes, first)]
     words, moves = game_summary(game, one.moves, first), write_columns([column + first for column in game.moves])
     found.append(f"{game.names[0]} v {game.names[1]}, {moves or 'no moves'}: {words}")
@@ -305,9 +305,9 @@ def drawn(board: bytes, geometry: Geometry, first: int) -> str:
 
 def game_summary(game: Game, judged: Sequence[JudgedMove], first: int) -> str:
     """What the judged moves of a game show, in a line."""
-    from_ply, given = first_judged(game), mistakes(judged)
+    given = mistakes(judged)
     words = [game.ending_words] if game.fault else []
-    unsolved = sorted({*game.positions(from_ply)} - {move.ply for move in judged})
+    unsolved = sorted({*game.positions(game.opening)} - {move.ply for move in judged})
     after = [move for move in judged if not unsolved or move.ply > unsolved[-1]]
     if given:
         turning = given.pop()
@@ -319,12 +319,8 @@ def game_summary(game: Game, judged: Sequence[JudgedMove], first: int) -> str:
         winner = game.player(start.seat if start.value > 0 else 1 - start.seat)
         result = f"won by {winner}" if start.value else "drawn"
         words.append(f"no move from ply {start.ply} on changed the result: with perfect play the game was {result}")
-    elif not unsolved and game.opening >= len(game.moves):
-        words.append("no move to judge")
     elif not unsolved:
-        words.append(
-            f"the game has {len(game.moves)} plies, judged from ply {from_ply} on: there is no table of openings"
-        )
+        words.append("no move to judge")
     if unsolved and not game.geometry.fits_word:
         words.append(f"not solved: {TOO_LARGE}")
     elif unsolved:
