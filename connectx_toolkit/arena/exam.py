@@ -24,7 +24,6 @@ from connectx_toolkit.games.exam_positions import FOLDER
 from connectx_toolkit.games.grades import FAILED, Sheet
 from connectx_toolkit.games.labelled import Labels
 from connectx_toolkit.kaggle.rules import Rules
-from connectx_toolkit.players.fingerprint import fingerprint
 from connectx_toolkit.players.process import Setup
 from connectx_toolkit.players.spec import AgentSpec
 from connectx_toolkit.system.console import progress, tell
@@ -100,8 +99,8 @@ class AnswerFile:
     def __init__(self, spec: AgentSpec, rules: Rules, folder: Path):
         self.known: dict[tuple[int, int], Answer] = {}
         self.path: Path | None = None
-        if spec.kind != "callable":
-            parts = [spec.kind, spec.target, fingerprint(spec), rules.config, rules.overage]
+        if not spec.is_here:
+            parts = [spec.kind, spec.target, spec.fingerprint(), rules.config, rules.overage]
             number = sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:12]
             name = re.sub(r"[^\w.@~-]", "_", os.path.basename(spec.label))[:80]
             self.path = folder / f"{name}-{number}.jsonl"

@@ -7,13 +7,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from connectx_toolkit.arena.match import open_pool, play_match
+from connectx_toolkit.arena.match import Unchanged, open_pool, play_match
 from connectx_toolkit.arena.results import Match, sprt_progress
 from connectx_toolkit.arena.start_positions import Opening, openings_for
 from connectx_toolkit.arena.store import MatchStore, conditions_here
 from connectx_toolkit.arena.tournament import Tournament
 from connectx_toolkit.games.game import Game
-from connectx_toolkit.players.fingerprint import Unchanged
 from connectx_toolkit.players.process import Setup, Task
 from connectx_toolkit.players.spec import AgentSpec
 from connectx_toolkit.statistics.evidence import Evidence

@@ -35,7 +35,6 @@ from connectx_toolkit.games.grades import Sheet, rate_difference
 from connectx_toolkit.games.labelled import canonical_keys, read_file
 from connectx_toolkit.games.recipes import FOR_TUNING
 from connectx_toolkit.kaggle.rules import DEFAULTS, OVERAGE, Rules
-from connectx_toolkit.players.fingerprint import fingerprint
 from connectx_toolkit.players.process import Setup
 from connectx_toolkit.players.spec import AgentSpec
 from connectx_toolkit.report.exams import Examined, exam_lines
@@ -103,7 +102,7 @@ def train(config: Config) -> None:
     from connectx_toolkit.tuning.study import Search
 
     original = AgentSpec("file", str(config.agent.absolute()), config.agent.name)
-    asked = f"{fingerprint(original)} {config.count} {config.act_timeout} {config.overage} {config.seed}"
+    asked = f"{original.fingerprint()} {config.count} {config.act_timeout} {config.overage} {config.seed}"
     name, labels = hashlib.sha256(asked.encode()).hexdigest()[:12], first_of(read_file(FOR_TUNING)[0], config.count)
     search = Search(config.folder / "study.db", name, config.agent, text, numbers, labels, config.seed)
     setup = Setup(Rules({"actTimeout": config.act_timeout}, config.overage))

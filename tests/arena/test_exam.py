@@ -14,7 +14,7 @@ from connectx_toolkit.games.grades import FAILED
 from connectx_toolkit.games.labelled import Labels
 from connectx_toolkit.kaggle.rules import Rules
 from connectx_toolkit.players.process import Setup
-from connectx_toolkit.players.spec import resolve
+from connectx_toolkit.players.spec import AgentSpec, resolve
 from connectx_toolkit.report.exams import exam_lines
 from tests.conftest import TWO_CORES
 
@@ -110,7 +110,7 @@ def test_answers_are_kept(labels, tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(exam, "open_pool", lambda *_: pytest.fail("it asks"))
         exam_of(labels, tmp_path, "random_legal").sit()  # what came after the cut line is whole
-    monkeypatch.setattr(exam, "fingerprint", lambda spec: "another")
+    monkeypatch.setattr(AgentSpec, "fingerprint", lambda spec: "another")
     assert exam_of(labels, tmp_path, "random_legal").reused == 0
 
 
