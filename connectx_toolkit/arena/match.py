@@ -18,12 +18,14 @@ from pathlib import Path
 from platform import node
 from typing import Any, NamedTuple, TypeVar
 
+from connectx_toolkit.arena.options import GameOptions
 from connectx_toolkit.arena.referee import REFEREES, warm_up
 from connectx_toolkit.arena.results import COPIES, Match
 from connectx_toolkit.arena.schedule import pair_tasks
 from connectx_toolkit.arena.start_positions import Opening
 from connectx_toolkit.games.game import Game
 from connectx_toolkit.kaggle import archive
+from connectx_toolkit.kaggle.rules import Rules
 from connectx_toolkit.players.child import die_with_parent, end_pools, obstacle
 from connectx_toolkit.players.prepared import Prepared
 from connectx_toolkit.players.process import AgentProcess, Inline, Player, Setup, Task
@@ -154,6 +156,11 @@ def _stamps(files: Iterable[Path]) -> dict[Path, tuple[int, int] | None]:
 
 
 # Where games are played
+
+
+def setup_of(options: GameOptions, referee: str = "fast") -> Setup:
+    """Raises ValueError: a configuration or an overage time that Kaggle would refuse."""
+    return Setup(Rules(options["config"] or {}, options["overage"]), referee, isolate=options["isolate"])
 
 
 class CannotLoad(ValueError):

@@ -31,7 +31,6 @@ from typing import Any
 from connectx_toolkit.kaggle.agent_file import Loaded, Struct
 from connectx_toolkit.kaggle.raised import raised
 from connectx_toolkit.kaggle.sandbox import AGENT, hide_credentials
-from connectx_toolkit.kaggle.sources import beside, redirect
 from connectx_toolkit.players.protocol import LENGTH, ORDER, REQUEST, pack_reply, receive
 from connectx_toolkit.players.spec import AgentSpec
 from connectx_toolkit.system.cores import seed_everything, waiting
@@ -177,8 +176,6 @@ def _last_lines(problem: BaseException) -> str:
 def serve(sock: socket.socket, spec: AgentSpec, missing: str = "") -> None:
     """Answers requests until the other end closes the socket. ``missing``: see ``HostedAgent``."""
     player = HostedAgent(spec, missing, is_alone=True)
-    for folder in spec.folders:
-        redirect(beside(folder))
     try:
         while message := receive(sock):
             _, kind, ply, mark, overage = REQUEST.unpack_from(message)
@@ -213,7 +210,7 @@ def serve_alone(sock: socket.socket, parent: int = 0) -> None:
         with contextlib.suppress(OSError):  # a precaution, which not every system allows
             hide_credentials()
         try:
-            spec = spec.shown()
+            spec = spec.alone()
         except OSError as problem:
             missing = f"{AGENT} cannot be shown here: {problem.strerror}"
     die_with_parent()  # not earlier: entering a user namespace would undo it

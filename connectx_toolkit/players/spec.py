@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from connectx_toolkit.builder.notebook.cells import page_named
 from connectx_toolkit.kaggle.agent_file import Loaded, load_agent, module_names
 from connectx_toolkit.kaggle.archive import BadArchive, contents, kept, unpacked
-from connectx_toolkit.kaggle.sources import Needs, needs_building
+from connectx_toolkit.kaggle.sources import Needs, beside, needs_building, redirect
 from connectx_toolkit.players.fingerprint import add_contents, add_files, callable_digest, files_of
 from connectx_toolkit.system.console import cell_of, unquoted
 from connectx_toolkit.system.files import AGENTS, our_agents, version_of
@@ -42,7 +42,7 @@ class UnknownAgent(ValueError):
 class _Stored(NamedTuple):
     """An agent as matches are stored with it, and as another process is sent it."""
 
-    kind: str  # a key of KINDS
+    kind: str  # a key of AGENT_KINDS
     target: str  # module name, Kaggle's name, partner's name, absolute path, notebook's with its function, or key
     label: str  # what tables call it
 
@@ -57,22 +57,17 @@ class AgentSpec(_Stored):
     is_here = False  # in this process alone, and in its forks
 
     def __new__(cls, kind: str, target: str, label: str) -> "AgentSpec":
-        made = Archive if kind == "file" and target.endswith(SUFFIXES) else KINDS.get(kind, cls)
+        made = ArchiveAgent if kind == "file" and target.endswith(SUFFIXES) else AGENT_KINDS.get(kind, cls)
         return super().__new__(made, kind, target, label)
 
     @property
     def lasting(self) -> "AgentSpec":
-        """What is still true in another process."""
-        return self
+        """What is still true in another process, where a callable's key means nothing."""
+        return self._replace(target="") if self.is_here else self
 
     @property
     def short_name(self) -> str:
         return Path(self.label).stem
-
-    @property
-    def folders(self) -> list[str]:
-        """Where its process looks for files that its code opens by a relative path, too."""
-        return []
 
     def files(self) -> list[Path]:
         """The files that it is loaded from before every game."""
@@ -96,8 +91,8 @@ class AgentSpec(_Stored):
         """What its process is sent, as a file. Raises BadArchive, UnknownAgent."""
         return self
 
-    def shown(self) -> "AgentSpec":
-        """The same where Kaggle has it, in the agent's process alone. Raises OSError where that cannot be."""
+    def alone(self) -> "AgentSpec":
+        """The same in its own process, where files are found as on Kaggle. Raises OSError where that cannot be."""
         return self
 
     def load(self) -> Callable:
@@ -113,7 +108,7 @@ class AgentSpec(_Stored):
         return text
 
 
-class Ours(AgentSpec):
+class OurAgent(AgentSpec):
     """An agent of agents/."""
 
     def load(self) -> Callable:
@@ -123,7 +118,7 @@ class Ours(AgentSpec):
         add_files(digest, AGENTS / f"{self.target}.py")
 
 
-class Kaggles(AgentSpec):
+class KaggleAgent(AgentSpec):
     """An agent of kaggle-environments; the version of that package determines its play."""
 
     def load(self) -> Callable:
@@ -133,7 +128,7 @@ class Kaggles(AgentSpec):
         digest.update(f"{self.target} {version_of('kaggle-environments')}".encode())
 
 
-class Partner(AgentSpec):
+class WeakenedAgent(AgentSpec):
     """A named agent that is weakened, such as minimax@4~10: its base and the module that weakens it."""
 
     @property
@@ -154,14 +149,10 @@ class Partner(AgentSpec):
         digest.update(Path(__file__).with_name("graded.py").read_bytes())
 
 
-class File(AgentSpec):
+class FileAgent(AgentSpec):
     """A Python file, which may be a source: some of what it needs only a built file has."""
 
     is_somebodys = True
-
-    @property
-    def folders(self) -> list[str]:
-        return [os.path.dirname(self.target)]
 
     def files(self) -> list[Path]:
         return files_of(Path(self.target))
@@ -169,12 +160,16 @@ class File(AgentSpec):
     def _add_to(self, digest: Any) -> None:
         add_files(digest, Path(self.target))
 
+    def alone(self) -> AgentSpec:
+        redirect(beside(os.path.dirname(self.target)))
+        return self
+
     def loader(self, stays: bool = False) -> Callable[[], Loaded]:
         needs = needs_building(self.target)
         return lambda: load_agent(self.target, stays, needs)
 
 
-class Archive(File):
+class ArchiveAgent(FileAgent):
     """A .tar.gz as Kaggle takes it; the files in it determine its play."""
 
     def _add_to(self, digest: Any) -> None:
@@ -184,15 +179,15 @@ class Archive(File):
             raise ValueError(f"{self.label} cannot be loaded: {problem}") from None
 
     def unpacked(self) -> AgentSpec:
-        return AgentSpec("main", str(unpacked(self.target)), self.label)
+        return AgentSpec("unpacked", str(unpacked(self.target)), self.label)
 
 
-class Main(AgentSpec):
+class UnpackedAgent(AgentSpec):
     """The main.py of an unpacked archive, which is finished: it is no source."""
 
     is_somebodys = True
 
-    def shown(self) -> AgentSpec:
+    def alone(self) -> AgentSpec:
         from connectx_toolkit.kaggle.sandbox import AGENT, show_agent  # which an agent's process has
 
         folder = os.path.dirname(self.target)
@@ -203,7 +198,7 @@ class Main(AgentSpec):
         return lambda: load_agent(self.target, stays, Needs())
 
 
-class Notebook(File):
+class NotebookAgent(FileAgent):
     """An agent of a notebook, which is written as files that this run shares."""
 
     @property
@@ -258,16 +253,17 @@ class Notebook(File):
         return load
 
 
-class WrittenNotebook(Notebook):
+class WrittenAgent(NotebookAgent):
     """The same by the path of its written source, which its process reads once."""
 
     @property
     def written(self) -> "Written":
         return _read_written(Path(self.target))
 
-    @property
-    def folders(self) -> list[str]:
-        return [os.path.dirname(self.target), str(self.written.root)]
+    def alone(self) -> AgentSpec:
+        super().alone()
+        redirect(beside(str(self.written.root)))
+        return self
 
     def placed(self, text: str) -> str:
         return self.written.placed(text)
@@ -280,14 +276,10 @@ def _read_written(agent: Path) -> "Written":
     return read_written(agent.parents[1] / PAGE, agent)
 
 
-class Function(AgentSpec):
+class FunctionAgent(AgentSpec):
     """A callable of this process, by its key in the registry."""
 
     is_here = True
-
-    @property
-    def lasting(self) -> AgentSpec:
-        return self._replace(target="")  # elsewhere the key means nothing
 
     @property
     def short_name(self) -> str:
@@ -300,9 +292,9 @@ class Function(AgentSpec):
         digest.update(callable_digest(self.load(), self.label).encode())
 
 
-KINDS: dict[str, type[AgentSpec]] = {
-    "ours": Ours, "kaggle": Kaggles, "partner": Partner, "file": File, "notebook": Notebook, "callable": Function,
-    "main": Main, "written": WrittenNotebook,  # in an agent's process
+AGENT_KINDS: dict[str, type[AgentSpec]] = {
+    "ours": OurAgent, "kaggle": KaggleAgent, "partner": WeakenedAgent, "file": FileAgent, "notebook": NotebookAgent,
+    "callable": FunctionAgent, "unpacked": UnpackedAgent, "written": WrittenAgent,  # the last two in an agent's process
 }  # fmt: skip
 
 
@@ -402,10 +394,6 @@ class AgentName(NamedTuple):
     depth: int | None = None  # plies
     percent: float | None = None  # how many of its moves are random
 
-    @property
-    def is_graded(self) -> bool:
-        return self.depth is not None or self.percent is not None
-
 
 def parse_agent_name(text: str) -> AgentName | None:
     """The parts of NAME, NAME@DEPTH, NAME~PERCENT or NAME@DEPTH~PERCENT; None for any other text, such as a path.
@@ -497,7 +485,7 @@ def resolve(agent: str | os.PathLike | Callable | AgentSpec) -> AgentSpec:
         return spec
     if os.path.isfile(text):
         return AgentSpec("file", os.path.abspath(text), text)
-    if (parts := parse_agent_name(text)) and parts.is_graded:
+    if (parts := parse_agent_name(text)) and parts[1:] != (None, None):
         base = resolve(parts.base)
         if base.is_somebodys or (parts.depth and base.target != "minimax"):
             raise UnknownAgent(f"{text!r}: {ONLY_NAMED}")

@@ -62,7 +62,7 @@ def test_what_an_agent_plays_and_its_faults(labels):
 
 def test_the_first_fault_of_each_kind_is_told(labels):
     """Also by the agent that crashed: its exception; and what a reply that is no column should be."""
-    taken = Exam([resolve(by_turns)], labels, SETUP, 1, Path("unused"))
+    taken = Exam([resolve(by_turns)], labels, SETUP, Path("unused"))
     taken.sit()
     lines = exam_lines(taken.sheets())
     for words in ("exception: ValueError: no idea (test_exam.py, line ", "not an integer: '3' after"):
@@ -85,8 +85,8 @@ def test_random_numbers_depend_on_the_position_alone(labels, concurrency):
     assert (first == backwards).all() and (first != answered("random_legal", labels, seed=2)[0]).any()
 
 
-def exam_of(labels: Labels, folder: Path, *agents: str, times: int = 1) -> Exam:
-    return Exam([resolve(agent) for agent in agents], labels, SETUP, times, folder)
+def exam_of(labels: Labels, folder: Path, *agents: str) -> Exam:
+    return Exam([resolve(agent) for agent in agents], labels, SETUP, folder)
 
 
 def test_answers_are_kept(labels, tmp_path, monkeypatch):
@@ -136,11 +136,3 @@ def test_an_exam_that_is_stopped_compares_what_it_knows(labels, tmp_path, monkey
     after = exam_of(labels, tmp_path, "leftmost", "middle")
     after.sit()
     assert after.is_whole and after.reused == 3 * exam.CHUNK and len(after.sheets()[0].labels) == len(labels)
-
-
-def test_asked_several_times(labels, tmp_path):
-    several = exam_of(labels, tmp_path, "random_legal", times=3)
-    several.sit()
-    (sheet,) = several.sheets()
-    assert sheet.columns.shape == sheet.seconds.shape == (3, len(labels))
-    assert not (sheet.columns[0] == sheet.columns[2]).all()
