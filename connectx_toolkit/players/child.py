@@ -54,12 +54,13 @@ class HostedAgent:
     """An agent inside its process: calls are timed and output is discarded.
 
     Args:
+        place: the file that it is loaded from, if any.
         missing: something that Kaggle has and this machine lacks; added to exceptions about files and imports.
         is_alone: whether the process is this agent's. Then what Kaggle does not have stays out of its reach for good.
     """
 
-    def __init__(self, spec: AgentSpec, missing: str = "", is_alone: bool = False):
-        self.spec = spec
+    def __init__(self, spec: AgentSpec, place: str, missing: str = "", is_alone: bool = False):
+        self.spec, self.place = spec, place
         self.is_alone = is_alone
         self.missing = missing
         self.agent: Callable | None = None
@@ -79,7 +80,7 @@ class HostedAgent:
         must not count in all of them.
         """
         seed_everything(seed)
-        loader = self.spec.loader(self.is_alone)  # not on the agent's clock
+        loader = self.spec.loader(self.place, self.is_alone)  # not on the agent's clock
         waited = waiting("self")
         seconds, column, extra = self._timed(lambda: self._load(loader), "load")
         seconds = max(0.0, seconds - waited())
@@ -93,7 +94,7 @@ class HostedAgent:
         obs = Struct(remainingOverageTime=overage, step=ply, board=list(board), mark=mark)
         config = Struct(**self.config)
         if self.spec.is_somebodys:
-            config["__raw_path__"] = self.spec.target
+            config["__raw_path__"] = self.place
         assert self.agent is not None
         agent, arguments = self.agent, (obs, config)[: self.arguments]
         return self._timed(lambda: agent(*arguments), "exception")
@@ -128,7 +129,7 @@ class HostedAgent:
             seconds = time.perf_counter() - start
             kind = fault if isinstance(problem, Exception) else "exit"
             hint = f" ({self.missing})" if self.missing and isinstance(problem, OSError | ImportError) else ""
-            detail = self.spec.placed(_last_lines(problem)) + hint
+            detail = self.spec.shown(_last_lines(problem), self.place) + hint
             return seconds, 0, {"fault": kind, "detail": detail, "raised": raised(problem)}
         finally:
             sys.stdout, sys.stderr = ours
@@ -173,9 +174,9 @@ def _last_lines(problem: BaseException) -> str:
     return "".join(lines)[-DETAIL:]
 
 
-def serve(sock: socket.socket, spec: AgentSpec, missing: str = "") -> None:
-    """Answers requests until the other end closes the socket. ``missing``: see ``HostedAgent``."""
-    player = HostedAgent(spec, missing, is_alone=True)
+def serve(sock: socket.socket, spec: AgentSpec, place: str = "", missing: str = "") -> None:
+    """Answers requests until the other end closes the socket. ``place``, ``missing``: see ``HostedAgent``."""
+    player = HostedAgent(spec, place, missing, is_alone=True)
     try:
         while message := receive(sock):
             _, kind, ply, mark, overage = REQUEST.unpack_from(message)
@@ -205,17 +206,17 @@ def serve_alone(sock: socket.socket, parent: int = 0) -> None:
     (length,) = LENGTH.unpack(sock.recv(LENGTH.size, socket.MSG_WAITALL))
     told = json.loads(sock.recv(length, socket.MSG_WAITALL))
     sys.path[:] = told["path"]
-    spec, missing = AgentSpec(*told["spec"]), ""
+    spec, place, missing = AgentSpec(*told["spec"]), told["place"], ""
     if spec.is_somebodys:
         with contextlib.suppress(OSError):  # a precaution, which not every system allows
             hide_credentials()
         try:
-            spec = spec.alone()
+            place = spec.alone(place)
         except OSError as problem:
             missing = f"{AGENT} cannot be shown here: {problem.strerror}"
     die_with_parent()  # not earlier: entering a user namespace would undo it
     if not parent or os.getppid() == parent:  # else the parent died before the lines above
-        serve(sock, spec, missing)
+        serve(sock, spec, place, missing)
 
 
 def begin(descriptor: int, parent: int, token: str) -> None:

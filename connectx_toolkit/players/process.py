@@ -297,7 +297,7 @@ class AgentProcess(Player):
         if self.spec.is_here:
             self._connect(self._fork)
             return
-        told = json.dumps({"path": [str(ROOT), *sys.path], "spec": self.spec.unpacked()}).encode()
+        told = json.dumps({"path": [str(ROOT), *sys.path], "spec": self.spec, "place": self.spec.place()}).encode()
         if HAS_FORK:
             self._connect(self._prepared.fork)
         else:
@@ -351,11 +351,11 @@ class Inline(Player):
 
     def __init__(self, spec: AgentSpec, load_limit: float = LOAD_LIMIT):
         super().__init__(spec, load_limit)
-        self.player = HostedAgent(spec.unpacked())
+        self.player = HostedAgent(spec, spec.place())
 
     def drop(self) -> None:
         super().drop()
-        self.player = HostedAgent(self.spec.unpacked())
+        self.player = HostedAgent(self.spec, self.spec.place())
 
     def _start_game(self, config: dict[str, Any], seed: int) -> None:
         self.player.start_game(config, seed)

@@ -50,7 +50,8 @@ class _Stored(NamedTuple):
 class AgentSpec(_Stored):
     """Where an agent comes from. Plain strings, so that it can be compared, stored and sent to another process.
 
-    It is made of the class of its kind, which says how such an agent is loaded, and what determines its play.
+    ``AgentSpec("file", path, label)`` is a ``FileAgent``: the class of a kind says how it is loaded, and what its play
+    depends on. A new kind is a class, its line in ``AGENT_KINDS``, and what ``resolve`` knows it by.
     """
 
     is_somebodys = False  # code of somebody's own, which is loaded before every game as Kaggle loads it
@@ -87,24 +88,24 @@ class AgentSpec(_Stored):
     def _add_to(self, digest: Any) -> None:
         raise NotImplementedError
 
-    def unpacked(self) -> "AgentSpec":
-        """What its process is sent, as a file. Raises BadArchive, UnknownAgent."""
-        return self
+    def place(self) -> str:
+        """The file that its process loads, "" if there is none. Raises BadArchive, UnknownAgent."""
+        return ""
 
-    def alone(self) -> "AgentSpec":
-        """The same in its own process, where files are found as on Kaggle. Raises OSError where that cannot be."""
-        return self
+    def alone(self, place: str) -> str:
+        """Has its process find files as on Kaggle; where it finds its own then. Raises OSError where that cannot be."""
+        return place
 
     def load(self) -> Callable:
         """The agent's function. Exceptions of its code are not caught."""
-        return self.loader()().agent
+        return self.loader(self.place())().agent
 
-    def loader(self, stays: bool = False) -> Callable[[], Loaded]:
+    def loader(self, place: str, stays: bool = False) -> Callable[[], Loaded]:
         """What loads the agent, after what is not on its clock. ``stays``: see ``kaggle.agent_file.secluded``."""
         return lambda: Loaded(self.load(), "")
 
-    def placed(self, text: str) -> str:
-        """The end of a traceback, with the places that the agent's author knows."""
+    def shown(self, text: str, place: str) -> str:
+        """The end of a traceback, with lines of the file as the agent's author knows them."""
         return text
 
 
@@ -160,13 +161,16 @@ class FileAgent(AgentSpec):
     def _add_to(self, digest: Any) -> None:
         add_files(digest, Path(self.target))
 
-    def alone(self) -> AgentSpec:
-        redirect(beside(os.path.dirname(self.target)))
-        return self
+    def place(self) -> str:
+        return self.target
 
-    def loader(self, stays: bool = False) -> Callable[[], Loaded]:
-        needs = needs_building(self.target)
-        return lambda: load_agent(self.target, stays, needs)
+    def alone(self, place: str) -> str:
+        redirect(beside(os.path.dirname(place)))
+        return place
+
+    def loader(self, place: str, stays: bool = False) -> Callable[[], Loaded]:
+        needs = needs_building(place)
+        return lambda: load_agent(place, stays, needs)
 
 
 class ArchiveAgent(FileAgent):
@@ -178,24 +182,18 @@ class ArchiveAgent(FileAgent):
         except BadArchive as problem:
             raise ValueError(f"{self.label} cannot be loaded: {problem}") from None
 
-    def unpacked(self) -> AgentSpec:
-        return AgentSpec("unpacked", str(unpacked(self.target)), self.label)
+    def place(self) -> str:
+        return str(unpacked(self.target))
 
-
-class UnpackedAgent(AgentSpec):
-    """The main.py of an unpacked archive, which is finished: it is no source."""
-
-    is_somebodys = True
-
-    def alone(self) -> AgentSpec:
+    def alone(self, place: str) -> str:
         from connectx_toolkit.kaggle.sandbox import AGENT, show_agent  # which an agent's process has
 
-        folder = os.path.dirname(self.target)
+        folder = os.path.dirname(place)
         show_agent(folder, os.path.join(os.path.dirname(folder), "root"))
-        return self._replace(target=os.path.join(AGENT, "main.py"))
+        return os.path.join(AGENT, "main.py")
 
-    def loader(self, stays: bool = False) -> Callable[[], Loaded]:
-        return lambda: load_agent(self.target, stays, Needs())
+    def loader(self, place: str, stays: bool = False) -> Callable[[], Loaded]:
+        return lambda: load_agent(place, stays, Needs())  # it is finished
 
 
 class NotebookAgent(FileAgent):
@@ -206,11 +204,10 @@ class NotebookAgent(FileAgent):
         name = self.label.rpartition(":")[2]
         return name if name.isidentifier() else super().short_name
 
-    @property
-    def written(self) -> "Written":
+    def place(self) -> str:
         """Raises UnknownAgent: it is no notebook any more, has no such agent, or one that is refused."""
         from connectx_toolkit.builder.notebook.page import from_page  # for notebooks alone
-        from connectx_toolkit.builder.notebook.written import AGENT, read_written
+        from connectx_toolkit.builder.notebook.written import AGENT
         from connectx_toolkit.builder.source.refusals import Refused
 
         page = page_named(self.target)
@@ -222,58 +219,46 @@ class NotebookAgent(FileAgent):
             from_page(*page, new / "agent").save(new / PAGE)
 
         try:
-            place = kept(str(page[0]), self.target, fill)
+            return str(kept(str(page[0]), self.target, fill) / "agent" / AGENT)
         except (Refused, ValueError, OSError) as problem:
             raise UnknownAgent("; ".join(str(problem).splitlines())) from None
-        return read_written(place / PAGE, place / "agent" / AGENT)
 
     def files(self) -> list[Path]:
-        page, written = page_named(self.target), self.written
-        files = files_of(written.agent, written.root, written.folders)
-        return [*([page[0]] if page else []), *files]
+        page, written = page_named(self.target), _written(self.place())
+        return [*([page[0]] if page else []), *files_of(written.agent, written.root, written.folders)]
 
     def _add_to(self, digest: Any) -> None:
-        written = self.written
+        written = _written(self.place())
         add_files(digest, written.agent, written.root, written.folders)
         digest.update(written.entry.encode())
 
-    def unpacked(self) -> AgentSpec:
-        return AgentSpec("written", str(self.written.agent), self.label)
+    def alone(self, place: str) -> str:
+        super().alone(place)
+        redirect(beside(str(_written(place).root)))
+        return place
 
-    def loader(self, stays: bool = False) -> Callable[[], Loaded]:
-        written = self.written
+    def loader(self, place: str, stays: bool = False) -> Callable[[], Loaded]:
+        written = _written(place)
         folders = [str(folder) for folder in (written.root, *written.folders, written.agent.parent)]
 
         def load() -> Loaded:
-            names = module_names(str(written.agent), folders, stays)
+            names = module_names(place, folders, stays)
             if not callable(names.get(written.entry)):
                 raise ValueError(f"{written.entry} is no function")
             return Loaded(names[written.entry], "")
 
         return load
 
-
-class WrittenAgent(NotebookAgent):
-    """The same by the path of its written source, which its process reads once."""
-
-    @property
-    def written(self) -> "Written":
-        return _read_written(Path(self.target))
-
-    def alone(self) -> AgentSpec:
-        super().alone()
-        redirect(beside(str(self.written.root)))
-        return self
-
-    def placed(self, text: str) -> str:
-        return self.written.placed(text)
+    def shown(self, text: str, place: str) -> str:
+        return _written(place).placed(text)
 
 
 @cache
-def _read_written(agent: Path) -> "Written":
+def _written(place: str) -> "Written":
+    """What is known of a notebook's agent, by its file. Read before it loads: then its process cannot import this."""
     from connectx_toolkit.builder.notebook.written import read_written
 
-    return read_written(agent.parents[1] / PAGE, agent)
+    return read_written(Path(place).parents[1] / PAGE, Path(place))
 
 
 class FunctionAgent(AgentSpec):
@@ -294,7 +279,7 @@ class FunctionAgent(AgentSpec):
 
 AGENT_KINDS: dict[str, type[AgentSpec]] = {
     "ours": OurAgent, "kaggle": KaggleAgent, "partner": WeakenedAgent, "file": FileAgent, "notebook": NotebookAgent,
-    "callable": FunctionAgent, "unpacked": UnpackedAgent, "written": WrittenAgent,  # the last two in an agent's process
+    "callable": FunctionAgent,
 }  # fmt: skip
 
 
@@ -481,7 +466,7 @@ def resolve(agent: str | os.PathLike | Callable | AgentSpec) -> AgentSpec:
     if page := page_named(text):
         path, name = page
         spec = AgentSpec("notebook", f"{os.path.abspath(path)}{f':{name}' if name else ''}", text)
-        spec.unpacked()  # or it is refused
+        spec.place()  # or it is refused
         return spec
     if os.path.isfile(text):
         return AgentSpec("file", os.path.abspath(text), text)
