@@ -28,7 +28,7 @@ from connectx_toolkit.kaggle import archive
 from connectx_toolkit.kaggle.rules import Rules
 from connectx_toolkit.players.child import die_with_parent, end_pools, obstacle
 from connectx_toolkit.players.prepared import Prepared
-from connectx_toolkit.players.process import AgentProcess, Inline, Player, Setup, Task
+from connectx_toolkit.players.process import GRACE, AgentProcess, Inline, Player, Setup, Task
 from connectx_toolkit.players.spec import AgentSpec
 from connectx_toolkit.statistics.evidence import Evidence
 from connectx_toolkit.system.console import ProcessFailed, progress
@@ -347,7 +347,7 @@ class Slot:
         setup = self.setup
         limit = setup.rules.config["actTimeout"] + setup.rules.overage
         is_apart = setup.isolate and (HAS_FORK or not spec.is_here)
-        return AgentProcess(spec, setup.grace, limit, self._prepared) if is_apart else Inline(spec, limit)
+        return AgentProcess(spec, GRACE, limit, self._prepared) if is_apart else Inline(spec, limit)
 
 
 # In a worker's process, whose slot lasts from call to call

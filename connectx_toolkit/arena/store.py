@@ -34,7 +34,10 @@ class MatchStore(GameDatabase):
         self, first: AgentSpec, second: AgentSpec, setup: Setup, openings: Sequence[Columns], seed: int
     ) -> int:
         """The id to add games of a match with, a new one if there is none."""
-        hashed = [(spec.lasting, spec.fingerprint()) for spec in (first, second)]
+        hashed = [
+            (spec._replace(target="") if spec.is_here else spec, spec.fingerprint())  # a callable's key does not last
+            for spec in (first, second)
+        ]
         config, reserve = json.dumps(setup.rules.config, sort_keys=True), setup.rules.overage
         decisive = [[spec.kind, spec.target, content] for spec, content in hashed]
         key = json.dumps([decisive, config, reserve, [*map(write_columns, openings)], seed])

@@ -9,7 +9,7 @@ from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple
+from typing import Any
 
 from connectx_toolkit.kaggle.dependencies import (
     REACHED,
@@ -27,13 +27,6 @@ from connectx_toolkit.system.files import ROOT
 
 LIVE_FOLDERS = ("/proc/", "/sys/", "/dev/")  # files there change by themselves
 PARSE_TRIES = 10
-
-
-class _Mentions(NamedTuple):
-    """Modules and files that a source names."""
-
-    modules: tuple[tuple[int, str], ...]  # (leading dots, dotted name); "from a import b" may mean a module a.b
-    files: Mentions
 
 
 def _parsed(source: bytes) -> ast.Module:
@@ -54,8 +47,11 @@ def _parsed(source: bytes) -> ast.Module:
 
 
 @lru_cache(maxsize=512)
-def _mentions(source: bytes) -> _Mentions:
-    """The imports of a source, also inside functions, and its strings; nothing if it is not Python."""
+def _mentions(source: bytes) -> tuple[tuple[tuple[int, str], ...], Mentions]:
+    """The imports of a source, also inside functions, and the files that it names; nothing if it is not Python.
+
+    An import is (leading dots, dotted name): "from a import b" may mean a module a.b.
+    """
     try:
         nodes = list(ast.walk(_parsed(source)))
     except (SyntaxError, ValueError):
@@ -67,7 +63,7 @@ def _mentions(source: bytes) -> _Mentions:
         elif isinstance(node, ast.ImportFrom):
             base = node.module or ""
             modules |= {(node.level, f"{base}.{alias.name}".strip(".")): None for alias in node.names}
-    return _Mentions(tuple(modules), mentions(nodes))
+    return tuple(modules), mentions(nodes)
 
 
 def files_of(agent: Path, root: Path | None = None, more: Iterable[Path] = ()) -> list[Path]:
@@ -89,9 +85,8 @@ def files_of(agent: Path, root: Path | None = None, more: Iterable[Path] = ()) -
         if path not in found:
             found[path] = None
             if path == first or path.suffix == ".py":
-                named = _mentions(path.read_bytes())
-                sources[path] = named.files
-                pending += _modules(path, folders, named.modules)
+                modules, sources[path] = _mentions(path.read_bytes())
+                pending += _modules(path, folders, modules)
     own = {path: named for path, named in sources.items() if not path.is_relative_to(ROOT / REACHED)}
     every = together(own.values())
     for folder in dict.fromkeys([*folders, *(path.parent for path in own)]):

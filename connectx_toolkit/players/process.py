@@ -45,7 +45,6 @@ class Setup(NamedTuple):
 
     rules: Rules
     referee: str = "fast"  # a key of REFEREES
-    grace: float = GRACE
     isolate: bool = True  # False: agents run in the slot's own process, see Inline
 
 

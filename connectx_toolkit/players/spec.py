@@ -62,11 +62,6 @@ class AgentSpec(_Stored):
         return super().__new__(made, kind, target, label)
 
     @property
-    def lasting(self) -> "AgentSpec":
-        """What is still true in another process, where a callable's key means nothing."""
-        return self._replace(target="") if self.is_here else self
-
-    @property
     def short_name(self) -> str:
         return Path(self.label).stem
 

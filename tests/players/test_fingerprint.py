@@ -110,9 +110,7 @@ def test_fingerprints_of_callables():
 
 
 def test_every_process_finds_the_same():
-    place = "from connectx_toolkit.players"
-    imports = f"{place}.spec import resolve\n"
-    code = f"{imports}print(resolve('perfect').fingerprint())"
+    code = "from connectx_toolkit.players.spec import resolve\nprint(resolve('perfect').fingerprint())"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == resolve("perfect").fingerprint()
 
