@@ -50,7 +50,6 @@ def spelt_out(function: Played) -> Played:
             line = textwrap.fill(f"{name}: {words}.", 116, initial_indent="    ", subsequent_indent=" " * 8)
             doc = doc.replace("\n\nRaises:", f"\n{line}\n\nRaises:")
     own.sort(key=lambda one: (one.kind, one.kind == KEYWORD_ONLY and doc.find(f"\n    {one.name}: ")))
-
     names = {one.name for one in own}
 
     @wraps(function)
