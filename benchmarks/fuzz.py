@@ -44,7 +44,7 @@ from connectx_toolkit.games.reader import read_game, replays_of
 from connectx_toolkit.games.review import Judged
 from connectx_toolkit.kaggle.account import Kaggle
 from connectx_toolkit.players.child import MOST_TOLD, HostedAgent, Struct
-from connectx_toolkit.players.spec import load, resolve
+from connectx_toolkit.players.spec import resolve
 from connectx_toolkit.report.pages import replays_page
 from connectx_toolkit.system.files import our_agents
 
@@ -117,7 +117,7 @@ def observation(rng: random.Random) -> str:
         obs["mark"] = rng.choice((obs["mark"], 0, 3, None, "1"))
     form = rng.choice((dict, Struct))
     with suppress(Exception) if is_damaged else nullcontext():
-        column = load(resolve(name))(form(**obs), form(**config, actTimeout=0.1))
+        column = resolve(name).load()(form(**obs), form(**config, actTimeout=0.1))
         assert is_damaged or (type(column) is int and column in position.legal_columns()), f"{name}: {column!r}"
         return "played"
     return "refused"

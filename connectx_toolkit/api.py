@@ -9,9 +9,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from os import PathLike, fspath
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack
 
 from connectx.position import STANDARD
+from connectx_toolkit.arena.options import GameOptions, MatchOptions, spelt_out
 from connectx_toolkit.kaggle.rules import OVERAGE, Rules
 from connectx_toolkit.players.spec import AgentSpec, resolve, told_apart
 from connectx_toolkit.system.console import as_option, tell
@@ -91,16 +92,14 @@ def _reviewed(
     return _written(Reviewed(own.me, judged, own.left_out), page, file)
 
 
+@spelt_out
 def get_win_percentages(
     agent1: Agent,
     agent2: Agent,
     n_rounds: int = 100,
     *,
-    workers: int = 1,
-    config: dict | None = None,
     seed: int | None = None,
-    overage: float = OVERAGE,
-    isolate: bool = True,
+    **options: Unpack[GameOptions],
 ) -> "Match":
     """Plays games in Kaggle's own environment, and prints the four lines of Kaggle's course.
 
@@ -123,43 +122,30 @@ def get_win_percentages(
     Args:
         agent1, agent2: names, paths or functions. Each agent runs in a process of its own.
         n_rounds: number of games.
-        workers: games at a time, each on a core of its own.
-        config: Kaggle's configuration, such as actTimeout, rows, columns and inarow.
         seed: random seed of the agents; drawn if not given.
-        overage: overage time: seconds that an agent may use beyond actTimeout in a game.
-        isolate: False lets agents play in this process, which is faster. Functions that use a GPU, JAX or numba's
-            ``parallel=True`` need it; none may hang or crash.
 
     Raises:
         ValueError: an unknown agent or one that cannot be loaded, a bad configuration, or too many workers.
         KeyboardInterrupt: it was stopped before the first game had ended.
     """
-    from connectx_toolkit.arena.match import play_rounds
+    from connectx_toolkit.arena.match import play_rounds, setup_of
     from connectx_toolkit.arena.results import course_lines
-    from connectx_toolkit.players.process import Setup
 
-    setup = Setup(Rules(config or {}, overage), "kaggle", isolate=isolate)
-    seed = secrets.randbits(32) if seed is None else seed
+    setup, seed = setup_of(options, "kaggle"), secrets.randbits(32) if seed is None else seed
     first, second = told_apart((resolve(agent1), resolve(agent2)))
-    match = play_rounds((first, second), n_rounds, setup, workers, seed)
+    match = play_rounds((first, second), n_rounds, setup, options["workers"], seed)
     print(*course_lines(match), sep="\n")
     return match
 
 
+@spelt_out
 def match(
     agent1: Agent,
     agent2: Agent,
     pairs: int | None = None,
     *,
     sprt: Sequence[float] | None = None,
-    workers: int = 1,
-    config: dict | None = None,
-    overage: float = OVERAGE,
-    openings: str | PathLike | None = None,
-    seed: int = 1,
-    games: str | PathLike = GAMES,
-    scheduler: str | None = None,
-    isolate: bool = True,
+    **options: Unpack[MatchOptions],
 ) -> "Match":
     """Plays pairs of games from balanced openings, each from both seats, and says who is stronger.
 
@@ -180,45 +166,27 @@ def match(
         agent1, agent2: names, paths or functions.
         pairs: number of pairs of games, 50 if not given; with ``sprt`` the largest number, 1000 if not given.
         sprt: two Elo differences, such as (0, 50); plays until the games accept one of them.
-        workers: games at a time, each on a core of its own.
-        config: Kaggle's configuration, such as actTimeout, rows, columns and inarow.
-        overage: overage time: seconds that an agent may use beyond actTimeout in a game.
-        openings: file with one opening per line, as columns counted from 0, for example 3342; "empty" for the empty
-            board. 5,000 balanced openings if not given.
-        seed: random seed of openings and agents; another seed plays new games.
-        games: file that keeps the games.
-        scheduler: address of a dask cluster to play on; functions cannot play there.
-        isolate: as for ``get_win_percentages``.
 
     Raises:
         ValueError: an unknown agent or one that cannot be loaded, a bad configuration or file, or too many workers.
     """
-    from connectx_toolkit.arena.stored_games import Plan, play_matches
-    from connectx_toolkit.players.process import Setup
+    from connectx_toolkit.arena.stored_games import play_matches
     from connectx_toolkit.statistics.intervals import sprt_of
 
     test, (first, second) = sprt_of(sprt), told_apart((resolve(agent1), resolve(agent2)))
     pairs = (SPRT_PAIRS if test else PAIRS) if pairs is None else pairs
-    setup = Setup(Rules(config or {}, overage), isolate=isolate)
-    plan = Plan(setup, pairs, Path(games), seed, _path(openings), workers, scheduler, test)
-    (played,) = play_matches([(first, second)], plan)
+    (played,) = play_matches([(first, second)], pairs, test, **options)
     return played
 
 
+@spelt_out
 def tournament(
     *agents: Agent,
     pairs: int = TOURNAMENT_PAIRS,
     gauntlet: bool = False,
     anchor: Agent | None = None,
     ladder: str | PathLike | None = None,
-    workers: int = 1,
-    config: dict | None = None,
-    overage: float = OVERAGE,
-    openings: str | PathLike | None = None,
-    seed: int = 1,
-    games: str | PathLike = GAMES,
-    scheduler: str | None = None,
-    isolate: bool = True,
+    **options: Unpack[MatchOptions],
 ) -> "Tournament":
     """Plays every two agents against each other and rates all of them. It stores games as ``match`` does.
 
@@ -235,27 +203,24 @@ def tournament(
         gauntlet: let only the first agent play, against each of the others.
         anchor: agent whose rating is fixed at 0; the last one if not given.
         ladder: write the ladder to this path, with the endings .md, .svg and .json.
-        workers, config, overage, openings, seed, games, scheduler, isolate: as for ``match``.
 
     Raises:
         ValueError: as ``match``; an agent is given twice, there are fewer than two, or the anchor is none of them.
     """
     from connectx_toolkit.arena.schedule import pairings, participants
-    from connectx_toolkit.arena.stored_games import Plan, play_matches, play_tournament
-    from connectx_toolkit.players.process import Setup
+    from connectx_toolkit.arena.stored_games import play_matches, play_tournament
     from connectx_toolkit.report.ladder import write_ladder
 
     specs = participants(agents)
     name = specs[-1].label if anchor is None else _label(anchor, specs)
     check_folder(stem := _path(ladder))
-    setup = Setup(Rules(config or {}, overage), isolate=isolate)
-    plan = Plan(setup, pairs, Path(games), seed, _path(openings), workers, scheduler)
-    played = play_tournament(play_matches(pairings(specs, gauntlet), plan), name)
+    played = play_tournament(play_matches(pairings(specs, gauntlet), pairs, **options), name)
     if stem is not None and not played.is_interrupted:
         write_ladder(stem, played.standings(), name)
     return played
 
 
+@spelt_out
 def exam(
     *agents: Agent,
     count: int | None = None,
@@ -263,11 +228,9 @@ def exam(
     positions: str | PathLike | None = None,
     from_one: bool = False,
     me: str | None = None,
-    workers: int = 1,
-    config: dict | None = None,
-    overage: float = OVERAGE,
     html: str | PathLike | None = None,
     write_mistakes: str | PathLike | None = None,
+    **options: Unpack[GameOptions],
 ) -> "Examined":
     """Asks agents for their moves in positions of 7x6, and compares them with the exact scores.
 
@@ -298,13 +261,13 @@ def exam(
         KeyboardInterrupt: it was stopped before all agents had answered in any position.
     """
     from connectx_toolkit.arena.exam import examine
+    from connectx_toolkit.arena.match import setup_of
     from connectx_toolkit.arena.schedule import participants
     from connectx_toolkit.arena.start_positions import check_mistakes
     from connectx_toolkit.games.exam_positions import exam_positions
-    from connectx_toolkit.players.process import Setup
     from connectx_toolkit.report.exams import Examined
 
-    specs, setup = participants(agents, 1), Setup(Rules(config or {}, overage))
+    specs, setup, workers = participants(agents, 1), setup_of(options), options["workers"]
     if setup.rules.geometry != STANDARD:
         raise ValueError("an exam is of 7x6: its configuration cannot change the board")
     if count is not None and (type(count) is not int or count < 1):
@@ -315,7 +278,7 @@ def exam(
     check_folder(page)
     count = count or (EXAM_POSITIONS if source is None else None)
     labels, left_out = exam_positions(count, seed, source, from_one, me)
-    return _written(Examined(*examine(specs, labels, setup, 1, workers), left_out), page, file)
+    return _written(Examined(*examine(specs, labels, setup, workers), left_out), page, file)
 
 
 def analyse(

@@ -19,7 +19,7 @@ from kaggle_environments import make
 from connectx_toolkit.games.game import Read
 from connectx_toolkit.games.reader import replays_of
 from connectx_toolkit.games.replay import logs_path
-from connectx_toolkit.players.spec import load, resolve
+from connectx_toolkit.players.spec import resolve
 from tests.misbehaving import Clock
 
 TEAM = "my_team"
@@ -150,7 +150,7 @@ def make_games(folder: Path, count: int, names: Sequence[str], own: str, fault_e
 
     Every ``fault_every``-th game has the next one of ``FAULTS`` in it, until all have been made.
     """
-    agents = lru_cache(maxsize=None)(lambda name: load(resolve(name)))
+    agents = lru_cache(maxsize=None)(lambda name: resolve(name).load())
     faults = list(FAULTS)
     for number in range(count):
         fault = faults.pop(0) if faults and number % fault_every == fault_every - 1 else None

@@ -24,7 +24,6 @@ from connectx_toolkit.games.exam_positions import FOLDER
 from connectx_toolkit.games.grades import FAILED, Sheet
 from connectx_toolkit.games.labelled import Labels
 from connectx_toolkit.kaggle.rules import Rules
-from connectx_toolkit.players.fingerprint import fingerprint
 from connectx_toolkit.players.process import Setup
 from connectx_toolkit.players.spec import AgentSpec
 from connectx_toolkit.system.console import progress, tell
@@ -100,8 +99,8 @@ class AnswerFile:
     def __init__(self, spec: AgentSpec, rules: Rules, folder: Path):
         self.known: dict[tuple[int, int], Answer] = {}
         self.path: Path | None = None
-        if spec.kind != "callable":
-            parts = [spec.kind, spec.target, fingerprint(spec), rules.config, rules.overage]
+        if not spec.is_here:
+            parts = [spec.kind, spec.target, spec.fingerprint(), rules.config, rules.overage]
             number = sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:12]
             name = re.sub(r"[^\w.@~-]", "_", os.path.basename(spec.label))[:80]
             self.path = folder / f"{name}-{number}.jsonl"
@@ -139,27 +138,21 @@ class Exam:
     """Some agents in the same positions.
 
     Args:
-        times: how often each position is asked, with other random numbers each time.
         folder: where the answers are kept.
     """
 
-    def __init__(self, specs: Sequence[AgentSpec], labels: Labels, setup: Setup, times: int, folder: Path):
-        self.specs, self.labels, self.setup, self.times = specs, labels, setup, times
+    def __init__(self, specs: Sequence[AgentSpec], labels: Labels, setup: Setup, folder: Path):
+        self.specs, self.labels, self.setup = specs, labels, setup
         self.files = [AnswerFile(spec, setup.rules, folder) for spec in specs]
         self.keys = key_of(labels.positions, labels.masks).tolist()
         self.is_whole = False
-        self.reused = sum((seed, key) in file.known for file in self.files for seed, key in self._asked())
-
-    def _asked(self) -> Iterator[tuple[int, int]]:
-        return ((seed, key) for seed in range(1, self.times + 1) for key in self.keys)
+        self.reused = sum((1, key) in file.known for file in self.files for key in self.keys)
 
     def _chunks(self) -> Iterator[Chunk]:
         """What is not known yet: the agents take turns, so that an exam that is stopped compares all of them."""
         for first in range(0, len(self.labels), CHUNK):
-            for seed in range(1, self.times + 1):
-                yield from self._missing(range(first, min(first + CHUNK, len(self.labels))), seed)
-        if self.times == 1:
-            yield from self._missing(range(min(AGAIN, len(self.labels))), 2)
+            yield from self._missing(range(first, min(first + CHUNK, len(self.labels))), 1)
+        yield from self._missing(range(min(AGAIN, len(self.labels))), 2)
 
     def _missing(self, rows: Iterable[int], seed: int) -> Iterator[Chunk]:
         for spec, file in zip(self.specs, self.files, strict=True):
@@ -195,15 +188,14 @@ class Exam:
                     return
 
     def sheets(self) -> list[Sheet]:
-        """The answers in the positions that all agents have answered as often as they should; there may be none."""
-        seeds = range(1, self.times + 1)
-        rows = [r for r, key in enumerate(self.keys) if all((s, key) in f.known for f in self.files for s in seeds)]
+        """The answers in the positions that all agents have answered; there may be none."""
+        rows = [row for row, key in enumerate(self.keys) if all((1, key) in file.known for file in self.files)]
         labels, keys, found = self.labels.take(np.array(rows, np.int64)), [self.keys[row] for row in rows], []
         for spec, known in zip(self.specs, (file.known for file in self.files), strict=True):
-            asked = [[known[seed, key] for key in keys] for seed in seeds]
-            columns = np.array([[answer.column for answer in line] for line in asked], np.int64)
-            seconds = np.array([[answer.seconds for answer in line] for line in asked])
-            faults = [(answer.fault, answer.detail) for line in asked for answer in line if answer.fault]
+            asked = [known[1, key] for key in keys]
+            columns = np.array([[answer.column for answer in asked]], np.int64)
+            seconds = np.array([[answer.seconds for answer in asked]])
+            faults = [(answer.fault, answer.detail) for answer in asked if answer.fault]
             twice = [known[1, key].column != known[2, key].column for key in keys if (2, key) in known]
             found.append(Sheet(spec.label, labels, columns, seconds, faults, len(twice), sum(twice)))
         return found
@@ -218,16 +210,14 @@ class Answered(NamedTuple):
     is_interrupted: bool  # then only positions count that all agents have answered
 
 
-def examine(
-    specs: Sequence[AgentSpec], labels: Labels, setup: Setup, times: int, workers: int, folder: Path = FOLDER
-) -> Answered:
-    """Asks the agents in these positions, each ``times`` times; what is kept in the folder is not asked again.
+def examine(specs: Sequence[AgentSpec], labels: Labels, setup: Setup, workers: int, folder: Path = FOLDER) -> Answered:
+    """Asks the agents in these positions; what is kept in the folder is not asked again.
 
     Raises:
         KeyboardInterrupt: it was stopped before all of them had answered in any position.
         ValueError, OSError: as ``Exam.sit``.
     """
-    taken = Exam(specs, labels, setup, times, folder)
+    taken = Exam(specs, labels, setup, folder)
     taken.sit(workers)
     sheets = taken.sheets()
     if not len(sheets[0].labels):

@@ -14,19 +14,21 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from platform import node
 from typing import Any, NamedTuple, TypeVar
 
+from connectx_toolkit.arena.options import GameOptions
 from connectx_toolkit.arena.referee import REFEREES, warm_up
 from connectx_toolkit.arena.results import COPIES, Match
 from connectx_toolkit.arena.schedule import pair_tasks
 from connectx_toolkit.arena.start_positions import Opening
 from connectx_toolkit.games.game import Game
 from connectx_toolkit.kaggle import archive
+from connectx_toolkit.kaggle.rules import Rules
 from connectx_toolkit.players.child import die_with_parent, end_pools, obstacle
-from connectx_toolkit.players.fingerprint import Unchanged, fingerprint
 from connectx_toolkit.players.prepared import Prepared
-from connectx_toolkit.players.process import AgentProcess, Inline, Player, Setup, Task
+from connectx_toolkit.players.process import GRACE, AgentProcess, Inline, Player, Setup, Task
 from connectx_toolkit.players.spec import AgentSpec
 from connectx_toolkit.statistics.evidence import Evidence
 from connectx_toolkit.system.console import ProcessFailed, progress
@@ -125,7 +127,40 @@ def play_match(
     match.ending = ending or match.ending
 
 
+class Unchanged:
+    """Agents' files as they are now. They are loaded again before every game, and may be edited between two."""
+
+    def __init__(self, specs: Iterable[AgentSpec]):
+        reloaded = [spec for spec in dict.fromkeys(specs) if spec.is_somebodys]
+        self._found = {spec: (_stamps(spec.files()), spec.fingerprint()) for spec in reloaded}
+
+    def check(self) -> None:
+        """Raises ValueError if an agent is not what it was; reads files only if they were written meanwhile."""
+        for spec, (stamps, content) in self._found.items():
+            if (new := _stamps(stamps)) != stamps:
+                if spec.fingerprint() != content:
+                    raise ValueError(f"{spec.label} was changed while it played: give the command again")
+                self._found[spec] = new, content
+
+
+def _stamps(files: Iterable[Path]) -> dict[Path, tuple[int, int] | None]:
+    """When each file was written last, in nanoseconds, and its size; None if it is gone."""
+    found: dict[Path, tuple[int, int] | None] = {}
+    for file in files:
+        try:
+            stat = file.stat()
+            found[file] = stat.st_mtime_ns, stat.st_size
+        except OSError:
+            found[file] = None
+    return found
+
+
 # Where games are played
+
+
+def setup_of(options: GameOptions, referee: str = "fast") -> Setup:
+    """Raises ValueError: a configuration or an overage time that Kaggle would refuse."""
+    return Setup(Rules(options["config"] or {}, options["overage"]), referee, isolate=options["isolate"])
 
 
 class CannotLoad(ValueError):
@@ -191,11 +226,11 @@ class Pool:
             return {}
         specs = (item,) if isinstance(item, AgentSpec) else item.players
         for spec in specs:
-            if spec.kind == "callable":
+            if spec.is_here:
                 who = "other machines need" if self._is_remote else "several games at a time need"
                 raise ValueError(f"{spec.label} exists in this process alone: {who} a name or a file")
             if self._is_remote and spec not in self._fingerprints:
-                self._fingerprints[spec] = fingerprint(spec)
+                self._fingerprints[spec] = spec.fingerprint()
         return {spec: self._fingerprints[spec] for spec in specs if self._is_remote}
 
 
@@ -281,7 +316,7 @@ class Slot:
     def try_load(self, spec: AgentSpec) -> Finding:
         """Loads an agent to see whether it can be loaded."""
         is_fork = multiprocessing.parent_process() is not None
-        if spec.kind == "callable" and is_fork and (problem := obstacle()):  # whether isolated or not
+        if spec.is_here and is_fork and (problem := obstacle()):  # whether isolated or not
             return Finding(f"{spec.label} cannot be loaded: {problem}")
         player = self.players_for([(spec, 0)])[0]
         failed = player.load()
@@ -311,8 +346,8 @@ class Slot:
     def _new(self, spec: AgentSpec) -> Player:
         setup = self.setup
         limit = setup.rules.config["actTimeout"] + setup.rules.overage
-        is_apart = setup.isolate and (HAS_FORK or spec.kind != "callable")
-        return AgentProcess(spec, setup.grace, limit, self._prepared) if is_apart else Inline(spec, limit)
+        is_apart = setup.isolate and (HAS_FORK or not spec.is_here)
+        return AgentProcess(spec, GRACE, limit, self._prepared) if is_apart else Inline(spec, limit)
 
 
 # In a worker's process, whose slot lasts from call to call
@@ -342,7 +377,7 @@ def _in_slot(
     item, expected = job
     for spec, value in expected.items():
         if (spec, value) not in _compared:
-            if fingerprint(spec) != value:
+            if spec.fingerprint() != value:
                 raise ProcessFailed(f"{spec.label} is another on {node()}: all need the same checkout")
             _compared.add((spec, value))
     if _slot is None or _slot.setup != setup:

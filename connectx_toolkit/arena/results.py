@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import isfinite, log10
 from os import PathLike, fspath
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -146,7 +145,7 @@ class Match(Shown):
         """
         name = resolve(agent).target if callable(agent) else agent if isinstance(agent, int) else fspath(agent)
         specs = (self.first, self.second)
-        found = [n for n, spec in enumerate(specs) if name in (n + 1, spec, spec.target, spec.label, _short_name(spec))]
+        found = [n for n, spec in enumerate(specs) if name in (n + 1, spec, spec.target, spec.label, spec.short_name)]
         if len(found) != 1:
             labels = f"1 for {specs[0].label!r}, 2 for {specs[1].label!r}"
             raise ValueError(f"expected one agent by its name, or {labels}, not {agent!r}")
@@ -184,13 +183,6 @@ def match_table(match: Match) -> Table:
         rows.append((name, "both", match.side(agent)))
         rows += [("", seat_name, match.side(agent, seat)) for seat, seat_name in enumerate(SEATS)]
     return Table(f"{' v '.join(match.names)}: {len(match.games)} games", MATCH, rows)
-
-
-def _short_name(spec: AgentSpec) -> str:
-    if spec.kind == "callable":
-        return spec.label.rpartition(".")[2]
-    name = spec.label.rpartition(":")[2] if spec.kind == "notebook" else ""
-    return name if name.isidentifier() else Path(spec.label).stem
 
 
 def _points(game: Game, seat: int) -> float:

@@ -19,7 +19,6 @@ from pathlib import Path
 from connectx.position import Columns, write_columns
 from connectx_toolkit.games.database import GameDatabase, now, row_of
 from connectx_toolkit.games.game import Game
-from connectx_toolkit.players.fingerprint import fingerprint
 from connectx_toolkit.players.process import Setup, Task
 from connectx_toolkit.players.spec import AgentSpec
 from connectx_toolkit.system.console import plural
@@ -35,7 +34,10 @@ class MatchStore(GameDatabase):
         self, first: AgentSpec, second: AgentSpec, setup: Setup, openings: Sequence[Columns], seed: int
     ) -> int:
         """The id to add games of a match with, a new one if there is none."""
-        hashed = [(spec.lasting, fingerprint(spec)) for spec in (first, second)]
+        hashed = [
+            (spec._replace(target="") if spec.is_here else spec, spec.fingerprint())  # a callable's key does not last
+            for spec in (first, second)
+        ]
         config, reserve = json.dumps(setup.rules.config, sort_keys=True), setup.rules.overage
         decisive = [[spec.kind, spec.target, content] for spec, content in hashed]
         key = json.dumps([decisive, config, reserve, [*map(write_columns, openings)], seed])

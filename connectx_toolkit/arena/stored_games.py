@@ -1,20 +1,18 @@
 """Plays matches whose games are stored: those that the file of games has are not played again."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Unpack
 
-from connectx_toolkit.arena.match import open_pool, play_match
+from connectx_toolkit.arena.match import Unchanged, open_pool, play_match, setup_of
+from connectx_toolkit.arena.options import MatchOptions, spelt_out
 from connectx_toolkit.arena.results import Match, sprt_progress
-from connectx_toolkit.arena.start_positions import Opening, openings_for
+from connectx_toolkit.arena.start_positions import openings_for
 from connectx_toolkit.arena.store import MatchStore, conditions_here
 from connectx_toolkit.arena.tournament import Tournament
 from connectx_toolkit.games.game import Game
-from connectx_toolkit.players.fingerprint import Unchanged
-from connectx_toolkit.players.process import Setup, Task
+from connectx_toolkit.players.process import Task
 from connectx_toolkit.players.spec import AgentSpec
 from connectx_toolkit.statistics.evidence import Evidence
 from connectx_toolkit.statistics.intervals import Sprt
@@ -24,51 +22,48 @@ from connectx_toolkit.system.foreign import integer, left_out_lines
 from connectx_toolkit.system.table import print_parts
 
 
-class Plan(NamedTuple):
-    """What all matches of a run have in common."""
-
-    setup: Setup
-    pairs: int
-    file: Path  # of games
-    seed: int
-    openings: Path | Sequence[Opening] | None = None  # a file, as ``start_positions.openings_for`` takes it, or they
-    concurrency: int = 1  # games at a time
-    scheduler: str | None = None  # of a dask cluster
-    sprt: Sprt | None = None
-
-
-def play_matches(pairs: Sequence[tuple[AgentSpec, AgentSpec]], plan: Plan) -> Iterator[Match]:
+@spelt_out
+def play_matches(
+    matches: Sequence[tuple[AgentSpec, AgentSpec]],
+    pairs: int,
+    sprt: Sprt | None = None,
+    **options: Unpack[MatchOptions],
+) -> Iterator[Match]:
     """Plays those games of each two agents that the file of games does not have; yields the matches as they end.
 
     Prints lines about the games that it has.
+
+    Args:
+        matches: the two agents of each.
 
     Raises:
         ValueError: pairs or a seed that are no such number, too few cores, openings or a file of games that cannot be
             read, or an agent that cannot be loaded or was changed meanwhile.
     """
-    if type(plan.pairs) is not int or plan.pairs < 1:
-        raise ValueError(f"pairs should be an integer of at least 1, not {plan.pairs!r}")
-    integer(plan.seed, "seed")
-    check_concurrency(plan.concurrency)
-    openings = plan.openings
-    if openings is None or isinstance(openings, Path):
-        openings = openings_for(plan.setup.rules.geometry, openings, plan.seed)
-    here, total = conditions_here(plan.concurrency, plan.scheduler), 2 * plan.pairs
-    with MatchStore(plan.file) as database, open_pool(plan.setup, plan.concurrency, plan.scheduler) as pool:
-        agents = Unchanged(spec for pair in pairs for spec in pair)
-        entries = [(pair, database.match_id(*pair, plan.setup, openings, plan.seed)) for pair in pairs]
+    if type(pairs) is not int or pairs < 1:
+        raise ValueError(f"pairs should be an integer of at least 1, not {pairs!r}")
+    setup, seed, file = setup_of(options), options["seed"], Path(options["games"])
+    place = options["workers"], options["scheduler"]
+    integer(seed, "seed")
+    check_concurrency(options["workers"])
+    named = options["openings"]
+    openings = openings_for(setup.rules.geometry, None if named is None else Path(named), seed)
+    here, total = conditions_here(*place), 2 * pairs
+    with MatchStore(file) as database, open_pool(setup, *place) as pool:
+        agents = Unchanged(spec for pair in matches for spec in pair)
+        entries = [(pair, database.match_id(*pair, setup, openings, seed)) for pair in matches]
         known = {number: sum(n < total for n in database.match_games(number)) for _, number in entries}
         if reused := sum(known.values()):
             played = sum((database.conditions(number, total) for number in known), Counter[str]())
-            line = f"reused {reused} of {len(entries) * total} games from {plan.file}; another seed plays new ones"
+            line = f"reused {reused} of {len(entries) * total} games from {file}; another seed plays new ones"
             print_parts([line, *_other_conditions(played, here)])
         print_parts(left_out_lines(database.left_out))
         pool.check(dict.fromkeys(spec for pair, number in entries if known[number] < total for spec in pair))
-        with progress(len(entries) * total - reused, "game", delay=0 if plan.sprt else 2) as bar:
+        with progress(len(entries) * total - reused, "game", delay=0 if sprt else 2) as bar:
 
             def on_pair(evidence: Evidence) -> None:
-                if plan.sprt:
-                    bar.set_postfix_str(sprt_progress(plan.sprt, evidence), refresh=False)
+                if sprt:
+                    bar.set_postfix_str(sprt_progress(sprt, evidence), refresh=False)
 
             for pair, number in entries:
 
@@ -79,8 +74,8 @@ def play_matches(pairs: Sequence[tuple[AgentSpec, AgentSpec]], plan: Plan) -> It
 
                 with database.turn(number, total) as games:
                     bar.update(len(games) - known[number])  # another process has played these meanwhile
-                    match = Match(*pair, games, seed=plan.seed, sprt=plan.sprt)
-                    play_match(match, openings, plan.pairs, pool, on_game, on_pair)
+                    match = Match(*pair, games, seed=seed, sprt=sprt)
+                    play_match(match, openings, pairs, pool, on_game, on_pair)
                 yield match
 
 

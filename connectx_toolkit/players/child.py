@@ -26,19 +26,15 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from connectx_toolkit.kaggle.agent_file import Struct, load_agent
+from connectx_toolkit.kaggle.agent_file import Loaded, Struct
 from connectx_toolkit.kaggle.raised import raised
-from connectx_toolkit.kaggle.sandbox import AGENT, hide_credentials, show_agent
-from connectx_toolkit.kaggle.sources import Needs, beside, needs_building, redirect
+from connectx_toolkit.kaggle.sandbox import AGENT, hide_credentials
 from connectx_toolkit.players.protocol import LENGTH, ORDER, REQUEST, pack_reply, receive
-from connectx_toolkit.players.spec import AgentSpec, load, load_written, written_at
+from connectx_toolkit.players.spec import AgentSpec
 from connectx_toolkit.system.cores import seed_everything, waiting
 from connectx_toolkit.system.posix import Forked, c_function, end
-
-if TYPE_CHECKING:
-    from connectx_toolkit.builder.notebook.written import Written
 
 DETAIL = 500  # characters of a traceback or a repr that are kept
 MOST_TOLD = 4096  # characters of an agent's thoughts: docs/guides/board.md asks for what is short
@@ -58,20 +54,18 @@ class HostedAgent:
     """An agent inside its process: calls are timed and output is discarded.
 
     Args:
+        place: the file that it is loaded from, if any.
         missing: something that Kaggle has and this machine lacks; added to exceptions about files and imports.
         is_alone: whether the process is this agent's. Then what Kaggle does not have stays out of its reach for good.
-        is_unpacked: whether the spec is the main.py of an archive. That is finished; any other file may be a source.
     """
 
-    def __init__(self, spec: AgentSpec, missing: str = "", is_alone: bool = False, is_unpacked: bool = False):
-        self.spec = spec
-        self.is_unpacked = is_unpacked
+    def __init__(self, spec: AgentSpec, place: str, missing: str = "", is_alone: bool = False):
+        self.spec, self.place = spec, place
         self.is_alone = is_alone
         self.missing = missing
         self.agent: Callable | None = None
         self.arguments = 2
         self.warning = ""  # of the load
-        self.written: Written | None = None  # a notebook's agent
         self.config: dict[str, Any] = {}
         self.seed = 0
 
@@ -86,12 +80,9 @@ class HostedAgent:
         must not count in all of them.
         """
         seed_everything(seed)
-        is_source = self.spec.kind == "file" and not self.is_unpacked
-        needs = needs_building(self.spec.target) if is_source else Needs()  # not on the agent's clock
-        if self.spec.kind == "notebook":
-            self.written = written_at(self.spec.target)
+        loader = self.spec.loader(self.place, self.is_alone)  # not on the agent's clock
         waited = waiting("self")
-        seconds, column, extra = self._timed(lambda: self._load(needs), "load")
+        seconds, column, extra = self._timed(lambda: self._load(loader), "load")
         seconds = max(0.0, seconds - waited())
         seed_everything(self.seed)  # the load may have drawn numbers, or imported numpy or torch
         if extra is None and self.warning:
@@ -103,7 +94,7 @@ class HostedAgent:
         obs = Struct(remainingOverageTime=overage, step=ply, board=list(board), mark=mark)
         config = Struct(**self.config)
         if self.spec.is_somebodys:
-            config["__raw_path__"] = self.spec.target
+            config["__raw_path__"] = self.place
         assert self.agent is not None
         agent, arguments = self.agent, (obs, config)[: self.arguments]
         return self._timed(lambda: agent(*arguments), "exception")
@@ -118,13 +109,8 @@ class HostedAgent:
             told = None
         return 0.0, 0, {"value": told}
 
-    def _load(self, needs: Needs) -> int:
-        if self.spec.kind == "file":
-            agent, self.warning, _ = load_agent(self.spec.target, self.is_alone, needs)
-        elif self.written is not None:
-            agent = load_written(self.written, self.is_alone)
-        else:
-            agent = load(self.spec)
+    def _load(self, loader: Callable[[], Loaded]) -> int:
+        agent, self.warning, _ = loader()
         code = getattr(agent, "__code__", None)
         self.arguments = getattr(code, "co_argcount", 2)  # Kaggle passes as many arguments as the code names
         self.agent = agent
@@ -143,14 +129,10 @@ class HostedAgent:
             seconds = time.perf_counter() - start
             kind = fault if isinstance(problem, Exception) else "exit"
             hint = f" ({self.missing})" if self.missing and isinstance(problem, OSError | ImportError) else ""
-            return seconds, 0, {"fault": kind, "detail": self._told(problem) + hint, "raised": raised(problem)}
+            detail = self.spec.shown(_last_lines(problem), self.place) + hint
+            return seconds, 0, {"fault": kind, "detail": detail, "raised": raised(problem)}
         finally:
             sys.stdout, sys.stderr = ours
-
-    def _told(self, problem: BaseException) -> str:
-        """The end of a traceback, with cells of the notebook in place of lines of its agent.py."""
-        text = _last_lines(problem)
-        return self.written.placed(text) if self.written else text
 
 
 def _describe(action: Any) -> tuple[int, dict[str, Any] | None]:
@@ -192,13 +174,9 @@ def _last_lines(problem: BaseException) -> str:
     return "".join(lines)[-DETAIL:]
 
 
-def serve(sock: socket.socket, spec: AgentSpec, missing: str = "", is_unpacked: bool = False) -> None:
-    """Answers requests until the other end closes the socket. ``missing``, ``is_unpacked``: see ``HostedAgent``."""
-    player = HostedAgent(spec, missing, is_alone=True, is_unpacked=is_unpacked)
-    if spec.is_somebodys and not is_unpacked:
-        redirect(beside(os.path.dirname(spec.target)))
-    if spec.kind == "notebook":
-        redirect(beside(str(written_at(spec.target).root)))
+def serve(sock: socket.socket, spec: AgentSpec, place: str = "", missing: str = "") -> None:
+    """Answers requests until the other end closes the socket. ``place``, ``missing``: see ``HostedAgent``."""
+    player = HostedAgent(spec, place, missing, is_alone=True)
     try:
         while message := receive(sock):
             _, kind, ply, mark, overage = REQUEST.unpack_from(message)
@@ -228,20 +206,17 @@ def serve_alone(sock: socket.socket, parent: int = 0) -> None:
     (length,) = LENGTH.unpack(sock.recv(LENGTH.size, socket.MSG_WAITALL))
     told = json.loads(sock.recv(length, socket.MSG_WAITALL))
     sys.path[:] = told["path"]
-    spec, is_unpacked, missing = AgentSpec(*told["spec"]), told["is_unpacked"], ""
+    spec, place, missing = AgentSpec(*told["spec"]), told["place"], ""
     if spec.is_somebodys:
         with contextlib.suppress(OSError):  # a precaution, which not every system allows
             hide_credentials()
-        folder = os.path.dirname(spec.target)
         try:
-            if is_unpacked:
-                show_agent(folder, os.path.join(os.path.dirname(folder), "root"))
-                spec = spec._replace(target=os.path.join(AGENT, "main.py"))
+            place = spec.alone(place)
         except OSError as problem:
             missing = f"{AGENT} cannot be shown here: {problem.strerror}"
     die_with_parent()  # not earlier: entering a user namespace would undo it
     if not parent or os.getppid() == parent:  # else the parent died before the lines above
-        serve(sock, spec, missing, is_unpacked)
+        serve(sock, spec, place, missing)
 
 
 def begin(descriptor: int, parent: int, token: str) -> None:

@@ -4,18 +4,13 @@ import ast
 import os
 import secrets
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple
+from typing import Any
 
-from connectx_toolkit.builder.notebook.carrying import LEFT_OUT, NAMED, Uncarried, Values, qualified_name
-from connectx_toolkit.builder.notebook.cells import page_named
-from connectx_toolkit.builder.notebook.live import from_function
-from connectx_toolkit.builder.source.refusals import Refused
-from connectx_toolkit.kaggle.archive import BadArchive, contents
 from connectx_toolkit.kaggle.dependencies import (
     REACHED,
     Mentions,
@@ -28,18 +23,10 @@ from connectx_toolkit.kaggle.dependencies import (
     on_path,
     together,
 )
-from connectx_toolkit.players.spec import AgentSpec, callable_of, parse_agent_name, resolve, written_page
-from connectx_toolkit.system.files import AGENTS, ROOT, version_of
+from connectx_toolkit.system.files import ROOT
 
 LIVE_FOLDERS = ("/proc/", "/sys/", "/dev/")  # files there change by themselves
 PARSE_TRIES = 10
-
-
-class _Mentions(NamedTuple):
-    """Modules and files that a source names."""
-
-    modules: tuple[tuple[int, str], ...]  # (leading dots, dotted name); "from a import b" may mean a module a.b
-    files: Mentions
 
 
 def _parsed(source: bytes) -> ast.Module:
@@ -60,8 +47,11 @@ def _parsed(source: bytes) -> ast.Module:
 
 
 @lru_cache(maxsize=512)
-def _mentions(source: bytes) -> _Mentions:
-    """The imports of a source, also inside functions, and its strings; nothing if it is not Python."""
+def _mentions(source: bytes) -> tuple[tuple[tuple[int, str], ...], Mentions]:
+    """The imports of a source, also inside functions, and the files that it names; nothing if it is not Python.
+
+    An import is (leading dots, dotted name): "from a import b" may mean a module a.b.
+    """
     try:
         nodes = list(ast.walk(_parsed(source)))
     except (SyntaxError, ValueError):
@@ -73,7 +63,7 @@ def _mentions(source: bytes) -> _Mentions:
         elif isinstance(node, ast.ImportFrom):
             base = node.module or ""
             modules |= {(node.level, f"{base}.{alias.name}".strip(".")): None for alias in node.names}
-    return _Mentions(tuple(modules), mentions(nodes))
+    return tuple(modules), mentions(nodes)
 
 
 def files_of(agent: Path, root: Path | None = None, more: Iterable[Path] = ()) -> list[Path]:
@@ -95,9 +85,8 @@ def files_of(agent: Path, root: Path | None = None, more: Iterable[Path] = ()) -
         if path not in found:
             found[path] = None
             if path == first or path.suffix == ".py":
-                named = _mentions(path.read_bytes())
-                sources[path] = named.files
-                pending += _modules(path, folders, named.modules)
+                modules, sources[path] = _mentions(path.read_bytes())
+                pending += _modules(path, folders, modules)
     own = {path: named for path, named in sources.items() if not path.is_relative_to(ROOT / REACHED)}
     every = together(own.values())
     for folder in dict.fromkeys([*folders, *(path.parent for path in own)]):
@@ -124,85 +113,14 @@ def _modules(path: Path, folders: list[Path], modules: Iterable[tuple[int, str]]
                 yield Path(os.path.normpath(module))
 
 
-def fingerprint(spec: AgentSpec) -> str:
-    """A hash of everything that determines an agent's play, as far as it can be found.
-
-    It covers, for a file, a notebook or an agent of ours, all files of ``files_of``; for an archive, the files in it;
-    for a sparring partner, its base agent and the module that weakens it; for an agent of Kaggle's, the version of the
-    package; for a callable, the file that a build would write of it, with all values that it reaches. A callable that
-    no file can hold has another hash each time, and a line on standard error says so.
-
-    Raises:
-        ValueError: Kaggle could not unpack the archive.
-        OSError: a file cannot be read.
-    """
-    digest = sha256()
-    if spec.kind == "kaggle":
-        digest.update(f"{spec.target} {version_of('kaggle-environments')}".encode())
-    elif spec.kind == "callable":
-        digest.update(_callable_digest(spec).encode())
-    elif spec.kind == "partner" and (parts := parse_agent_name(spec.target)):
-        digest.update(f"{spec.target} {fingerprint(resolve(parts.base))}".encode())
-        digest.update(Path(__file__).with_name("graded.py").read_bytes())
-    elif spec.is_archive:
-        try:
-            _add_contents(digest, contents(spec.target))
-        except BadArchive as problem:
-            raise ValueError(f"{spec.label} cannot be loaded: {problem}") from None
-    elif spec.kind == "notebook":
-        written = written_page(spec.target)
-        _add_files(digest, written.agent, written.root, written.folders)
-        digest.update(written.entry.encode())
-    else:
-        path = Path(spec.target) if spec.kind == "file" else AGENTS / f"{spec.target}.py"
-        _add_files(digest, path)
-    return digest.hexdigest()
-
-
-class Unchanged:
-    """Agents' files as they are now. They are loaded again before every game, and may be edited between two."""
-
-    def __init__(self, specs: Iterable[AgentSpec]):
-        reloaded = [spec for spec in dict.fromkeys(specs) if spec.is_somebodys]
-        self._found = {spec: (_stamps(_reloaded_from(spec)), fingerprint(spec)) for spec in reloaded}
-
-    def check(self) -> None:
-        """Raises ValueError if an agent is not what it was; reads files only if they were written meanwhile."""
-        for spec, (stamps, content) in self._found.items():
-            if (new := _stamps(stamps)) != stamps:
-                if fingerprint(spec) != content:
-                    raise ValueError(f"{spec.label} was changed while it played: give the command again")
-                self._found[spec] = new, content
-
-
-def _reloaded_from(spec: AgentSpec) -> list[Path]:
-    """The files that an agent of somebody's own is loaded from: of a notebook, itself and what lies beside it."""
-    if spec.kind == "file":
-        return files_of(Path(spec.target))
-    written, page = written_page(spec.target), page_named(spec.target)
-    return [*([page[0]] if page else []), *files_of(written.agent, written.root, written.folders)]
-
-
-def _stamps(files: Iterable[Path]) -> dict[Path, tuple[int, int] | None]:
-    """When each file was written last, in nanoseconds, and its size; None if it is gone."""
-    found: dict[Path, tuple[int, int] | None] = {}
-    for file in files:
-        try:
-            stat = file.stat()
-            found[file] = stat.st_mtime_ns, stat.st_size
-        except OSError:
-            found[file] = None
-    return found
-
-
-def _add_files(digest, agent: Path, root: Path | None = None, more: Iterable[Path] = ()) -> None:
+def add_files(digest: Any, agent: Path, root: Path | None = None, more: Iterable[Path] = ()) -> None:
     """Adds an agent's files, by name and content; names inside this project are the same in every checkout."""
     files = files_of(agent, root, more)
     bases = [base for base in (agent.parent if root else None, ROOT, root) if base]  # a notebook's folder is temporary
     near = {path: next(filter(path.is_relative_to, bases), root or agent.parent) for path in files}
     named = sorted((relative(path, near[path]), path) for path in files)
     digest.update(files[0].name.encode())
-    _add_contents(digest, ((name, path.read_bytes()) for name, path in named))
+    add_contents(digest, ((name, path.read_bytes()) for name, path in named))
 
 
 def relative(path: Path | str, folder: Path | str, system: Any = os.path) -> str:
@@ -217,21 +135,28 @@ def relative(path: Path | str, folder: Path | str, system: Any = os.path) -> str
         return str(path)
 
 
-def _add_contents(digest, named: Iterable[tuple[str, bytes]]) -> None:
+def add_contents(digest: Any, named: Iterable[tuple[str, bytes]]) -> None:
     for name, content in named:
         digest.update(f"\n{name} {len(content)}\n".encode())
         digest.update(content)
 
 
-def _callable_digest(spec: AgentSpec) -> str:
-    """Of the file that a build would write of a function, with its values and modules, and of those modules' values."""
+def callable_digest(agent: Callable, label: str) -> str:
+    """Of the file that a build would write of a callable, with its values and modules, and of those modules' values.
+
+    A callable that no file can hold has another digest each time, and a line on standard error says so.
+    """
+    from connectx_toolkit.builder.notebook.carrying import LEFT_OUT, NAMED, Uncarried, Values, qualified_name
+    from connectx_toolkit.builder.notebook.live import from_function
+    from connectx_toolkit.builder.source.refusals import Refused
+
     digest = sha256()
     with TemporaryDirectory() as folder:
         try:
-            written = from_function(callable_of(spec), Path(folder))
+            written = from_function(agent, Path(folder))
             if lost := [fact for fact in written.left_out if LEFT_OUT in fact or "globals()" in fact]:
                 raise ValueError(lost[0])
-            _add_files(digest, written.agent, written.root)
+            add_files(digest, written.agent, written.root)
             loaded = {getattr(module, "__file__", None): module for module in list(sys.modules.values())}
             values = Values(qualified_name, lambda held: "", lambda text: None)
             for file in files_of(written.agent, written.root):
@@ -241,7 +166,7 @@ def _callable_digest(spec: AgentSpec) -> str:
                         values.add(f"{file} {name}", held, name)
             digest.update(values.digest().encode())
         except (Refused, Uncarried, ValueError) as why:
-            text = f"{spec.label} cannot be told from other versions, and its games are not used again: {why}"
+            text = f"{label} cannot be told from other versions, and its games are not used again: {why}"
             print(" ".join(text.split()), file=sys.stderr)
             return secrets.token_hex()
     return digest.hexdigest()

@@ -21,14 +21,14 @@ import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from connectx_toolkit.kaggle.archive import BadArchive, unpacked
+from connectx_toolkit.kaggle.archive import BadArchive
 from connectx_toolkit.kaggle.remedies import Situation, remedy
 from connectx_toolkit.kaggle.rules import Limits, Rules
 from connectx_toolkit.players import child
 from connectx_toolkit.players.child import HostedAgent, die_with_parent, serve
 from connectx_toolkit.players.prepared import START_LIMIT, Prepared, exit_reason, our_sockets, start_and_accept
 from connectx_toolkit.players.protocol import LENGTH, REPLY, Reply, pack_request, receive, reply_of, unpack_reply
-from connectx_toolkit.players.spec import AgentSpec, UnknownAgent, written_page
+from connectx_toolkit.players.spec import AgentSpec, UnknownAgent
 from connectx_toolkit.system.console import ProcessFailed
 from connectx_toolkit.system.cores import waiting
 from connectx_toolkit.system.files import ROOT, version_of
@@ -45,7 +45,6 @@ class Setup(NamedTuple):
 
     rules: Rules
     referee: str = "fast"  # a key of REFEREES
-    grace: float = GRACE
     isolate: bool = True  # False: agents run in the slot's own process, see Inline
 
 
@@ -232,7 +231,7 @@ class AgentProcess(Player):
             raise ProcessFailed(f"the process of {self.spec.label} does not start: {reply.fault}, {reply.detail}")
 
     def _load(self, seed: int, limit: float) -> Reply:
-        if self.spec.kind == "callable" and (problem := child.obstacle()):
+        if self.spec.is_here and (problem := child.obstacle()):
             return Reply(None, 0.0, "load", problem)
         try:
             if self.sock is None:
@@ -282,7 +281,7 @@ class AgentProcess(Player):
         raise TimeoutError
 
     def _hint(self) -> str:
-        return f"; {child.NEEDS_THIS_PROCESS}" if self.spec.kind == "callable" else ""
+        return f"; {child.NEEDS_THIS_PROCESS}" if self.spec.is_here else ""
 
     def _exit_reason(self) -> str:
         assert self.process is not None
@@ -294,15 +293,10 @@ class AgentProcess(Player):
 
     def _start(self) -> None:
         self.drop()
-        if self.spec.kind == "callable":
+        if self.spec.is_here:
             self._connect(self._fork)
             return
-        settings = {
-            "path": [str(ROOT), *sys.path],
-            "spec": unpacked_spec(self.spec),
-            "is_unpacked": self.spec.is_archive,
-        }
-        told = json.dumps(settings).encode()
+        told = json.dumps({"path": [str(ROOT), *sys.path], "spec": self.spec, "place": self.spec.place()}).encode()
         if HAS_FORK:
             self._connect(self._prepared.fork)
         else:
@@ -344,14 +338,6 @@ def _silence() -> None:
         os.dup2(nothing, descriptor)
 
 
-def unpacked_spec(spec: AgentSpec) -> AgentSpec:
-    """For an archive, the spec of its main.py, for a notebook, that of its source; any other spec is returned
-    unchanged. Raises BadArchive, UnknownAgent."""
-    if spec.kind == "notebook":
-        return spec._replace(target=str(written_page(spec.target).agent))
-    return spec._replace(target=str(unpacked(spec.target))) if spec.is_archive else spec
-
-
 # In this process
 
 
@@ -364,15 +350,11 @@ class Inline(Player):
 
     def __init__(self, spec: AgentSpec, load_limit: float = LOAD_LIMIT):
         super().__init__(spec, load_limit)
-        self.player = self._hosted()
-
-    def _hosted(self) -> HostedAgent:
-        spec = unpacked_spec(self.spec)
-        return HostedAgent(spec, is_unpacked=self.spec.is_archive)
+        self.player = HostedAgent(spec, spec.place())
 
     def drop(self) -> None:
         super().drop()
-        self.player = self._hosted()
+        self.player = HostedAgent(self.spec, self.spec.place())
 
     def _start_game(self, config: dict[str, Any], seed: int) -> None:
         self.player.start_game(config, seed)

@@ -14,14 +14,18 @@ import sys
 import weakref
 from collections import Counter
 from collections.abc import Callable, Iterable
+from functools import cache
+from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from connectx_toolkit.builder.notebook.cells import page_named
-from connectx_toolkit.kaggle.agent_file import load_agent, module_names
-from connectx_toolkit.kaggle.archive import kept
+from connectx_toolkit.kaggle.agent_file import Loaded, load_agent, module_names
+from connectx_toolkit.kaggle.archive import BadArchive, contents, kept, unpacked
+from connectx_toolkit.kaggle.sources import Needs, beside, needs_building, redirect
+from connectx_toolkit.players.fingerprint import add_contents, add_files, callable_digest, files_of
 from connectx_toolkit.system.console import cell_of, unquoted
-from connectx_toolkit.system.files import AGENTS, our_agents
+from connectx_toolkit.system.files import AGENTS, our_agents, version_of
 
 if TYPE_CHECKING:
     from connectx_toolkit.builder.notebook.written import Written
@@ -35,26 +39,243 @@ class UnknownAgent(ValueError):
     """No agent has this name, path or type."""
 
 
-class AgentSpec(NamedTuple):
-    """Where an agent comes from. Plain strings, so that it can be compared, stored and sent to another process."""
+class _Stored(NamedTuple):
+    """An agent as matches are stored with it, and as another process is sent it."""
 
-    kind: str  # "ours", "kaggle", "partner", "file", "notebook" or "callable"
+    kind: str  # a key of AGENT_KINDS
     target: str  # module name, Kaggle's name, partner's name, absolute path, notebook's with its function, or key
     label: str  # what tables call it
 
-    @property
-    def is_archive(self) -> bool:
-        return self.kind == "file" and self.target.endswith(SUFFIXES)
+
+class AgentSpec(_Stored):
+    """Where an agent comes from. Plain strings, so that it can be compared, stored and sent to another process.
+
+    ``AgentSpec("file", path, label)`` is a ``FileAgent``: the class of a kind says how it is loaded, and what its play
+    depends on. A new kind is a class, its line in ``AGENT_KINDS``, and what ``resolve`` knows it by.
+    """
+
+    is_somebodys = False  # code of somebody's own, which is loaded before every game as Kaggle loads it
+    is_here = False  # in this process alone, and in its forks
+
+    def __new__(cls, kind: str, target: str, label: str) -> "AgentSpec":
+        made = ArchiveAgent if kind == "file" and target.endswith(SUFFIXES) else AGENT_KINDS.get(kind, cls)
+        return super().__new__(made, kind, target, label)
 
     @property
-    def lasting(self) -> "AgentSpec":
-        """What is still true in another process, where a callable's key means nothing."""
-        return self._replace(target="") if self.kind == "callable" else self
+    def short_name(self) -> str:
+        return Path(self.label).stem
+
+    def files(self) -> list[Path]:
+        """The files that it is loaded from before every game."""
+        return []
+
+    def fingerprint(self) -> str:
+        """A hash of everything that determines the agent's play, as far as it can be found.
+
+        Raises:
+            ValueError: Kaggle could not unpack the archive.
+            OSError: a file cannot be read.
+        """
+        digest = sha256()
+        self._add_to(digest)
+        return digest.hexdigest()
+
+    def _add_to(self, digest: Any) -> None:
+        raise NotImplementedError
+
+    def place(self) -> str:
+        """The file that its process loads, "" if there is none. Raises BadArchive, UnknownAgent."""
+        return ""
+
+    def alone(self, place: str) -> str:
+        """Has its process find files as on Kaggle; where it finds its own then. Raises OSError where that cannot be."""
+        return place
+
+    def load(self) -> Callable:
+        """The agent's function. Exceptions of its code are not caught."""
+        return self.loader(self.place())().agent
+
+    def loader(self, place: str, stays: bool = False) -> Callable[[], Loaded]:
+        """What loads the agent, after what is not on its clock. ``stays``: see ``kaggle.agent_file.secluded``."""
+        return lambda: Loaded(self.load(), "")
+
+    def shown(self, text: str, place: str) -> str:
+        """The end of a traceback, with lines of the file as the agent's author knows them."""
+        return text
+
+
+class OurAgent(AgentSpec):
+    """An agent of agents/."""
+
+    def load(self) -> Callable:
+        return load_agent(str(AGENTS / f"{self.target}.py")).agent
+
+    def _add_to(self, digest: Any) -> None:
+        add_files(digest, AGENTS / f"{self.target}.py")
+
+
+class KaggleAgent(AgentSpec):
+    """An agent of kaggle-environments; the version of that package determines its play."""
+
+    def load(self) -> Callable:
+        return kaggle_agents()[self.target]
+
+    def _add_to(self, digest: Any) -> None:
+        digest.update(f"{self.target} {version_of('kaggle-environments')}".encode())
+
+
+class WeakenedAgent(AgentSpec):
+    """A named agent that is weakened, such as minimax@4~10: its base and the module that weakens it."""
 
     @property
-    def is_somebodys(self) -> bool:
-        """Whether it is code of somebody's own, which is loaded before every game as Kaggle loads it."""
-        return self.kind in ("file", "notebook")
+    def parts(self) -> "AgentName":
+        parts = parse_agent_name(self.target)
+        assert parts is not None
+        return parts
+
+    def load(self) -> Callable:
+        from connectx_toolkit.players.graded import at_depth, with_errors
+
+        base, depth, percent = self.parts
+        agent = at_depth(depth) if depth else resolve(base).load()
+        return with_errors(agent, percent) if percent else agent
+
+    def _add_to(self, digest: Any) -> None:
+        digest.update(f"{self.target} {resolve(self.parts.base).fingerprint()}".encode())
+        digest.update(Path(__file__).with_name("graded.py").read_bytes())
+
+
+class FileAgent(AgentSpec):
+    """A Python file, which may be a source: some of what it needs only a built file has."""
+
+    is_somebodys = True
+
+    def files(self) -> list[Path]:
+        return files_of(Path(self.target))
+
+    def _add_to(self, digest: Any) -> None:
+        add_files(digest, Path(self.target))
+
+    def place(self) -> str:
+        return self.target
+
+    def alone(self, place: str) -> str:
+        redirect(beside(os.path.dirname(place)))
+        return place
+
+    def loader(self, place: str, stays: bool = False) -> Callable[[], Loaded]:
+        needs = needs_building(place)
+        return lambda: load_agent(place, stays, needs)
+
+
+class ArchiveAgent(FileAgent):
+    """A .tar.gz as Kaggle takes it; the files in it determine its play."""
+
+    def _add_to(self, digest: Any) -> None:
+        try:
+            add_contents(digest, contents(self.target))
+        except BadArchive as problem:
+            raise ValueError(f"{self.label} cannot be loaded: {problem}") from None
+
+    def place(self) -> str:
+        return str(unpacked(self.target))
+
+    def alone(self, place: str) -> str:
+        from connectx_toolkit.kaggle.sandbox import AGENT, show_agent  # which an agent's process has
+
+        folder = os.path.dirname(place)
+        show_agent(folder, os.path.join(os.path.dirname(folder), "root"))
+        return os.path.join(AGENT, "main.py")
+
+    def loader(self, place: str, stays: bool = False) -> Callable[[], Loaded]:
+        return lambda: load_agent(place, stays, Needs())  # it is finished
+
+
+class NotebookAgent(FileAgent):
+    """An agent of a notebook, which is written as files that this run shares."""
+
+    @property
+    def short_name(self) -> str:
+        name = self.label.rpartition(":")[2]
+        return name if name.isidentifier() else super().short_name
+
+    def place(self) -> str:
+        """Raises UnknownAgent: it is no notebook any more, has no such agent, or one that is refused."""
+        from connectx_toolkit.builder.notebook.page import from_page  # for notebooks alone
+        from connectx_toolkit.builder.notebook.written import AGENT
+        from connectx_toolkit.builder.source.refusals import Refused
+
+        page = page_named(self.target)
+        if page is None:
+            raise UnknownAgent(f"{self.target}: the notebook is gone")
+
+        def fill(new: Path) -> None:
+            (new / "agent").mkdir()
+            from_page(*page, new / "agent").save(new / PAGE)
+
+        try:
+            return str(kept(str(page[0]), self.target, fill) / "agent" / AGENT)
+        except (Refused, ValueError, OSError) as problem:
+            raise UnknownAgent("; ".join(str(problem).splitlines())) from None
+
+    def files(self) -> list[Path]:
+        page, written = page_named(self.target), _written(self.place())
+        return [*([page[0]] if page else []), *files_of(written.agent, written.root, written.folders)]
+
+    def _add_to(self, digest: Any) -> None:
+        written = _written(self.place())
+        add_files(digest, written.agent, written.root, written.folders)
+        digest.update(written.entry.encode())
+
+    def alone(self, place: str) -> str:
+        super().alone(place)
+        redirect(beside(str(_written(place).root)))
+        return place
+
+    def loader(self, place: str, stays: bool = False) -> Callable[[], Loaded]:
+        written = _written(place)
+        folders = [str(folder) for folder in (written.root, *written.folders, written.agent.parent)]
+
+        def load() -> Loaded:
+            names = module_names(place, folders, stays)
+            if not callable(names.get(written.entry)):
+                raise ValueError(f"{written.entry} is no function")
+            return Loaded(names[written.entry], "")
+
+        return load
+
+    def shown(self, text: str, place: str) -> str:
+        return _written(place).placed(text)
+
+
+@cache
+def _written(place: str) -> "Written":
+    """What is known of a notebook's agent, by its file. Read before it loads: then its process cannot import this."""
+    from connectx_toolkit.builder.notebook.written import read_written
+
+    return read_written(Path(place).parents[1] / PAGE, Path(place))
+
+
+class FunctionAgent(AgentSpec):
+    """A callable of this process, by its key in the registry."""
+
+    is_here = True
+
+    @property
+    def short_name(self) -> str:
+        return self.label.rpartition(".")[2]
+
+    def load(self) -> Callable:
+        return _keys[self.target].agent
+
+    def _add_to(self, digest: Any) -> None:
+        digest.update(callable_digest(self.load(), self.label).encode())
+
+
+AGENT_KINDS: dict[str, type[AgentSpec]] = {
+    "ours": OurAgent, "kaggle": KaggleAgent, "partner": WeakenedAgent, "file": FileAgent, "notebook": NotebookAgent,
+    "callable": FunctionAgent,
+}  # fmt: skip
 
 
 class _Key(str):
@@ -109,13 +330,13 @@ def told_apart(specs: Iterable[AgentSpec]) -> list[AgentSpec]:
     names = {spec: spec.label for spec in unique}
     for word in (_place, lambda spec: f", {1 + unique.index(spec)}"):
         counts = Counter(names.values())
-        names |= {s: f"{names[s]}{word(s)}" for s in unique if s.kind == "callable" and counts[names[s]] > 1}
+        names |= {s: f"{names[s]}{word(s)}" for s in unique if s.is_here and counts[names[s]] > 1}
     return [spec._replace(label=names[spec]) for spec in found]
 
 
 def _place(spec: AgentSpec) -> str:
     """ " In[3]" of a notebook's cell, " line 7" of a file; "" of what has no code."""
-    code = getattr(callable_of(spec), "__code__", None)
+    code = getattr(spec.load(), "__code__", None)
     if code is None:
         return ""
     return f" {cell_of(code.co_filename) or f'line {code.co_firstlineno}'}"
@@ -143,11 +364,6 @@ def _why_not_an_agent(agent: Callable) -> str:
     return ""
 
 
-def callable_of(spec: AgentSpec) -> Callable:
-    """The callable that a spec of kind "callable" stands for."""
-    return _keys[spec.target].agent
-
-
 NAME = re.compile(r"(?P<base>\w+)(?:@(?P<depth>\d+))?(?:~(?P<percent>\d+(?:\.\d+)?))?")
 
 
@@ -158,25 +374,21 @@ class AgentName(NamedTuple):
     depth: int | None = None  # plies
     percent: float | None = None  # how many of its moves are random
 
-    @property
-    def is_graded(self) -> bool:
-        return self.depth is not None or self.percent is not None
-
 
 def parse_agent_name(text: str) -> AgentName | None:
     """The parts of NAME, NAME@DEPTH, NAME~PERCENT or NAME@DEPTH~PERCENT; None for any other text, such as a path.
 
     Raises:
-        ValueError: the depth is 0, or the percentage is above 100.
+        UnknownAgent: the depth is 0, or the percentage is above 100.
     """
     parts = NAME.fullmatch(text)
     if parts is None:
         return None
     base, depth, percent = parts.groups()
     if depth and not int(depth):
-        raise ValueError(f"{text!r}: the depth should be at least 1 ply")
+        raise UnknownAgent(f"{text!r}: the depth should be at least 1 ply")
     if percent and float(percent) > 100:
-        raise ValueError(f"{text!r}: the share of random moves should be 0 to 100, not {percent}")
+        raise UnknownAgent(f"{text!r}: the share of random moves should be 0 to 100, not {percent}")
     return AgentName(base, int(depth) if depth else None, float(percent) if percent else None)
 
 
@@ -247,10 +459,13 @@ def resolve(agent: str | os.PathLike | Callable | AgentSpec) -> AgentSpec:
         )
     text = os.fspath(agent)
     if page := page_named(text):
-        return _of_page(*page, text)
+        path, name = page
+        spec = AgentSpec("notebook", f"{os.path.abspath(path)}{f':{name}' if name else ''}", text)
+        spec.place()  # or it is refused
+        return spec
     if os.path.isfile(text):
         return AgentSpec("file", os.path.abspath(text), text)
-    if (parts := _name_of(text)) and parts.is_graded:
+    if (parts := parse_agent_name(text)) and parts[1:] != (None, None):
         base = resolve(parts.base)
         if base.is_somebodys or (parts.depth and base.target != "minimax"):
             raise UnknownAgent(f"{text!r}: {ONLY_NAMED}")
@@ -273,85 +488,3 @@ def resolve(agent: str | os.PathLike | Callable | AgentSpec) -> AgentSpec:
         f"no agent {text!r}: {f'did you mean {meant}? I' if meant else 'i'}t is no file, and the names are "
         f"{', '.join(names)}, minimax@DEPTH and NAME~PERCENT (of random moves)"
     )
-
-
-def _name_of(text: str) -> AgentName | None:
-    try:
-        return parse_agent_name(text)
-    except ValueError as problem:
-        raise UnknownAgent(str(problem)) from None
-
-
-def _of_page(path: Path, name: str | None, label: str) -> AgentSpec:
-    spec = AgentSpec("notebook", f"{os.path.abspath(path)}{f':{name}' if name else ''}", label)
-    written_page(spec.target)
-    return spec
-
-
-def written_page(target: str) -> "Written":
-    """The agent of a notebook, as files that this run shares.
-
-    Args:
-        target: of a spec.
-
-    Raises:
-        UnknownAgent: it is no notebook any more, has no such agent, or one that is refused.
-    """
-    from connectx_toolkit.builder.notebook.page import from_page  # for notebooks alone
-    from connectx_toolkit.builder.notebook.written import AGENT, read_written
-    from connectx_toolkit.builder.source.refusals import Refused
-
-    page = page_named(target)
-    if page is None:
-        raise UnknownAgent(f"{target}: the notebook is gone")
-
-    def fill(new: Path) -> None:
-        (new / "agent").mkdir()
-        from_page(*page, new / "agent").save(new / PAGE)
-
-    try:
-        place = kept(str(page[0]), target, fill)
-    except (Refused, ValueError, OSError) as problem:
-        raise UnknownAgent("; ".join(str(problem).splitlines())) from None
-    return read_written(place / PAGE, place / "agent" / AGENT)
-
-
-def written_at(agent: str) -> "Written":
-    """What ``written_page`` gave, by the path of its source."""
-    from connectx_toolkit.builder.notebook.written import read_written
-
-    return read_written(Path(agent).parents[1] / PAGE, Path(agent))
-
-
-def load_written(written: "Written", stays: bool = False) -> Callable:
-    """The function of a notebook's agent. ``stays``: see ``connectx_toolkit.kaggle.agent_file.secluded``."""
-    folders = [written.root, *written.folders, written.agent.parent]
-    names = module_names(str(written.agent), list(map(str, folders)), stays)
-    if not callable(names.get(written.entry)):
-        raise ValueError(f"{written.entry} is no function")
-    return names[written.entry]
-
-
-def load(spec: AgentSpec) -> Callable:
-    """The agent's function. Exceptions of its code are not caught."""
-    if spec.kind == "callable":
-        return callable_of(spec)
-    if spec.kind == "ours":
-        return load_agent(str(AGENTS / f"{spec.target}.py")).agent
-    if spec.kind == "kaggle":
-        return kaggle_agents()[spec.target]
-    if spec.kind == "partner":
-        return _graded(spec.target)
-    if spec.kind == "notebook":
-        return load_written(written_page(spec.target))
-    return load_agent(spec.target).agent
-
-
-def _graded(name: str) -> Callable:
-    """The agent that a name such as minimax@4~10 describes."""
-    from connectx_toolkit.players.graded import at_depth, with_errors
-
-    parts = parse_agent_name(name)
-    assert parts is not None
-    agent = at_depth(parts.depth) if parts.depth else load(resolve(parts.base))
-    return with_errors(agent, parts.percent) if parts.percent else agent

@@ -29,13 +29,12 @@ import numpy as np
 from connectx_toolkit.arena.exam import examine
 from connectx_toolkit.arena.match import open_pool
 from connectx_toolkit.arena.results import Match, match_lines, match_table
-from connectx_toolkit.arena.stored_games import Plan, play_matches
+from connectx_toolkit.arena.stored_games import play_matches
 from connectx_toolkit.games.exam_positions import first_of, fresh_exam
 from connectx_toolkit.games.grades import Sheet, rate_difference
 from connectx_toolkit.games.labelled import canonical_keys, read_file
 from connectx_toolkit.games.recipes import FOR_TUNING
 from connectx_toolkit.kaggle.rules import DEFAULTS, OVERAGE, Rules
-from connectx_toolkit.players.fingerprint import fingerprint
 from connectx_toolkit.players.process import Setup
 from connectx_toolkit.players.spec import AgentSpec
 from connectx_toolkit.report.exams import Examined, exam_lines
@@ -103,7 +102,7 @@ def train(config: Config) -> None:
     from connectx_toolkit.tuning.study import Search
 
     original = AgentSpec("file", str(config.agent.absolute()), config.agent.name)
-    asked = f"{fingerprint(original)} {config.count} {config.act_timeout} {config.overage} {config.seed}"
+    asked = f"{original.fingerprint()} {config.count} {config.act_timeout} {config.overage} {config.seed}"
     name, labels = hashlib.sha256(asked.encode()).hexdigest()[:12], first_of(read_file(FOR_TUNING)[0], config.count)
     search = Search(config.folder / "study.db", name, config.agent, text, numbers, labels, config.seed)
     setup = Setup(Rules({"actTimeout": config.act_timeout}, config.overage))
@@ -160,9 +159,12 @@ def _compared(config: Config, tuned: AgentSpec, original: AgentSpec, setup: Setu
     seen, fresh = read_file(FOR_TUNING)[0], fresh_exam(config.judged, config.seed)
     known = np.isin(canonical_keys(fresh.positions, fresh.masks), canonical_keys(seen.positions, seen.masks))
     unseen, folder = fresh.take(np.flatnonzero(~known)), config.folder
-    exam = Examined(*examine([tuned, original], unseen, setup, 1, config.workers, folder / "answers"))
-    plan = Plan(setup, config.pairs, folder / "games.sqlite", config.seed, concurrency=config.workers)
-    match = None if exam.is_interrupted else next(play_matches([(tuned, original)], plan))
+    exam = Examined(*examine([tuned, original], unseen, setup, config.workers, folder / "answers"))
+    played = play_matches(
+        [(tuned, original)], config.pairs, config=setup.rules.config, overage=setup.rules.overage,
+        seed=config.seed, games=folder / "games.sqlite", workers=config.workers,
+    )  # fmt: skip
+    match = None if exam.is_interrupted else next(played)
     if match is None or match.ending == "interrupted":
         raise KeyboardInterrupt("nothing is written yet; the same command goes on with the comparison")
     return exam, match

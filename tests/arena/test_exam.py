@@ -14,7 +14,7 @@ from connectx_toolkit.games.grades import FAILED
 from connectx_toolkit.games.labelled import Labels
 from connectx_toolkit.kaggle.rules import Rules
 from connectx_toolkit.players.process import Setup
-from connectx_toolkit.players.spec import resolve
+from connectx_toolkit.players.spec import AgentSpec, resolve
 from connectx_toolkit.report.exams import exam_lines
 from tests.conftest import TWO_CORES
 
@@ -62,7 +62,7 @@ def test_what_an_agent_plays_and_its_faults(labels):
 
 def test_the_first_fault_of_each_kind_is_told(labels):
     """Also by the agent that crashed: its exception; and what a reply that is no column should be."""
-    taken = Exam([resolve(by_turns)], labels, SETUP, 1, Path("unused"))
+    taken = Exam([resolve(by_turns)], labels, SETUP, Path("unused"))
     taken.sit()
     lines = exam_lines(taken.sheets())
     for words in ("exception: ValueError: no idea (test_exam.py, line ", "not an integer: '3' after"):
@@ -85,8 +85,8 @@ def test_random_numbers_depend_on_the_position_alone(labels, concurrency):
     assert (first == backwards).all() and (first != answered("random_legal", labels, seed=2)[0]).any()
 
 
-def exam_of(labels: Labels, folder: Path, *agents: str, times: int = 1) -> Exam:
-    return Exam([resolve(agent) for agent in agents], labels, SETUP, times, folder)
+def exam_of(labels: Labels, folder: Path, *agents: str) -> Exam:
+    return Exam([resolve(agent) for agent in agents], labels, SETUP, folder)
 
 
 def test_answers_are_kept(labels, tmp_path, monkeypatch):
@@ -110,7 +110,7 @@ def test_answers_are_kept(labels, tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(exam, "open_pool", lambda *_: pytest.fail("it asks"))
         exam_of(labels, tmp_path, "random_legal").sit()  # what came after the cut line is whole
-    monkeypatch.setattr(exam, "fingerprint", lambda spec: "another")
+    monkeypatch.setattr(AgentSpec, "fingerprint", lambda spec: "another")
     assert exam_of(labels, tmp_path, "random_legal").reused == 0
 
 
@@ -136,11 +136,3 @@ def test_an_exam_that_is_stopped_compares_what_it_knows(labels, tmp_path, monkey
     after = exam_of(labels, tmp_path, "leftmost", "middle")
     after.sit()
     assert after.is_whole and after.reused == 3 * exam.CHUNK and len(after.sheets()[0].labels) == len(labels)
-
-
-def test_asked_several_times(labels, tmp_path):
-    several = exam_of(labels, tmp_path, "random_legal", times=3)
-    several.sit()
-    (sheet,) = several.sheets()
-    assert sheet.columns.shape == sheet.seconds.shape == (3, len(labels))
-    assert not (sheet.columns[0] == sheet.columns[2]).all()

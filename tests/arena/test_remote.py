@@ -16,8 +16,8 @@ import pytest
 
 from benchmarks.positions import random_samples
 from connectx.opponent import arrays_of, columns_of_scores
-from connectx_toolkit.arena import match
 from connectx_toolkit.games.labelled import Labels
+from connectx_toolkit.players.spec import AgentSpec
 from connectx_toolkit.system import workers
 from connectx_toolkit.system.cores import usable_cores
 from connectx_toolkit.training import runs
@@ -119,7 +119,7 @@ def test_a_worker_is_killed(cluster, tmp_path):
 
 def test_other_agents_than_here_are_refused(cluster, tmp_path, monkeypatch, capsys):
     """The worker compares an agent's content with what the run has."""
-    monkeypatch.setattr(match, "fingerprint", lambda spec: "0" * 64)
+    monkeypatch.setattr(AgentSpec, "fingerprint", lambda spec: "0" * 64)
     with pytest.raises(SystemExit) as stop:
         main(["match", "random", "middle", "--games", str(tmp_path / "store"), "--scheduler", cluster])
     err = capsys.readouterr().err

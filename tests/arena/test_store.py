@@ -23,7 +23,6 @@ from connectx_toolkit.games.database import VERSION, GameDatabase
 from connectx_toolkit.games.game import Game
 from connectx_toolkit.games.groups import groups
 from connectx_toolkit.kaggle.rules import Fault, Rules
-from connectx_toolkit.players.fingerprint import fingerprint
 from connectx_toolkit.players.process import Setup, Task
 from connectx_toolkit.players.spec import resolve
 from connectx_toolkit.system.cores import usable_cores
@@ -89,7 +88,7 @@ def test_games_come_back(tmp_path):
         assert bare[0] == bare[1]
     assert stored.config == FAST.rules.config
     assert stored.seed == whole.seed == 1
-    assert [agent.fingerprint for agent in stored.agents] == [fingerprint(LEFT), fingerprint(RANDOM)]
+    assert [agent.fingerprint for agent in stored.agents] == [LEFT.fingerprint(), RANDOM.fingerprint()]
 
 
 def test_a_game_is_stored_once(tmp_path):

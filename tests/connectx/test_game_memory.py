@@ -10,7 +10,7 @@ from connectx.clock import GameMemory
 from connectx.position import STANDARD, Position, geometry_of
 from connectx.solver import Solver
 from connectx_toolkit.arena.start_positions import openings_for
-from connectx_toolkit.players.spec import load, resolve
+from connectx_toolkit.players.spec import resolve
 from tests.conftest import observe
 
 pytestmark = pytest.mark.slow
@@ -65,7 +65,7 @@ def game(agent: Callable, budget: int, opening: Sequence[int], plies: int = 42, 
 @pytest.mark.parametrize("name", BUDGETS)
 def test_a_game_does_not_depend_on_those_before(name):
     """Move by move, after games that ended early, that began with more or fewer stones, or that were the same one."""
-    agent, budget = load(resolve(name)), BUDGETS[name]
+    agent, budget = resolve(name).load(), BUDGETS[name]
     first = game(agent, budget, OPENING)
     assert len(first) >= 4
     before: list[tuple[Sequence[int], int]] = [

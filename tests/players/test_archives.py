@@ -13,7 +13,6 @@ import pytest
 from connectx_toolkit.kaggle import upload
 from connectx_toolkit.kaggle.archive import BadArchive, shared, unpacked
 from connectx_toolkit.kaggle.rules import DEFAULTS
-from connectx_toolkit.players.fingerprint import fingerprint
 from connectx_toolkit.players.process import AgentProcess
 from connectx_toolkit.players.spec import resolve
 from connectx_toolkit.system.files import ROOT
@@ -134,7 +133,7 @@ def test_an_archive_is_known_by_what_is_in_it(tmp_path):
         resolve(packed(tmp_path / "c.tar.gz", {"main.py": PLAIN, "b": "2"})),
         resolve(packed(tmp_path / "d.tar.gz", {"main.py": PLAIN, "c": "1"})),
     ]
-    first, second, *others = map(fingerprint, specs)
+    first, second, *others = (spec.fingerprint() for spec in specs)
     assert first == second and len({first, *others}) == 3
 
 

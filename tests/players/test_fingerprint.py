@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from connectx_toolkit.players.fingerprint import files_of, fingerprint
+from connectx_toolkit.players.fingerprint import files_of
 from connectx_toolkit.players.spec import resolve
 from connectx_toolkit.system.files import ROOT
 from tests.conftest import evaluate as main
@@ -50,11 +50,11 @@ def folder(tmp_path) -> Path:
 
 @pytest.mark.parametrize("name", FILES)
 def test_a_changed_part_is_another_agent(name, folder):
-    before = fingerprint(resolve(folder / "mine.py"))
+    before = resolve(folder / "mine.py").fingerprint()
     (folder / name).write_text(FILES[name] + " \n")
-    assert (fingerprint(resolve(folder / "mine.py")) == before) == (name in UNUSED)
+    assert (resolve(folder / "mine.py").fingerprint() == before) == (name in UNUSED)
     (folder / name).write_text(FILES[name])
-    assert fingerprint(resolve(folder / "mine.py")) == before
+    assert resolve(folder / "mine.py").fingerprint() == before
 
 
 def test_the_kit_is_part_of_what_uses_it(tmp_path, monkeypatch):
@@ -63,11 +63,11 @@ def test_the_kit_is_part_of_what_uses_it(tmp_path, monkeypatch):
     (tmp_path / "mine.py").write_text("import connectx.position\ndef agent(obs, config):\n    return 0\n")
     for module in ("players.fingerprint", "kaggle.dependencies"):
         monkeypatch.setattr(f"connectx_toolkit.{module}.ROOT", tmp_path)
-    before = fingerprint(resolve(tmp_path / "mine.py"))
+    before = resolve(tmp_path / "mine.py").fingerprint()
     for name, is_part in (("books.py", False), ("position.py", True)):
         path = tmp_path / "connectx" / name
         path.write_text(path.read_text() + "\n")
-        assert (fingerprint(resolve(tmp_path / "mine.py")) != before) == is_part
+        assert (resolve(tmp_path / "mine.py").fingerprint() != before) == is_part
 
 
 @pytest.mark.parametrize("name", ["train", "connectx", "agents", "connectx_toolkit"])
@@ -90,7 +90,7 @@ def test_agents_of_ours_have_their_modules_and_weights():
     } <= found
     assert "agents/weights/perfect_second_book.bin" not in found and "agents/minimax.py" not in found
     prints = {
-        fingerprint(resolve(name)) for name in ("policy", "policy~5", "policy~6", "minimax", "minimax@4", "random")
+        resolve(name).fingerprint() for name in ("policy", "policy~5", "policy~6", "minimax", "minimax@4", "random")
     }
     assert len(prints) == 6
 
@@ -105,16 +105,14 @@ def test_fingerprints_of_callables():
     def legal(obs, config):
         return min(c for c in range(7) if not obs.board[c])
 
-    assert fingerprint(resolve(zero)) == fingerprint(resolve(zero))
-    assert len({fingerprint(resolve(agent)) for agent in (zero, one, legal)}) == 3
+    assert resolve(zero).fingerprint() == resolve(zero).fingerprint()
+    assert len({resolve(agent).fingerprint() for agent in (zero, one, legal)}) == 3
 
 
 def test_every_process_finds_the_same():
-    place = "from connectx_toolkit.players"
-    imports = f"{place}.fingerprint import fingerprint\n{place}.spec import resolve\n"
-    code = f"{imports}print(fingerprint(resolve('perfect')))"
+    code = "from connectx_toolkit.players.spec import resolve\nprint(resolve('perfect').fingerprint())"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == fingerprint(resolve("perfect"))
+    assert done.stdout.strip() == resolve("perfect").fingerprint()
 
 
 def test_a_changed_helper_replays_its_games(folder, monkeypatch, capsys):

@@ -15,7 +15,6 @@ import numpy as np
 import pytest
 import torch
 
-from connectx_toolkit.players.fingerprint import fingerprint
 from connectx_toolkit.players.spec import resolve
 from connectx_toolkit.system.files import ROOT
 
@@ -41,7 +40,7 @@ MOVES = {"": 3}
 
 
 def of(agent: Callable) -> str:
-    return fingerprint(resolve(agent))
+    return resolve(agent).fingerprint()
 
 
 class Held:
@@ -163,12 +162,11 @@ def by_globals(obs, config):
 
 
 CODE = """
-from connectx_toolkit.players.fingerprint import fingerprint
 from connectx_toolkit.players.spec import resolve
 COLUMNS, ORDER = {"a", "b", "c", "left", "right"}, frozenset("xyz")
 def agent(obs, config):
     return len(COLUMNS | ORDER) if obs in {"x", "y", "z"} else 0
-print(fingerprint(resolve(agent)))
+print(resolve(agent).fingerprint())
 """
 
 

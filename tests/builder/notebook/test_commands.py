@@ -7,7 +7,7 @@ from kaggle_environments import make
 
 from connectx_toolkit.cli import build as build_submission
 from connectx_toolkit.cli.main import run
-from connectx_toolkit.players.spec import UnknownAgent, load, resolve
+from connectx_toolkit.players.spec import UnknownAgent, resolve
 from tests.builder.notebook.pages import FREE, HEAD, moves_of, moves_of_file, written
 from tests.builder.notebook.situations import LESSON_1, MIDDLE, choosing
 
@@ -92,7 +92,7 @@ def test_evaluate_plays_a_notebooks_agent(folder, capsys):
     assert spec.kind == "notebook" and spec.target == f"{path}:my_agent" and spec.label == "lesson.ipynb:my_agent"
     assert build_submission.main(["lesson.ipynb:left", "-o", "submission.py", "--positions", "5"]) == 0
     built = moves_of_file(Path("submission.py").read_text(), folder / "submission.py")
-    assert moves_of(load(resolve("lesson.ipynb:left"))) == built
+    assert moves_of(resolve("lesson.ipynb:left").load()) == built
     for name, words in (("lesson.ipynb", "which of its functions"), ("lesson.ipynb~5", "not files")):
         with pytest.raises(UnknownAgent, match=words):
             resolve(name)
