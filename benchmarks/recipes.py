@@ -47,8 +47,8 @@ from connectx_toolkit.games.labelled import Labels, canonical_keys, moves_of
 from connectx_toolkit.games.recipes import FOLDER, RECIPES, TABLE_BITS, labelled, labels_by
 from connectx_toolkit.system.console import progress
 from connectx_toolkit.system.files import WEIGHTS
-from connectx_toolkit.training.makers.distill import OPENING_PLIES
 from connectx_toolkit.training.makers.labels import TRAINING, labels_of, opening_labels, read_labels
+from connectx_toolkit.training.makers.policy_network import OPENING_PLIES
 from connectx_toolkit.training.runs import NAME as MANIFEST
 
 TIMED = 100  # positions, one by one

@@ -136,7 +136,7 @@ def test_labels_that_the_manifest_names_have_to_be_there(tmp_path, monkeypatch, 
     weights, file = tmp_path / "net.bin", tmp_path / "my.labels"
     weights.write_bytes((WEIGHTS / "policy.bin").read_bytes())
     (tmp_path / "manifest.json").write_text(
-        json.dumps({"net.bin": {"command": f"python train.py distill --labels {file}"}})
+        json.dumps({"net.bin": {"command": f"python train.py network --labels {file}"}})
     )
     monkeypatch.setattr(sys, "argv", ["recipes", "--only", "random", "--weights", str(weights)])
     with pytest.raises(SystemExit) as stop:

@@ -6,7 +6,7 @@ player, with the exact scores, are kept in the run's folder. An interrupted run 
 
 Then types of players are fitted to these moves by expectation maximisation (Dempster, Laird and Rubin 1977). Each game
 belongs to one type. Each of its moves belongs to one kind of player, drawn by the type's shares. The kinds use a small
-policy network, which ``train.py distill`` makes.
+policy network, which ``train.py network`` makes.
 
 At last a network learns what each type will still give away, by fitted value iteration (Ernst et al. 2005) on the
 positions of ``train.py labels``. Where the opponent moves, the model gives each reply a probability, the scores say

@@ -1,4 +1,4 @@
-"""The supervised teacher: its targets, that it goes on where it ended, and that it publishes what it measured."""
+"""The policy network: its targets, that it goes on where it ended, and that it publishes what it measured."""
 
 import json
 from pathlib import Path
@@ -15,8 +15,7 @@ from connectx.torch_form import Network
 from connectx.weights import unpack
 from connectx_toolkit.games.labelled import Labels, canonical_keys, write_labels
 from connectx_toolkit.training.devices import device_named, mixed_precision
-from connectx_toolkit.training.makers import distill
-from connectx_toolkit.training.makers.distill import Config, batches, losses, measure, total
+from connectx_toolkit.training.makers import policy_network
 from connectx_toolkit.training.makers.examples import (
     LARGEST,
     MULTIPLE,
@@ -28,6 +27,7 @@ from connectx_toolkit.training.makers.examples import (
     is_new,
 )
 from connectx_toolkit.training.makers.labels import TEST, TRAINING, labels_of, opening_labels, read_labels
+from connectx_toolkit.training.makers.policy_network import Config, batches, losses, measure, total
 from connectx_toolkit.training.runs import NAME
 
 pytestmark = pytest.mark.slow
@@ -40,8 +40,8 @@ def _little(monkeypatch):
     few = opening_labels()
     few = few.take(np.arange(0, len(few), 10))
     monkeypatch.setattr("connectx_toolkit.training.makers.labels.opening_labels", lambda: few)
-    monkeypatch.setattr(distill, "usable_cores", lambda: [0])
-    monkeypatch.setattr(distill, "REPORTS", 3)
+    monkeypatch.setattr(policy_network, "usable_cores", lambda: [0])
+    monkeypatch.setattr(policy_network, "REPORTS", 3)
 
 
 @pytest.fixture(scope="module")
@@ -150,12 +150,12 @@ def test_every_position_once_an_epoch():
 def test_it_goes_on_where_it_was(file, tmp_path, monkeypatch):
     """Stopped in the middle, the same network comes out; a finished run, and other options, are refused."""
     first = Config(labels=file, run=tmp_path / "a", output=tmp_path / "a.bin", **SMALL)
-    distill.train(first)
+    policy_network.train(first)
     log = json.loads((tmp_path / "a" / "log.json").read_text())
     assert [entry["samples"] for entry in log] == [768, 1536, 2304, 2560]
     assert (tmp_path / "a" / "curves.png").read_bytes()[:4] == b"\x89PNG"
     second = Config(labels=file, run=tmp_path / "b", output=tmp_path / "b.bin", **SMALL)
-    plain_save, saved = distill.Trainer.save, []
+    plain_save, saved = policy_network.Trainer.save, []
 
     def save_once(self, path):
         plain_save(self, path)
@@ -163,21 +163,21 @@ def test_it_goes_on_where_it_was(file, tmp_path, monkeypatch):
         if len(saved) == 1:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(distill.Trainer, "save", save_once)
+    monkeypatch.setattr(policy_network.Trainer, "save", save_once)
     with pytest.raises(KeyboardInterrupt):
-        distill.train(second)
+        policy_network.train(second)
     assert not (tmp_path / "b.bin").exists()
-    distill.train(second)
+    policy_network.train(second)
     assert (tmp_path / "b.bin").read_bytes() == (tmp_path / "a.bin").read_bytes()
     with pytest.raises(ValueError, match=r"b is finished: choose another --run, or delete it"):
-        distill.train(second)
+        policy_network.train(second)
     with pytest.raises(ValueError, match=r"b holds a run with --layers 'dense:16', not 'dense:15'"):
-        distill.train(Config(labels=file, run=tmp_path / "b", **SMALL | {"layers": "dense:15"}))
+        policy_network.train(Config(labels=file, run=tmp_path / "b", **SMALL | {"layers": "dense:15"}))
 
 
 def test_a_checkpoint_without_what_is_needed_is_refused(file, tmp_path):
     """Not gone on with, as if the optimizers had just begun."""
-    trainer = distill.Trainer(Config(labels=file, run=tmp_path, **SMALL))
+    trainer = policy_network.Trainer(Config(labels=file, run=tmp_path, **SMALL))
     trainer.save(tmp_path / "checkpoint.bin")  # before a step there is no state of an optimizer
     with pytest.raises(ValueError, match=r"checkpoint.bin is damaged: KeyError\('optimizer:0:'\)"):
         trainer.load(tmp_path / "checkpoint.bin")
@@ -198,7 +198,7 @@ def test_a_checkpoint_is_never_unpickled(file, tmp_path):
     config = Config(labels=file, run=tmp_path, output=tmp_path / "net.bin", **SMALL)
     torch.save({"config": Hostile(tmp_path / "acted")}, tmp_path / "checkpoint.bin")
     with pytest.raises(ValueError, match=r"checkpoint.bin is damaged: not a weight container"):
-        distill.train(config)
+        policy_network.train(config)
     assert not (tmp_path / "acted").exists()
     torch.load(tmp_path / "checkpoint.bin", weights_only=False)  # what would have happened
     assert (tmp_path / "acted").exists()
@@ -210,15 +210,15 @@ def test_what_is_published_is_what_was_measured(file, tmp_path):
     New ones are held out, and nothing that their moves lead to is seen in training; known ones have the same plies.
     """
     config = Config(labels=file, run=tmp_path / "run", output=tmp_path / "net.bin", **SMALL)
-    facts = distill.train(config)
+    facts = policy_network.train(config)
     entry = json.loads((tmp_path / NAME).read_text())["net.bin"]
     assert entry["new_positions"] == facts["new_positions"] and entry["inputs"]["labels"]
-    assert entry["command"].startswith(f"python train.py distill --labels {file} --judges replies --layers dense:16")
+    assert entry["command"].startswith(f"python train.py network --labels {file} --judges replies --layers dense:16")
     content = config.output.read_bytes()
     assert {array.dtype.name for array in unpack(content)[0].values()} == {"int8", "float16", "float32"}
     labels, network = read_labels(file), PlainNetwork.from_bytes(content)
     training, test = (choices_of(labels_of(labels, split))[0] for split in (TRAINING, TEST))
-    parts = distill.measured_on(labels, training, config.seed)
+    parts = policy_network.measured_on(labels, training, config.seed)
     new, of_known = (np.bincount(part.plies) for part in parts.values())
     assert (new >= of_known).all() and new[1:].sum() == of_known[1:].sum()  # no other board is empty
     found, learnt, known = (keys_of(part) for part in (parts["new_positions"], training, parts["known_positions"]))
@@ -265,13 +265,13 @@ def test_devices(monkeypatch):
 def test_what_learns_by_which_optimizer():
     """Each parameter by one: heads and biases by AdamW, the matrices of the trunk by Muon."""
     network = Network(Config(judges=REPLIES, layers="dense:8,dense:4").architecture())
-    rates, optimizers = distill.optimizers_of(network, Config(learning_rate=0.1))
+    rates, optimizers = policy_network.optimizers_of(network, Config(learning_rate=0.1))
     named = {id(parameter): name for name, parameter in network.named_parameters()}
     muon, adam = ({named[id(p)] for group in one.param_groups for p in group["params"]} for one in optimizers)
     assert muon == {"0a_weight", "1a_weight"} and adam == set(named.values()) - muon
-    assert rates == [0.1, 0.1 * distill.ADAM_SHARE]
+    assert rates == [0.1, 0.1 * policy_network.ADAM_SHARE]
     network = Network(Config(layers="conv:4,pooled:4").architecture())
-    (group,) = distill.optimizers_of(network, Config())[1][0].param_groups
+    (group,) = policy_network.optimizers_of(network, Config())[1][0].param_groups
     names = {name for name, one in network.named_parameters() if any(one is other for other in group["params"])}
     assert names == {"0a_weight", "1a_weight", "1b_weight", "1pool_weight"}
 
@@ -280,11 +280,11 @@ def test_what_learns_by_which_optimizer():
 def test_the_loss_of_a_batch_falls(judges, layers):
     labels: Labels = opening_labels().take(np.arange(30_000, 30_064))
     config = Config(judges=judges, layers=layers, samples=64 * 60, batch=64, learning_rate=0.01)
-    examples, trainer = config.examples(labels), distill.Trainer(config)
+    examples, trainer = config.examples(labels), policy_network.Trainer(config)
     losing = [float(trainer.learn(*examples.batch(np.arange(len(examples))))) for _ in range(60)]
     assert losing[-1] < 0.5 * losing[0] and measure(trainer.network, examples)["perfect"] > 0.8
 
 
 def test_fewer_examples_than_a_batch(file, tmp_path):
     with pytest.raises(ValueError, match="fewer than a batch of 50,000: label more games"):
-        distill.train(Config(labels=file, judges=REPLIES, batch=50_000, run=tmp_path / "run"))
+        policy_network.train(Config(labels=file, judges=REPLIES, batch=50_000, run=tmp_path / "run"))

@@ -143,9 +143,9 @@ CHECKPOINT = "checkpoint.bin"
 
 @dataclass
 class Config(Options):
-    """Options of ``train.py distill``."""
+    """Options of ``train.py network``."""
 
-    METHOD = "distill"
+    METHOD = "network"
 
     labels: Path = option(Path("runs/labels/labels.labels"), "file of labels that train.py labels has made", reads=True)
     judges: str = option(MOVES, "what the network judges: moves in one pass, or what replies lead to", among=JUDGES)
@@ -159,7 +159,7 @@ class Config(Options):
     weight_decay: float = option(0.01, "weight decay of both optimizers, times the learning rate", least=0)
     seed: int = option(1, "random seed of the first weights and of the order of the positions", least=0)
     device: str = option("auto", "device of torch, which also holds all positions", among=DEVICES, is_free=True)
-    run: Path = option(Path("runs/distill"), "folder of the run: checkpoint, log and curves")
+    run: Path = option(Path("runs/network"), "folder of the run: checkpoint, log and curves")
     output: Path = option(Path(), "file to write: the network", in_run="policy.bin")
 
     def __post_init__(self) -> None:
