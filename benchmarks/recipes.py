@@ -36,7 +36,7 @@ from agents import value_search
 from benchmarks.machine import head, record
 from benchmarks.positions import SIX_SETS, six_set
 from connectx.clock import Budget
-from connectx.encoding import UNKNOWN, Afterstates, chances_of_moves, encode_many, policy_of
+from connectx.encoding import UNRATED, Afterstates, chances_of_moves, encode_many, policy_of
 from connectx.network import REPLIES, PlainNetwork, softmax
 from connectx.position import STANDARD, Position
 from connectx.puct import Search, one_thread
@@ -49,7 +49,7 @@ from connectx_toolkit.system.console import progress
 from connectx_toolkit.system.files import WEIGHTS
 from connectx_toolkit.training.makers.labels import TRAINING, labels_of, opening_labels, read_labels
 from connectx_toolkit.training.makers.policy_network import OPENING_PLIES
-from connectx_toolkit.training.runs import NAME as MANIFEST
+from connectx_toolkit.training.runs import MANIFEST as MANIFEST
 
 TIMED = 100  # positions, one by one
 MOVE_SECONDS = 1.7  # of a move in the middle of a game with Kaggle's 2 s
@@ -102,7 +102,7 @@ def judged_alone(network: PlainNetwork, labels: Labels) -> np.ndarray:
     rows, columns = np.nonzero(moves)
     positions, masks = (labels.positions ^ labels.masks)[rows], labels.masks[rows] | moves[rows, columns]
     outputs = network.forward(encode_many(positions, masks, STANDARD, network.architecture.encoding))
-    nothing, unknown = np.zeros(moves.shape, bool), np.full(moves.shape, UNKNOWN, np.int8)
+    nothing, unknown = np.zeros(moves.shape, bool), np.full(moves.shape, UNRATED, np.int8)
     states = Afterstates(rows, columns, positions, masks, np.zeros(len(rows), bool), unknown, nothing)
     return policy_of(outputs["move"][:, 0], chances_of_moves(softmax(outputs["score"]), states), states)
 

@@ -126,7 +126,7 @@ class Layers:
 # is added before the second ReLU. "pooled": the same, and before the first ReLU each channel gets a bias, a linear map
 # of the means and largest values of all channels of the input over the board (KataGo's global pooling, Wu 2019).
 # "point": 1x1 convolution. "dense": fully connected; only "dense" may follow it.
-KINDS = ("conv", "residual", "pooled", "point", "dense")
+LAYER_KINDS = ("conv", "residual", "pooled", "point", "dense")
 BLOCKS = ("residual", "pooled")
 POSITION, MOVES, REPLIES = "position", "moves", "replies"  # what a network judges
 BATCH = 256  # positions that the numpy forward pass takes at once, to stay in the cache
@@ -162,7 +162,7 @@ class Architecture:
         width, flat = planes_of(self.encoding), False
         for kind, size in self.layers:
             flat = flat or kind == "dense"
-            if kind not in KINDS or size < 1 or (kind in BLOCKS and size != width) or (flat and kind != "dense"):
+            if kind not in LAYER_KINDS or size < 1 or (kind in BLOCKS and size != width) or (flat and kind != "dense"):
                 raise ValueError(f"layer {(kind, size)!r} cannot follow a width of {width} in {self.layers!r}")
             width = size
         if flat and self.judges == MOVES:

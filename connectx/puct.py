@@ -293,7 +293,7 @@ class Search:
 
 
 # What OpenBLAS calls its functions, in the builds of numpy, of scipy and of systems; {} is "get" or "set".
-NAMES = [f"{prefix}openblas_{{}}_num_threads{suffix}" for prefix in ("scipy_", "") for suffix in ("64_", "")]
+OPENBLAS_NAMES = [f"{prefix}openblas_{{}}_num_threads{suffix}" for prefix in ("scipy_", "") for suffix in ("64_", "")]
 
 
 @cache
@@ -306,7 +306,7 @@ def thread_functions() -> list[tuple[Callable[[], int], Callable[[int], None]]]:
             library = ctypes.CDLL(shared)
             found += [
                 (getattr(library, name.format("get")), getattr(library, name.format("set")))
-                for name in NAMES
+                for name in OPENBLAS_NAMES
                 if hasattr(library, name.format("set"))
             ][:1]
     return found

@@ -41,7 +41,7 @@ from connectx_toolkit.training.options import Options, option
 from connectx_toolkit.training.runs import tell
 from connectx_toolkit.training.user_model import (
     FORMS,
-    KNOWN,
+    KNOWN_ALGORITHMS,
     RESULT,
     TASK,
     Answers,
@@ -67,7 +67,7 @@ EXAMPLE = """'{"width": 64}'"""
 __all__ = ["Adopted"]
 
 MARK = "Written by `python train.py adopt`"  # in every adopted file, so that it may be written again
-AGENT = '''"""{title}
+ADOPTED_AGENT = '''"""{title}
 
 {mark}: the same moves as {reference} in {same} positions.
 """
@@ -171,7 +171,7 @@ def answers_apart(config: Config, task: dict[str, Any], folder: Path) -> tuple[A
         raise ValueError(result["error"])
     found = Answers(**result)
     told = " ".join(map(str, found[1:7]))  # all that gets into the agent's text
-    if not re.fullmatch(rf'\d+ [^"\n]+ (\.\w+\([\d, ]*\))? \w+ ({"|".join(KNOWN)})? \d+', told):
+    if not re.fullmatch(rf'\d+ [^"\n]+ (\.\w+\([\d, ]*\))? \w+ ({"|".join(KNOWN_ALGORITHMS)})? \d+', told):
         raise ValueError(f"the process that loads {config.model} gives no answers, but {told:.80}")
     return found, {suffix: content.tobytes() for suffix, content in arrays.items() if suffix in FORMS}
 
@@ -196,7 +196,7 @@ def agent_text(title: str, reference: str, found: Answers, part: FilePart | None
     facts = {"title": title, "mark": MARK, "reference": reference, "same": len(found.chosen) - found.full}
     facts["imports"] = "\n".join([*futures, *sorted(imports, key=lambda line: (line.startswith("from"), line))])
     facts["source"] = "\n\n\n".join(filter(None, [network, own]))
-    return AGENT.format(**facts, board=tuple(geometry_named(config.board)[:3]), call=call + found.arrangement)
+    return ADOPTED_AGENT.format(**facts, board=tuple(geometry_named(config.board)[:3]), call=call + found.arrangement)
 
 
 def difference(file: Path, questions: list[Question], chosen: list[int]) -> str:

@@ -32,13 +32,13 @@ from connectx_toolkit.system.console import as_option, missing_package
 
 TASK, RESULT = "task.json", "result.bin"  # files of the process
 FORMS = (".bin", ".pt")  # endings of an agent's data: for numpy, and TorchScript
-ALGORITHMS = {  # whose load reads a policy of this module, by a field that tells them apart
+ALGORITHMS_BY_FIELD = {  # whose load reads a policy of this module, by a field that tells them apart
     "stable_baselines3.common.policies": {"cg_max_steps": "TRPO", "clip_range": "PPO", "gae_lambda": "A2C"},
     "sb3_contrib.common.maskable.policies": {"clip_range": "MaskablePPO"},
     "stable_baselines3.dqn.policies": {"exploration_rate": "DQN"},
     "sb3_contrib.qrdqn.policies": {"exploration_rate": "QRDQN"},
 }
-KNOWN = [name for names in ALGORITHMS.values() for name in names.values()]
+KNOWN_ALGORITHMS = [name for names in ALGORITHMS_BY_FIELD.values() for name in names.values()]
 FOR_TRAINING = {  # what predict does not need, and another Python cannot read
     **dict.fromkeys(("lr_schedule", "learning_rate", "clip_range", "exploration_schedule"), 0.0),
     **dict.fromkeys(("clip_range_vf", "_last_obs", "_last_original_obs", "_last_episode_starts", "action_noise")),
@@ -47,8 +47,8 @@ FOR_TRAINING = {  # what predict does not need, and another Python cannot read
 }
 TORCH_CLASS = re.compile(r"<class 'torch\.nn\.modules\.\w+\.(\w+)'>")
 MEANINGS = {"course": "1 the first player's stones, 2 the second's", "sides": "1 the mover's stones, 2 the other's"}
-NAMES = (*MEANINGS, *ENCODINGS)  # of the kit's observations
-CHECKPOINT = ("state_dict", "model_state_dict", "model")  # where checkpoints keep the parameters
+VIEWS = (*MEANINGS, *ENCODINGS)  # of the kit's observations
+PARAMETER_KEYS = ("state_dict", "model_state_dict", "model")  # where checkpoints keep the parameters
 
 
 def one_line(fault: object) -> str:
@@ -147,7 +147,7 @@ def loaded_state(path: Path, module: str, arguments: dict[str, Any]) -> Any:
         whole = f'holds a module saved whole: save its numbers alone, torch.save(net.state_dict(), "{path.name}")'
         why = whole if "GLOBAL" in str(fault) else f"is no file of torch.save, or is damaged: {one_line(fault):.120}"
         raise ValueError(f"{path} {why}") from None
-    state = next((found[key] for key in CHECKPOINT if isinstance(found, dict) and key in found), found)
+    state = next((found[key] for key in PARAMETER_KEYS if isinstance(found, dict) and key in found), found)
     if not isinstance(state, dict) or not state or not all(isinstance(value, torch.Tensor) for value in state.values()):
         raise ValueError(f"{path} holds {type(state).__name__}, where a state_dict was expected")
     if not module:
@@ -182,9 +182,9 @@ def loaded_archive(path: Path, module: str, arguments: dict[str, Any]) -> tuple[
         policy, told = fields["policy_class"]["__module__"], fields["policy_kwargs"]
     except Exception as fault:  # whatever a damaged file leads to
         raise ValueError(f"{path} is no whole model of stable-baselines3: {fault!r:.120}") from None
-    algorithm = next((name for field, name in ALGORITHMS.get(policy, {}).items() if field in fields), "")
+    algorithm = next((name for field, name in ALGORITHMS_BY_FIELD.get(policy, {}).items() if field in fields), "")
     if not algorithm:
-        raise ValueError(f"{path} holds a policy of {policy}, where that of {', '.join(KNOWN)} was expected")
+        raise ValueError(f"{path} holds a policy of {policy}, where that of {', '.join(KNOWN_ALGORITHMS)} was expected")
     with contextlib.redirect_stderr(io.StringIO()):  # gym says there that it is unmaintained
         import sb3_contrib
         import stable_baselines3
@@ -234,14 +234,14 @@ def options_of_policy(told: dict[str, Any], module: str) -> dict[str, Any]:
 def named(observation: str, space: Any, model: str, positions: list[tuple[Any, Any]]) -> str:
     """The name of the observation of the kit that the model sees. Raises ValueError if it is not known."""
     name = observation or getattr(space, "shows", "")
-    if name in NAMES:
+    if name in VIEWS:
         return name
     if name:
-        raise ValueError(f"observation should be one of {', '.join(NAMES)}, or FILE.py:FUNCTION, not {name!r}")
-    readings, sees = list(NAMES), ""
+        raise ValueError(f"observation should be one of {', '.join(VIEWS)}, or FILE.py:FUNCTION, not {name!r}")
+    readings, sees = list(VIEWS), ""
     if space is not None:
         readings = []
-        for each in NAMES:
+        for each in VIEWS:
             with contextlib.suppress(ValueError):
                 arrangement_of(np.stack([seen(*position, each) for position in positions]), space, each)
                 readings.append(f"{each} ({MEANINGS[each]})" if each in MEANINGS else each)
@@ -390,7 +390,7 @@ def answers_of(live: Any, name: str, look: Any, task: dict[str, Any]) -> tuple[A
         raise ValueError(f"{observation} fails on a position, as a function of (obs, config): {fault!r:.200}") from None
     if given.dtype.kind not in "biuf":
         kind = type(look(*positions[0])).__name__ if look else str(given.dtype)
-        known = f"one array of numbers, such as {', '.join(NAMES)}, or that of a function"
+        known = f"one array of numbers, such as {', '.join(VIEWS)}, or that of a function"
         raise ValueError(f"{observation} gives {kind} for a position: adopt takes models that see {known}")
     arrangement, dtype = "", "float32"
     if space is not None:

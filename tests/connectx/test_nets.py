@@ -18,7 +18,7 @@ from connectx.encoding import (
     FOURS,
     NEVER,
     RESULT_BONUS,
-    UNKNOWN,
+    UNRATED,
     afterstates,
     bits_of,
     chances_of_best,
@@ -174,7 +174,7 @@ def test_what_is_judged_and_what_the_rules_know():
                     judged[column] = (end.position, end.mask, is_own)
                 else:
                     known[column] = score if is_own else -score
-        assert {c: s for c, s in enumerate(states.scores[row].tolist()) if s != UNKNOWN} == known
+        assert {c: s for c, s in enumerate(states.scores[row].tolist()) if s != UNRATED} == known
         if any(score > 0 for score in known.values()):
             judged = {}
         found = np.flatnonzero(states.rows == row)
@@ -237,10 +237,10 @@ def test_a_network_that_judges_replies_keeps_the_rules(layers):
     for row, position in enumerate(positions):
         policy, value, known = outputs["policy"][row], outputs["value"][row], states.scores[row].astype(int)
         results, asked = outputs["results"][row], states.columns[states.rows == row]
-        assert (results[known != UNKNOWN] == np.sign(known[known != UNKNOWN])).all() and abs(results).max() <= 1 + 1e-6
-        assert (np.delete(results, np.union1d(asked, np.flatnonzero(known != UNKNOWN))) == -1).all()
+        assert (results[known != UNRATED] == np.sign(known[known != UNRATED])).all() and abs(results).max() <= 1 + 1e-6
+        assert (np.delete(results, np.union1d(asked, np.flatnonzero(known != UNRATED))) == -1).all()
         column, judged = masked_argmax(policy, position), np.flatnonzero(states.rows == row)
-        best = max((score for score in known if score != UNKNOWN), default=0)
+        best = max((score for score in known if score != UNRATED), default=0)
         kind = "else" if judged.size else "win" if best > 0 else "loss"
         seen[kind] += 1
         if kind == "else":

@@ -26,7 +26,7 @@ from connectx_toolkit.training.makers.leaf_network import (
     rounded,
     values_of,
 )
-from connectx_toolkit.training.runs import NAME
+from connectx_toolkit.training.runs import MANIFEST
 from tests.conftest import random_game
 
 pytestmark = pytest.mark.slow
@@ -182,7 +182,7 @@ def test_command(tmp_path):
     for name in ("a", "b"):
         where = ["--run", str(tmp_path / name), "--output", str(tmp_path / f"{name}.bin")]
         assert train.main([*arguments, *where]) == 0
-    net, facts = from_bytes((tmp_path / "a.bin").read_bytes()), json.loads((tmp_path / NAME).read_text())["a.bin"]
+    net, facts = from_bytes((tmp_path / "a.bin").read_bytes()), json.loads((tmp_path / MANIFEST).read_text())["a.bin"]
     assert (tmp_path / "a.bin").read_bytes() == (tmp_path / "b.bin").read_bytes()
     paths = {"labels": tmp_path / "one.labels", "run": tmp_path / "a", "output": tmp_path / "a.bin"}
     labels_, run, output = (f"--{name} {path}" for name, path in paths.items())

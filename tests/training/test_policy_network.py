@@ -17,7 +17,7 @@ from connectx_toolkit.games.labelled import Labels, canonical_keys, write_labels
 from connectx_toolkit.training.devices import device_named, mixed_precision
 from connectx_toolkit.training.makers import policy_network
 from connectx_toolkit.training.makers.examples import (
-    LARGEST,
+    LARGEST_SCORE,
     MULTIPLE,
     SCORES,
     MoveExamples,
@@ -28,7 +28,7 @@ from connectx_toolkit.training.makers.examples import (
 )
 from connectx_toolkit.training.makers.labels import TEST, TRAINING, labels_of, opening_labels, read_labels
 from connectx_toolkit.training.makers.policy_network import Config, batches, losses, measure, total
-from connectx_toolkit.training.runs import NAME
+from connectx_toolkit.training.runs import MANIFEST
 
 pytestmark = pytest.mark.slow
 SMALL: dict[str, Any] = {"judges": REPLIES, "layers": "dense:16", "batch": 128, "samples": 2560, "learning_rate": 0.01}
@@ -58,7 +58,7 @@ def one(scores: list[int], is_own: bool = False) -> ReplyTargets:
     legal = moves != NO_MOVE
     kept = legal & (torch.sign(moves) == torch.sign(moves.max()))
     places = legal.flatten().nonzero().flatten()
-    of_moves = moves.flatten()[places] * (1 if is_own else -1) + LARGEST
+    of_moves = moves.flatten()[places] * (1 if is_own else -1) + LARGEST_SCORE
     return ReplyTargets(kept, moves == moves.max(), legal, of_moves, places, torch.full((len(places),), is_own))
 
 
@@ -107,7 +107,7 @@ def test_moves_are_seen_after_forced_replies(mirrored):
         ends = [int(part[0]) for part in follow(np.array([after.position]), np.array([after.mask]), STANDARD)[:3]]
         assert ends[2] == is_own and not position.winning_columns() and not after.winning_columns()
         assert (encode(Position(ends[0], ends[1], STANDARD), "lines-1")[0][..., order] == seen).all()
-        assert score - LARGEST == examples.labels.scores[row, column] * (1 if is_own else -1)
+        assert score - LARGEST_SCORE == examples.labels.scores[row, column] * (1 if is_own else -1)
     for name in ("good", "perfect"):
         assert (getattr(targets, name).numpy() == getattr(examples.labels, name)[:, order]).all()
     assert (targets.legal.sum(1) >= 2).all() and int(targets.legal.sum()) == len(targets.score)
@@ -132,7 +132,7 @@ def test_moves_are_seen_in_their_position(mirrored):
         assert perfect.tolist() == [score == best for score in scores]
         quiet.append(not (position.winning_columns() or position.pass_turn().winning_columns()))
     scores = examples.labels.scores[:, order]
-    assert (targets.score.numpy() == np.where(scores == NO_MOVE, 0, scores.astype(int) + LARGEST)).all()
+    assert (targets.score.numpy() == np.where(scores == NO_MOVE, 0, scores.astype(int) + LARGEST_SCORE)).all()
     everywhere = [Position(int(p), int(m), STANDARD) for p, m in zip(*labels[:2], strict=True)]
     all_quiet = sum(not (p.winning_columns() or p.pass_turn().winning_columns()) for p in everywhere)
     assert sum(quiet) == all_quiet and 0 < len(quiet) - sum(quiet) < (len(labels) - all_quiet) / 3
@@ -211,7 +211,7 @@ def test_what_is_published_is_what_was_measured(file, tmp_path):
     """
     config = Config(labels=file, run=tmp_path / "run", output=tmp_path / "net.bin", **SMALL)
     facts = policy_network.train(config)
-    entry = json.loads((tmp_path / NAME).read_text())["net.bin"]
+    entry = json.loads((tmp_path / MANIFEST).read_text())["net.bin"]
     assert entry["new_positions"] == facts["new_positions"] and entry["inputs"]["labels"]
     assert entry["command"].startswith(f"python train.py network --labels {file} --judges replies --layers dense:16")
     content = config.output.read_bytes()

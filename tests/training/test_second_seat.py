@@ -10,7 +10,7 @@ import torch
 
 from agents import perfect
 from connectx.books import Book, openings
-from connectx.opponent import KINDS, NO_MOVE, ReplyModel, columns_of_scores
+from connectx.opponent import NO_MOVE, SKILLS, ReplyModel, columns_of_scores
 from connectx.position import STANDARD, Position, sign
 from connectx.weights import unpack
 from connectx_toolkit.games.labelled import write_labels
@@ -19,8 +19,8 @@ from connectx_toolkit.training.makers import book, opponent_pool, replies
 from connectx_toolkit.training.makers.labels import opening_labels
 from connectx_toolkit.training.makers.opponent_pool import (
     DEVELOPMENT,
-    HELD_OUT,
-    Player,
+    HELD_OUT_PLAYERS,
+    PoolPlayer,
     column_of,
     most_visited,
     tree_search,
@@ -31,7 +31,7 @@ from tests.training.in_place import pool_in_place
 
 pytestmark = pytest.mark.slow
 MODEL = perfect.opponent.model
-ONE_OF_A_KIND = {player.kind: player for player in DEVELOPMENT + HELD_OUT}.values()
+ONE_OF_A_KIND = {player.kind: player for player in DEVELOPMENT + HELD_OUT_PLAYERS}.values()
 
 
 @pytest.mark.parametrize("player", ONE_OF_A_KIND, ids=lambda player: player.kind)
@@ -50,8 +50,8 @@ def test_players_of_the_pool(player):
 
 def test_halves_are_apart():
     """No player is in both, and their networks are other ones, but for the leaf network."""
-    assert not set(DEVELOPMENT) & set(HELD_OUT)
-    networks = [{player.network for player in half if player.network} for half in (DEVELOPMENT, HELD_OUT)]
+    assert not set(DEVELOPMENT) & set(HELD_OUT_PLAYERS)
+    networks = [{player.network for player in half if player.network} for half in (DEVELOPMENT, HELD_OUT_PLAYERS)]
     assert not networks[0] & networks[1]
     manifest = json.loads((opponent_pool.NETWORKS / "manifest.json").read_text())
     assert {path.name for path in opponent_pool.NETWORKS.glob("*.bin")} == set(manifest)
@@ -92,8 +92,8 @@ def test_types_are_recovered():
 
 def test_the_forecast_is_learnt(monkeypatch):
     """On a few openings: chances are probabilities, what cannot be given away is not, and the loss falls."""
-    monkeypatch.setattr(replies, "BATCH", 128)
-    monkeypatch.setattr(replies, "WARM_UP", 5)
+    monkeypatch.setattr(replies, "BATCH_SIZE", 128)
+    monkeypatch.setattr(replies, "WARM_STEPS", 5)
     monkeypatch.setattr(replies, "LEARNING_RATE", 0.02)
     labels = opening_labels()
     labels = labels.take(np.arange(0, len(labels), 480))
@@ -145,8 +145,8 @@ def test_what_the_forecast_is_taught(monkeypatch):
 @pytest.fixture
 def quick_pool(monkeypatch):
     monkeypatch.setattr(runs, "worker_pool", pool_in_place)
-    monkeypatch.setattr(replies, "DEVELOPMENT", (Player("mcts", 200), Player("minimax", 4)))
-    monkeypatch.setattr(replies, "CLOCK", replies.CLOCK | {"actTimeout": 0.02})
+    monkeypatch.setattr(replies, "DEVELOPMENT", (PoolPlayer("mcts", 200), PoolPlayer("minimax", 4)))
+    monkeypatch.setattr(replies, "PLAY_CONFIG", replies.PLAY_CONFIG | {"actTimeout": 0.02})
 
 
 def test_model_from_games(tmp_path, quick_pool):
@@ -163,7 +163,7 @@ def test_model_from_games(tmp_path, quick_pool):
     assert replies.train(config) == facts and len(stamps) == 2
     assert stamps == {path: path.stat().st_mtime_ns for path in stamps}
     model = ReplyModel.from_bytes((tmp_path / "replies.bin").read_bytes(), MODEL.policy)
-    assert model.types.shape == (2, len(KINDS))
+    assert model.types.shape == (2, len(SKILLS))
     arrays, _ = unpack(next(iter(stamps)).read_bytes())
     assert (arrays["scores"][np.arange(len(arrays["columns"])), arrays["columns"]] != NO_MOVE).all()
 

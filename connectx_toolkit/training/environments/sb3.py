@@ -26,7 +26,7 @@ from connectx_toolkit.training.environments.connectx_env import ConnectXVectorEn
 from connectx_toolkit.training.environments.vector_env import ENDINGS, Policy
 
 __all__ = [
-    "ALGORITHMS",
+    "ALGORITHM_CLASSES",
     "PPO",
     "AgainstItself",
     "BatchEnv",
@@ -62,7 +62,7 @@ class CourseCNN(BaseFeaturesExtractor):
         return self.layers(observations)
 
 
-ALGORITHMS = {"ppo": PPO, "maskable": MaskablePPO}
+ALGORITHM_CLASSES = {"ppo": PPO, "maskable": MaskablePPO}
 
 
 class BatchEnv(VecEnv):

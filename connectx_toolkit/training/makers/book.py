@@ -90,7 +90,7 @@ ENTRIES: Form[Entry] = Form(
 )
 
 
-class Search(NamedTuple):
+class ModelFiles(NamedTuple):
     """How entries are found."""
 
     policy: Path  # the model's two files
@@ -107,7 +107,7 @@ def read_model(policy: Path, replies: Path) -> ReplyModel:
     return read_as(partial(ReplyModel.from_bytes, policy=read_as(PlainNetwork.from_bytes, policy)), replies)
 
 
-def entry_of(ahead: Ahead, search: Search) -> Entry:
+def entry_of(ahead: Ahead, search: ModelFiles) -> Entry:
     """The best columns by a search of its nodes; none where the position is won. In a worker."""
     solver = process_solver()
     scores = solve(ahead.position)
@@ -136,7 +136,7 @@ def answers(ahead: Ahead, scores: Scores, model: ReplyModel) -> list[Ahead]:
     return found
 
 
-def visit(ahead: Ahead, search: Search, known: Entry | None) -> tuple[Entry, list[Ahead]]:
+def visit(ahead: Ahead, search: ModelFiles, known: Entry | None) -> tuple[Entry, list[Ahead]]:
     """The entry of a position and the positions that follow it, in a worker."""
     entry, later = known or entry_of(ahead, search), list[Ahead]()
     for column in entry:
@@ -147,7 +147,7 @@ def visit(ahead: Ahead, search: Search, known: Entry | None) -> tuple[Entry, lis
 
 def second_book(config: Config) -> Book:
     """The second seat's book: visits the most probable positions first, ``config.workers`` at a time."""
-    search = Search(config.replies_policy, config.replies, config.nodes)
+    search = ModelFiles(config.replies_policy, config.replies, config.nodes)
     made_by = hashlib.sha256(search.policy.read_bytes() + search.replies.read_bytes()).hexdigest()[:16]
     recipe = f"model {made_by}, {config.nodes} nodes"
     number, met, chosen = count(), set[Position](), dict[Position, Entry]()

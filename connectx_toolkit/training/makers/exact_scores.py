@@ -38,7 +38,7 @@ def text_of(scores: Scores) -> str:
     return " ".join("-" if score is None else str(score) for score in scores)
 
 
-SCORES = Form("7 scores", r"(?:-?\d+|-)(?: (?:-?\d+|-)){6}", scores_from, text_of)
+SCORES_FORM = Form("7 scores", r"(?:-?\d+|-)(?: (?:-?\d+|-)){6}", scores_from, text_of)
 
 
 def read_positions(path: Path, form: Form[Known], recipe: str = "") -> tuple[dict[Position, Known], int]:
@@ -110,7 +110,7 @@ class ScoreFile(PositionFile[Scores]):
     """A file of exact scores, which is asked for a position or its mirror image."""
 
     def __init__(self, path: Path):
-        super().__init__(path, SCORES)
+        super().__init__(path, SCORES_FORM)
 
     def get(self, position: Position) -> Scores | None:
         """The scores by column of the given position, not of its mirror image; None if they are not known."""

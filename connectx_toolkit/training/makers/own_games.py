@@ -72,7 +72,7 @@ def own_games_in(path: Path, me: str) -> list[Met]:
 
 STRANGERS = 0.1  # least weight of opponents that one has not met
 SHRINKAGES = (0.1, 0.3, 1.0, 3.0, 10.0)  # games that the model stands for, in a position
-ROUNDS = 20  # of improvement, at most
+IMPROVEMENT_ROUNDS = 20  # of improvement, at most
 TRIED = 0.05  # weight of all other moves in the reach, so that it is defined everywhere
 WORTH = 0.005  # points that a move has to be expected to gain over what was played before, to enter the book
 CAUTION = 2.0  # games whose results, as the model forecasts them, are added to an opponent's real ones
@@ -112,7 +112,7 @@ def lines_of(games: Iterable[Met], empty: Position) -> Lines:
 
 
 @dataclass
-class Reply:
+class TheirMoves:
     """A position in which an opponent was to move. Its n different moves, mirror images together."""
 
     children: list[Position]  # (n,)
@@ -121,7 +121,7 @@ class Reply:
 
 
 @dataclass
-class Turn:
+class OurMoves:
     """A position in which we were to move. Its n candidates."""
 
     columns: list[int]  # (n,)
@@ -140,8 +140,8 @@ class OwnGames:
     def __init__(self, lines: Lines, model: ReplyModel, scores_of: ScoresOf):
         self.lines, self.model = lines, model
         self.beliefs = np.tile(model.prior, (len(lines.opponents) + 1, 1))
-        self.turns: dict[Position, Turn] = {}
-        self.replies: dict[Position, Reply] = {}
+        self.turns: dict[Position, OurMoves] = {}
+        self.replies: dict[Position, TheirMoves] = {}
         self._read_turns(scores_of)
         replies = [position for position in lines.theirs if not position.is_over()]
         scores = columns_of_scores(scores_of(replies))
@@ -168,7 +168,7 @@ class OwnGames:
             tried = np.array([self.lines.ours[position][child] for child in unique], float)
             base = 1.0 if best > 0 else (1 + sign(best)) / 2
             shape = (len(self.beliefs), max(1, len(unique)))
-            self.turns[position] = Turn(list(unique.values()), list(unique), tried, np.full(shape, base))
+            self.turns[position] = OurMoves(list(unique.values()), list(unique), tried, np.full(shape, base))
 
     def _learn_types(self, replies: list[Position], chances: np.ndarray) -> None:
         """The probability of each of the model's types, for each opponent, from all its moves."""
@@ -206,7 +206,7 @@ class OwnGames:
                 seen = np.array([counts[child] for child in children], float)
                 mixed[opponent] = (seen + shrinkage[opponent] * mixed[opponent]) / (seen.sum() + shrinkage[opponent])
             values = np.array([self._value_after(position, child, row) for child in children]).T
-            self.replies[position] = Reply(children, mixed, values)
+            self.replies[position] = TheirMoves(children, mixed, values)
         self._estimate_turns()
 
     def _shrinkage(self, prior: Mapping[Position, Mapping[Position, np.ndarray]]) -> np.ndarray:
@@ -261,7 +261,7 @@ class OwnGames:
         ordered = sorted(self.turns, key=lambda position: -position.ply)
         strategy = {position: shares_of(turn.tried) for position, turn in self.turns.items()}
         best = self._evaluate(ordered, strategy), dict[Position, int]()
-        for _ in range(ROUNDS):
+        for _ in range(IMPROVEMENT_ROUNDS):
             chosen = self._choose(ordered, self._reach(strategy))
             value = self._root()
             if value <= best[0] + 1e-6:
@@ -296,7 +296,7 @@ class OwnGames:
             self._hand_up(position, value)
         return chosen
 
-    def _look_ahead(self, turn: Turn) -> None:
+    def _look_ahead(self, turn: OurMoves) -> None:
         for index, child in enumerate(turn.children):
             if (reply := self.replies.get(child)) is not None:
                 turn.values[:, index] = (reply.chances * reply.values).sum(1)
@@ -307,7 +307,7 @@ class OwnGames:
             reply.values[:, index] = value
 
     @cached_property
-    def _parents(self) -> dict[Position, list[tuple[Reply, int]]]:
+    def _parents(self) -> dict[Position, list[tuple[TheirMoves, int]]]:
         """The opponents' moves that lead to each of our positions."""
         found = defaultdict(list)
         for reply in self.replies.values():
@@ -357,7 +357,7 @@ SHIPPED = 6  # opponents that the shipped prior counts for
 LEAST_GAIN = 0.002  # nats a move: a smaller gain on held-out games is none
 
 
-class Evidence(NamedTuple):
+class TypeLogs(NamedTuple):
     """An opponent's games: the log likelihood of each under each type, (games, types), and their moves, (games,)."""
 
     logs: np.ndarray
@@ -374,7 +374,7 @@ class Held(NamedTuple):
     after: float
 
 
-def evidence_of(games: Sequence[Met], empty: Position, model: ReplyModel, scores_of: ScoresOf) -> dict[str, Evidence]:
+def evidence_of(games: Sequence[Met], empty: Position, model: ReplyModel, scores_of: ScoresOf) -> dict[str, TypeLogs]:
     """The games by opponent, who moved first in all of them."""
     asked = [positions_of(game, empty) for game in games]
     unique = list(dict.fromkeys(position.canonical() for positions in asked for position, _ in positions))
@@ -387,7 +387,7 @@ def evidence_of(games: Sequence[Met], empty: Position, model: ReplyModel, scores
             logs += np.log(chances[position.canonical()][:, :: -1 if mirrored else 1][:, column])
         found[game.opponent].append((logs, len(positions)))
     return {
-        name: Evidence(np.array([logs for logs, _ in known]), np.array([moves for _, moves in known]))
+        name: TypeLogs(np.array([logs for logs, _ in known]), np.array([moves for _, moves in known]))
         for name, known in sorted(found.items())
     }
 
@@ -402,7 +402,7 @@ def positions_of(game: Met, empty: Position) -> list[tuple[Position, int]]:
     return found
 
 
-def prior_of(model: ReplyModel, evidence: Sequence[Evidence]) -> np.ndarray:
+def prior_of(model: ReplyModel, evidence: Sequence[TypeLogs]) -> np.ndarray:
     """The prior after the evidence: (types,)."""
     total, weight = SHIPPED * model.prior, float(SHIPPED)
     for one in evidence:
@@ -413,9 +413,9 @@ def prior_of(model: ReplyModel, evidence: Sequence[Evidence]) -> np.ndarray:
     return total / weight
 
 
-def held_out_losses(model: ReplyModel, evidence: dict[str, Evidence]) -> list[Held]:
+def held_out_losses(model: ReplyModel, evidence: dict[str, TypeLogs]) -> list[Held]:
     """How well every second game of each opponent is predicted by the shipped prior, and by that of the other games."""
-    learned = prior_of(model, [Evidence(*(array[::2] for array in one)) for one in evidence.values()])
+    learned = prior_of(model, [TypeLogs(*(array[::2] for array in one)) for one in evidence.values()])
     losses = []
     for name, one in evidence.items():
         logs, moves = one.logs[1::2], int(one.moves[1::2].sum())

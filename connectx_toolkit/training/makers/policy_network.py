@@ -82,7 +82,7 @@ def total(parts: dict[str, Tensor], judges: str) -> Tensor:
 
 MOMENTUM = 0.95  # of the average of gradients, looked ahead by Nesterov's rule
 COEFFICIENTS = (3.4445, -4.7750, 2.0315)  # of the odd polynomial of degree 5 that brings singular values close to 1
-ITERATIONS = 5
+NEWTON_ITERATIONS = 5
 RMS = 0.2  # root mean square of an update at a learning rate of 1, as AdamW's usually has (Liu et al. 2025)
 SMALLEST = 1e-7  # a gradient's norm, at least
 
@@ -93,7 +93,7 @@ def orthogonal(matrices: Tensor) -> Tensor:
     x = wide.to(torch.bfloat16 if multiplies_bfloat16(wide.device) else torch.float32)
     x = x / x.norm(dim=(1, 2), keepdim=True).clamp(min=SMALLEST)
     first, third, fifth = COEFFICIENTS
-    for _ in range(ITERATIONS):
+    for _ in range(NEWTON_ITERATIONS):
         square = x @ x.mT
         x = first * x + (third * square + fifth * square @ square) @ x
     return (x if wide is matrices else x.mT).to(matrices.dtype)
@@ -130,15 +130,15 @@ class Muon(torch.optim.Optimizer):
                 torch._foreach_add_(matrices, steps, alpha=-size)
 
 
-ENCODINGS = {MOVES: "zugzwang-1", REPLIES: "fours-1"}
-JUDGES = tuple(ENCODINGS)
+ENCODING_OF = {MOVES: "zugzwang-1", REPLIES: "fours-1"}
+JUDGES = tuple(ENCODING_OF)
 HEADS = (("move", 1), ("score", SCORES))
 WARM_UP = 0.03  # share of the steps
 AVERAGED = 1000  # steps over which the weights are averaged
 ADAM_SHARE = 0.25  # of Muon's learning rate, for what AdamW learns
 OPENING_PLIES, OPENING_TIMES = 8, 4  # positions of these plies, of which every one is known, come so often in an epoch
 REPORTS = 20  # measurements in a run
-CHECKPOINT = "checkpoint.bin"
+CHECKPOINT_FILE = "checkpoint.bin"
 
 
 @dataclass
@@ -167,12 +167,12 @@ class Config(Options):
         self.architecture()
 
     def architecture(self) -> Architecture:
-        return Architecture(ENCODINGS[self.judges], layers_of(self.layers), HEADS, STANDARD[:3], self.judges)
+        return Architecture(ENCODING_OF[self.judges], layers_of(self.layers), HEADS, STANDARD[:3], self.judges)
 
     def examples(self, labels: Labels) -> Examples:
         """Raises ValueError if the labels leave nothing to learn."""
         kind = MoveExamples if self.judges == MOVES else ReplyExamples
-        return kind(labels, ENCODINGS[self.judges], self.where)
+        return kind(labels, ENCODING_OF[self.judges], self.where)
 
     @property
     def steps(self) -> int:
@@ -342,7 +342,7 @@ def run(trainer: Trainer, training: Examples, validation: Examples) -> None:
                 trainer.log.append(entry | measure(trainer.average, validation))
                 recent, started = [], time.perf_counter()
                 bar.write(json.dumps({key: round(value, 4) for key, value in trainer.log[-1].items()}))
-                trainer.save(config.run / CHECKPOINT)
+                trainer.save(config.run / CHECKPOINT_FILE)
                 write_whole(config.run / "log.json", json.dumps(trainer.log, indent=1).encode())
                 plot(trainer.log, config.run / "curves.png")
 
@@ -372,7 +372,7 @@ def train(config: Config) -> dict[str, Any]:
     torch.set_flush_denormal(True)  # many gradients are next to nothing, and the processor slow with such numbers
     labels = read_labels(config.labels)
     trainer = Trainer(config)
-    trainer.load(config.run / CHECKPOINT)
+    trainer.load(config.run / CHECKPOINT_FILE)
     parts = (labels_of(labels, split) for split in (TRAINING, VALIDATION))
     training, validation = (config.examples(part) for part in parts)
     if len(training) < config.batch:
