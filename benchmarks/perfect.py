@@ -31,7 +31,7 @@ from connectx_toolkit.arena.exam import Answer, answers_in, chunks_of
 from connectx_toolkit.arena.match import open_pool, play_all
 from connectx_toolkit.arena.schedule import derived_seed
 from connectx_toolkit.games.game import Game
-from connectx_toolkit.games.grades import FAILED, Sheet
+from connectx_toolkit.games.grades import NO_ANSWER, Sheet
 from connectx_toolkit.games.labelled import Labels
 from connectx_toolkit.games.recipes import erring_choice, play_out, uniform_choice
 from connectx_toolkit.kaggle.rules import DEFAULTS, OVERAGE, Rules
@@ -148,7 +148,7 @@ def answered(file: Path, labels: Labels) -> Sheet:
 
 def row_of(sheet: Sheet, chosen: np.ndarray) -> dict[str, int]:
     """How many of the chosen positions were asked, and what the answers were worth."""
-    failed = int((sheet.columns[0, chosen] == FAILED).sum())
+    failed = int((sheet.columns[0, chosen] == NO_ANSWER).sum())
     good, perfect = (int(which[0, chosen].sum()) for which in (sheet.good, sheet.perfect))
     return {"asked": int(chosen.sum()), "good": good, "perfect": perfect, "faults": failed}
 

@@ -44,7 +44,7 @@ from connectx.solver import Solver
 from connectx_toolkit.games.exam_positions import positions_in
 from connectx_toolkit.games.grades import Sheet
 from connectx_toolkit.games.labelled import Labels, canonical_keys, moves_of
-from connectx_toolkit.games.recipes import FOLDER, RECIPES, TABLE_BITS, labelled, labels_by
+from connectx_toolkit.games.recipes import RECIPES, RECIPES_FOLDER, SOLVER_BITS, labelled, labels_by
 from connectx_toolkit.system.console import progress
 from connectx_toolkit.system.files import WEIGHTS
 from connectx_toolkit.training.makers.labels import TRAINING, labels_of, opening_labels, read_labels
@@ -69,7 +69,7 @@ def labels_for(name: str, options: argparse.Namespace) -> Labels:
     if name not in KINDS:
         return labels_by(name, options.count, options.seed, options.folder)
     samples = six_set(KINDS[name], options.count, options.seed)
-    return labelled(name, (sample.position for sample in samples), options.count, Solver(STANDARD, TABLE_BITS))
+    return labelled(name, (sample.position for sample in samples), options.count, Solver(STANDARD, SOLVER_BITS))
 
 
 def training_labels(weights: Path) -> tuple[Labels, str]:
@@ -211,7 +211,7 @@ def main() -> None:
     parser.add_argument(
         "--weights", type=Path, nargs="+", default=[WEIGHTS / "policy.bin"], help="networks, on the same positions"
     )
-    parser.add_argument("--folder", type=Path, default=FOLDER, help="where positions are kept")
+    parser.add_argument("--folder", type=Path, default=RECIPES_FOLDER, help="where positions are kept")
     options = parser.parse_args()
     try:
         found = {weights: training_labels(weights) for weights in options.weights}
@@ -230,7 +230,7 @@ def main() -> None:
             positions = positions_in(options.file)[0]
         except ValueError as fault:
             parser.error(str(fault))
-        labels = labelled(options.file.stem, positions, options.count, Solver(STANDARD, TABLE_BITS))
+        labels = labelled(options.file.stem, positions, options.count, Solver(STANDARD, SOLVER_BITS))
         return measure(options.file.stem, labels, options)
     for name in options.only:
         measure(name, labels_for(name, options), options)

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from connectx.books import Book
 from connectx.position import STANDARD
-from connectx_toolkit.builder.build import HEADER, Options, build
+from connectx_toolkit.builder.build import HEADER, BuildOptions, build
 from connectx_toolkit.builder.comparison import POSITIONS
 from connectx_toolkit.builder.notebook.cells import page_named
 from connectx_toolkit.builder.notebook.live import from_function
@@ -28,7 +28,7 @@ from connectx_toolkit.builder.preflight.stage import Runner
 from connectx_toolkit.builder.source.inline import Inlined, inline
 from connectx_toolkit.builder.source.module import ON_YOUR_WORD, PERHAPS_WITHOUT, needed_packages
 from connectx_toolkit.builder.source.refusals import unknown_package
-from connectx_toolkit.kaggle.remedies import KNOWN
+from connectx_toolkit.kaggle.remedies import KNOWN_PACKAGES
 from connectx_toolkit.kaggle.upload import Unsuitable, refuse_other_texts
 from connectx_toolkit.system.console import as_option, shell, unquoted
 from connectx_toolkit.system.files import AGENTS, IS_CHECKOUT, ROOT, WEIGHTS, check_folder, our_agents, read_as
@@ -40,14 +40,14 @@ Tell = Callable[[str], None]
 
 def options_of(
     positions: int = POSITIONS, slowdown: float | None = None, full: bool = False, machine_code: bool = True
-) -> Options:
+) -> BuildOptions:
     """The options of a build or a check. Raises ValueError if one is impossible."""
     if type(positions) is not int or not 1 <= positions <= MOST_POSITIONS:
         wanted = f"an integer from 1 to {MOST_POSITIONS:,}"
         raise ValueError(f"{as_option('positions')} should be {wanted}, not {positions!r}")
     if slowdown is not None and not 1 <= slowdown < math.inf:
         raise ValueError(f"{as_option('slowdown')} should be at least 1, not {slowdown:g}")
-    return Options(positions, slowdown, full, machine_code)
+    return BuildOptions(positions, slowdown, full, machine_code)
 
 
 def packages_of(names: str | Sequence[str]) -> frozenset[str]:
@@ -59,7 +59,7 @@ def packages_of(names: str | Sequence[str]) -> frozenset[str]:
     return frozenset(names)
 
 
-def checked(path: Path, options: Options, allowed: frozenset[str], tell: Tell) -> Report:
+def checked(path: Path, options: BuildOptions, allowed: frozenset[str], tell: Tell) -> Report:
     """The pre-flight of a finished file, a .py or a .tar.gz, or of what a notebook writes.
 
     Raises:
@@ -91,8 +91,8 @@ def judge_packages(file: Path, allowed: frozenset[str], report: Report) -> None:
     """Judges the packages that a finished file was seen to import by the rule of the build; ``allowed``: on the user's
     word."""
     seen = {entry.removeprefix("package ") for entry in report.figures.get("seen", ()) if entry.startswith("package ")}
-    needed = needed_packages(sources_of(file)) if seen - KNOWN else {}
-    for name in sorted(seen - KNOWN):
+    needed = needed_packages(sources_of(file)) if seen - KNOWN_PACKAGES else {}
+    for name in sorted(seen - KNOWN_PACKAGES):
         if name in allowed:
             report.add("package", "note", ON_YOUR_WORD.format(name))
         elif name in needed:
@@ -104,7 +104,7 @@ def judge_packages(file: Path, allowed: frozenset[str], report: Report) -> None:
 def built(
     agent: str | PathLike | Callable,
     output: Path | None,
-    options: Options,
+    options: BuildOptions,
     tell: Tell,
     *,
     data: Sequence[Path] = (),

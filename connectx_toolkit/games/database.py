@@ -32,7 +32,7 @@ from connectx_toolkit.system.foreign import noting, shown
 
 VERSION = 5
 BUSY_SECONDS = 30.0  # how long to wait while another process writes, which takes milliseconds
-BATCH = 200  # games in a transaction: what a kill loses at most
+GAMES_AT_ONCE = 200  # games in a transaction: what a kill loses at most
 ORIGINS = {"ladder": "match IS NULL", "arena": "match IS NOT NULL", "all": "1"}
 TABLES = """
 CREATE TABLE IF NOT EXISTS matches (
@@ -49,8 +49,8 @@ CREATE TABLE IF NOT EXISTS games (
     conditions TEXT, seeds TEXT, record TEXT, UNIQUE (match, number));
 CREATE TABLE IF NOT EXISTS scores (name TEXT, date TEXT, score REAL, PRIMARY KEY (name, date)) WITHOUT ROWID;
 """
-COLUMNS = ("geometry", "moves", "names", "opening", "ratings", "date", "episode", "submission", "source")  # of a Game
-CLOCK = ("act_timeout", "reserve")  # in every record: Kaggle may change its own
+RECORDED = ("geometry", "moves", "names", "opening", "ratings", "date", "episode", "submission", "source")  # of a Game
+CLOCK_FIELDS = ("act_timeout", "reserve")  # in every record: Kaggle may change its own
 FIELD_DEFAULTS = {field.name: field.default for field in fields(Game)}
 LEARN = """ON CONFLICT DO UPDATE SET date = coalesce(excluded.date, date), source = coalesce(source, excluded.source),
     ratings = coalesce(ratings, excluded.ratings), owner = coalesce(owner, excluded.owner), submission =
@@ -162,8 +162,8 @@ def _check(connection: sqlite3.Connection, path: Path, may_be_new: bool = False)
 
 def row_of(game: Game) -> Row:
     """The columns that follow from a game alone."""
-    record = {name: getattr(game, name) for name in FIELD_DEFAULTS if name not in COLUMNS}
-    record = {name: value for name, value in record.items() if name in CLOCK or value != FIELD_DEFAULTS[name]}
+    record = {name: getattr(game, name) for name in FIELD_DEFAULTS if name not in RECORDED}
+    record = {name: value for name, value in record.items() if name in CLOCK_FIELDS or value != FIELD_DEFAULTS[name]}
     return {
         **sizes_of(game.geometry), "first": shown(game.names[0]), "second": shown(game.names[1]),
         "opening": game.opening, "moves": write_columns(game.moves), "points": game.points and game.points[0],
@@ -271,7 +271,7 @@ class GameDatabase:
         count = "SELECT count(*) FROM games"
         (before,) = self.connection.execute(count).fetchone()
         waiting = iter(games)
-        while batch := [*islice(waiting, BATCH)]:
+        while batch := [*islice(waiting, GAMES_AT_ONCE)]:
             with self.connection:
                 for game in batch:
                     is_own = bool(me) and me in game.names

@@ -24,9 +24,9 @@ from connectx_toolkit.system.table import Table
 __all__ = ["Judged"]
 
 LONG_BEFORE = 8  # plies: one position of fewer stones can take the solver longer than anyone waits without a word
-RESULTS = {1.0: "won", 0.5: "drawn", 0.0: "lost", None: "unfinished"}
+POINTS_WORDS = {1.0: "won", 0.5: "drawn", 0.0: "lost", None: "unfinished"}
 SEATS = ("first", "second")
-AHEAD = ((4, "1 to 4"), (10, "5 to 10"), (20, "11 to 20"), (10**9, "more than 20"))  # plies
+REACH = ((4, "1 to 4"), (10, "5 to 10"), (20, "11 to 20"), (10**9, "more than 20"))  # plies
 BAND = 8  # plies
 MOST_REPEATED = 8  # rows
 GIVEN_AWAY = "given away: the result that perfect play would have given before your last mistake"
@@ -97,7 +97,7 @@ class Judged:
             return f"{given[-1].results[0]} position given away"
         if not self.own:
             return "not judged"
-        return f"{RESULTS[self.score]} {'by the opening' if self.game.opening else 'from the start'}"
+        return f"{POINTS_WORDS[self.score]} {'by the opening' if self.game.opening else 'from the start'}"
 
     def row(self) -> dict[str, Any]:
         """The game for machines, and for the page; times in seconds, columns from 0."""
@@ -108,7 +108,7 @@ class Judged:
             "file": game.source,
             "opponent": self.opponent,
             "seat": SEATS[seat],
-            "result": RESULTS[self.score],
+            "result": POINTS_WORDS[self.score],
             "status": self.fault or "played",
             "ending": game.ending_words,
             "cause": self.cause,
@@ -154,7 +154,7 @@ def headline(team: str, reviews: Sequence[Judged]) -> list[str]:
     counted = _counted(reviews)
     if not counted:
         return [f"{team}: no game that counts, of {len(reviews)}"]
-    tally = Counter(RESULTS[review.score] for review in counted)
+    tally = Counter(POINTS_WORDS[review.score] for review in counted)
     points = sum(review.score or 0 for review in counted)
     share = 100 * points / len(counted)
     results = f"won {tally['won']}, drawn {tally['drawn']}, lost {tally['lost']}"
@@ -165,11 +165,11 @@ def headline(team: str, reviews: Sequence[Judged]) -> list[str]:
         start, count = Counter(move.ply // BAND * BAND for _, move in deciding).most_common(1)[0]
         # To the end of the loss that a mistake leads to, or of the missed win.
         ahead = [_plies(review, one, one.played if one.played < 0 else one.value) for review, one in deciding]
-        near, far = sum(plies <= AHEAD[0][0] for plies in ahead), sum(plies > AHEAD[-2][0] for plies in ahead)
+        near, far = sum(plies <= REACH[0][0] for plies in ahead), sum(plies > REACH[-2][0] for plies in ahead)
         lines.append(
             f"Deciding mistakes (your last one in each game not won): {len(deciding)}. "
             f"On plies {_band(start, counted)}: {count}. "
-            f"Seen by looking {AHEAD[0][0]} plies ahead: {near}. Seen only beyond {AHEAD[-2][0]} plies: {far}."
+            f"Seen by looking {REACH[0][0]} plies ahead: {near}. Seen only beyond {REACH[-2][0]} plies: {far}."
         )
     if again := _again(counted):
         review, move = again[0][0]

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from connectx.position import NO_MOVE, STANDARD, plies_to_end_table
-from connectx_toolkit.games.grades import FAILED, Sheet
+from connectx_toolkit.games.grades import NO_ANSWER, Sheet
 from connectx_toolkit.games.labelled import Labels
 from connectx_toolkit.statistics.intervals import anytime_mean
 
@@ -32,7 +32,7 @@ THEMES = (
 )
 NO_MISTAKE = -1
 OPENING = 8  # stones
-LAST = 8  # stones of a full board
+LAST_STONES = 8  # stones of a full board
 WORST = 3  # examples
 AHEAD = ((1, 2), (3, 4), (5, 8), (9, 12), (13, 20), (21, STANDARD.cells))  # plies
 SEEN = 0.95  # share of the wins so many plies ahead that are kept by an agent that sees so far
@@ -45,7 +45,7 @@ def themes_of_moves(labels: Labels) -> np.ndarray:
     scores = np.where(labels.scores == NO_MOVE, 0, scores)
     win = np.where(values > 0, ends[plies, values + STANDARD.cells], 0)  # plies to one's own win, 0 without one
     loss = np.where(scores < 0, ends[plies, scores + STANDARD.cells], 0)  # to the other side's after the move
-    is_late = plies + np.where(loss > 0, loss, win) > STANDARD.cells - LAST
+    is_late = plies + np.where(loss > 0, loss, win) > STANDARD.cells - LAST_STONES
     conditions = [win == 1, loss == 2, win == 3, loss == 4, plies < OPENING, is_late, loss == 0]
     conditions = [np.broadcast_to(condition, scores.shape) for condition in conditions]
     themes = np.select(conditions, range(len(conditions)), len(conditions))
@@ -65,7 +65,7 @@ class Weakness(NamedTuple):
 def weaknesses(sheet: Sheet) -> list[Weakness]:
     """The mistakes by theme, the commonest first. Faults have no theme."""
     themes, rows = themes_of_moves(sheet.labels), np.arange(len(sheet.labels))
-    made = np.where(sheet.columns == FAILED, NO_MISTAKE, themes[rows, sheet.columns])  # (t, n)
+    made = np.where(sheet.columns == NO_ANSWER, NO_MISTAKE, themes[rows, sheet.columns])  # (t, n)
     total, found = float((made != NO_MISTAKE).mean(0).sum()), list[Weakness]()
     for number, theme in enumerate(THEMES):
         chances, missed = int((themes == number).any(1).sum()), float((made == number).mean(0).sum())

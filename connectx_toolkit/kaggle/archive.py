@@ -18,7 +18,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-MOST_BYTES = 4 << 30  # the largest unpacked size: a judge with a few GiB of memory could not use more
+MOST_UNPACKED = 4 << 30  # the largest unpacked size: a judge with a few GiB of memory could not use more
 MOST_FILES = 100_000  # a whole installed torch has 20,000
 MOST_AT_ONCE = 1 << 20  # bytes that tarfile may ask for: it copies files in smaller parts, and headers are smaller
 
@@ -45,12 +45,12 @@ class _Limited:
         return self.stream.seek(position)
 
     def _check(self, position: int) -> None:
-        if position > MOST_BYTES + MOST_FILES * tarfile.BLOCKSIZE * 4:  # with the headers
+        if position > MOST_UNPACKED + MOST_FILES * tarfile.BLOCKSIZE * 4:  # with the headers
             raise _too_large()
 
 
 def _too_large() -> BadArchive:
-    return BadArchive(f"the archive unpacks to more than {MOST_BYTES:,} bytes or {MOST_FILES:,} files")
+    return BadArchive(f"the archive unpacks to more than {MOST_UNPACKED:,} bytes or {MOST_FILES:,} files")
 
 
 def unpack(archive: BinaryIO, folder: Path) -> Path:
@@ -85,7 +85,7 @@ def _counted(tar: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
     size = 0
     for number, member in enumerate(tar, 1):
         size += member.size
-        if size > MOST_BYTES or number > MOST_FILES:
+        if size > MOST_UNPACKED or number > MOST_FILES:
             raise _too_large()
         yield member
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from connectx_toolkit.system.console import cell_of
 from connectx_toolkit.system.files import ROOT
 
-LONGEST, MOST_FRAMES = 500, 40  # characters of a message, and calls, that are kept
+LONGEST_MESSAGE, MOST_FRAMES = 500, 40  # characters of a message, and calls, that are kept
 NOT_THE_AGENTS = (
     *(os.path.join(ROOT, folder, "") for folder in ("connectx", "connectx_toolkit")),
     os.path.join(os.path.dirname(os.__file__), ""),  # installed packages lie below it
@@ -66,8 +66,8 @@ def raised(problem: BaseException) -> Raised:
     frames = traceback.StackSummary.extract(traceback.walk_tb(problem.__traceback__), lookup_lines=False)
     return Raised(
         tuple(each.__name__ for each in kind.__mro__ if each is not object),
-        message[:LONGEST],
-        f"{called}: {first}"[:LONGEST] if first else called,
+        message[:LONGEST_MESSAGE],
+        f"{called}: {first}"[:LONGEST_MESSAGE] if first else called,
         _text(problem, "name"),
         _text(problem, "filename") or _text(problem, "path"),
         number if type(number := getattr(problem, "errno", 0)) is int else 0,
@@ -109,7 +109,7 @@ def _text_of(problem: BaseException) -> str:
 def _text(problem: BaseException, attribute: str) -> str:
     try:
         value: Any = getattr(problem, attribute, "")
-        return os.fsdecode(value)[:LONGEST] if isinstance(value, str | bytes | os.PathLike) else ""
+        return os.fsdecode(value)[:LONGEST_MESSAGE] if isinstance(value, str | bytes | os.PathLike) else ""
     except Exception:
         return ""
 

@@ -43,7 +43,7 @@ def settle(job):
     """
     if job.get("place"):
         place.enter(*job["place"])
-        own = (place.AGENT, place.WORK, place.HOME, "/tmp")
+        own = (place.FOLDER, place.WORK, place.HOME, "/tmp")
         folders = {"HOME": place.HOME}
     else:
         work = tempfile.mkdtemp(dir=job["cwd"])
@@ -82,7 +82,7 @@ def provide(files):
     for name, file in files.items():
         os.makedirs(os.path.dirname(name) or ".", exist_ok=True)
         link(file, name)
-    redirect(lambda path: folder + path[len(place.AGENT) :] if f"{path}/".startswith(f"{place.AGENT}/") else path)
+    redirect(lambda path: folder + path[len(place.FOLDER) :] if f"{path}/".startswith(f"{place.FOLDER}/") else path)
 
 
 def load_source(job):

@@ -19,7 +19,7 @@ from connectx_toolkit.system.posix import signal_name
 
 STDERR_KEPT = 3000  # characters per seat
 SETTLE_SECONDS = 60.0  # for a new process to get ready; not on any game clock
-GRACE = 1.0  # seconds that Kaggle waits for a reply beyond what the clock allows
+REPLY_GRACE = 1.0  # seconds that Kaggle waits for a reply beyond what the clock allows
 
 
 def environment_of(config: Mapping[str, Any], overage: float) -> Any:
@@ -137,7 +137,7 @@ def player(seat: Seat, act_timeout: float, progress: Callable[[str], None]) -> C
     def ask(observation: Any, configuration: Any) -> Any:
         overage = observation["remainingOverageTime"]
         progress(f"ply {observation['step']}, {max(0.0, overage):.0f} s of overage time")
-        reply = seat.ask(observation, overage + act_timeout + GRACE)
+        reply = seat.ask(observation, overage + act_timeout + REPLY_GRACE)
         if "late" in reply:
             return DeadlineExceeded()
         return RuntimeError(reply["fault"]) if "fault" in reply else reply["action"]

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from connectx_toolkit.kaggle.agent_function import FUNCTIONS, is_main_test
 from connectx_toolkit.kaggle.dependencies import find_module, mentions, named_files
 from connectx_toolkit.kaggle.remedies import build_it
-from connectx_toolkit.kaggle.sandbox import AGENT
+from connectx_toolkit.kaggle.sandbox import FOLDER
 from connectx_toolkit.system.files import AGENTS
 
 
@@ -168,7 +168,7 @@ def beside(folder: str) -> Callable[[str], str]:
         return True
 
     def found(path: str) -> str:
-        inside = path[len(AGENT) :].lstrip("/") if f"{path}/".startswith(f"{AGENT}/") else path
+        inside = path[len(FOLDER) :].lstrip("/") if f"{path}/".startswith(f"{FOLDER}/") else path
         own = os.path.join(folder, inside)
         may_be_own = inside and not os.path.isabs(inside)  # the folder itself is not here: agents ask for it
         return own if may_be_own and not is_there(path) and is_there(own) else path

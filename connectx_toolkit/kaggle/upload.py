@@ -17,7 +17,7 @@ OTHER_KINDS = {
     b"7z\xbc\xaf": "a .7z",
     b"\x28\xb5\x2f\xfd": "compressed by zstd",
 }
-REMEDY = "submit a .py, or a .tar.gz with main.py at its root: tar czf submission.tar.gz main.py"
+UPLOAD_REMEDY = "submit a .py, or a .tar.gz with main.py at its root: tar czf submission.tar.gz main.py"
 
 
 class Unsuitable(ValueError):
@@ -50,9 +50,9 @@ def unpack(name: str, content: bytes, folder: Path) -> Path:
     """
     for start, kind in OTHER_KINDS.items():
         if content.startswith(start):
-            raise Unsuitable(f"it is {kind}; only a .tar.gz is certain to be unpacked: {REMEDY}")
+            raise Unsuitable(f"it is {kind}; only a .tar.gz is certain to be unpacked: {UPLOAD_REMEDY}")
     if content[257:262] == b"ustar":
-        raise Unsuitable(f"it is a .tar that is not compressed by gzip: {REMEDY}")
+        raise Unsuitable(f"it is a .tar that is not compressed by gzip: {UPLOAD_REMEDY}")
     if content[:2] != b"\x1f\x8b":
         refuse_other_texts(name, content)
         (folder / "main.py").write_bytes(content)
@@ -60,7 +60,7 @@ def unpack(name: str, content: bytes, folder: Path) -> Path:
     try:
         return archives.unpack(io.BytesIO(content), folder)
     except archives.BadArchive as fault:
-        raise Unsuitable(f"{fault}; {REMEDY}") from None
+        raise Unsuitable(f"{fault}; {UPLOAD_REMEDY}") from None
     except OSError as fault:
         raise Unsuitable(f"the archive cannot be unpacked: {fault}") from fault
 
@@ -68,7 +68,7 @@ def unpack(name: str, content: bytes, folder: Path) -> Path:
 def refuse_other_texts(name: str, content: bytes) -> None:
     """Raises Unsuitable for notebooks, replays and the like: they are text, and some even compile as Python."""
     if name.endswith(".gz") or name.endswith(".tgz"):
-        raise Unsuitable(f"it is named like an archive, but is not compressed by gzip: {REMEDY}")
+        raise Unsuitable(f"it is named like an archive, but is not compressed by gzip: {UPLOAD_REMEDY}")
     if content.lstrip()[:1] not in (b"{", b"["):
         return
     try:
@@ -80,7 +80,7 @@ def refuse_other_texts(name: str, content: bytes) -> None:
         raise Unsuitable(f"it is a notebook: {named('build')} makes a file of its agent")
     if "steps" in keys:
         raise Unsuitable(f"it is the replay of a game, not an agent: {named('evaluate analyse')} reads replays")
-    raise Unsuitable(f"it is JSON, not Python: {REMEDY}")
+    raise Unsuitable(f"it is JSON, not Python: {UPLOAD_REMEDY}")
 
 
 def parse(content: bytes) -> ast.Module:

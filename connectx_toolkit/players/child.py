@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any
 
 from connectx_toolkit.kaggle.agent_file import Struct, load_agent
 from connectx_toolkit.kaggle.raised import raised
-from connectx_toolkit.kaggle.sandbox import AGENT, hide_credentials, show_agent
+from connectx_toolkit.kaggle.sandbox import FOLDER, hide_credentials, show_agent
 from connectx_toolkit.kaggle.sources import Needs, beside, needs_building, redirect
 from connectx_toolkit.players.protocol import LENGTH, ORDER, REQUEST, pack_reply, receive
 from connectx_toolkit.players.spec import AgentSpec, load, load_written, written_at
@@ -236,9 +236,9 @@ def serve_alone(sock: socket.socket, parent: int = 0) -> None:
         try:
             if is_unpacked:
                 show_agent(folder, os.path.join(os.path.dirname(folder), "root"))
-                spec = spec._replace(target=os.path.join(AGENT, "main.py"))
+                spec = spec._replace(target=os.path.join(FOLDER, "main.py"))
         except OSError as problem:
-            missing = f"{AGENT} cannot be shown here: {problem.strerror}"
+            missing = f"{FOLDER} cannot be shown here: {problem.strerror}"
     die_with_parent()  # not earlier: entering a user namespace would undo it
     if not parent or os.getppid() == parent:  # else the parent died before the lines above
         serve(sock, spec, missing, is_unpacked)

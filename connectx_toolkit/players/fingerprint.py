@@ -11,7 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
-from connectx_toolkit.builder.notebook.carrying import LEFT_OUT, NAMED, Uncarried, Values, qualified_name
+from connectx_toolkit.builder.notebook.carrying import LEFT_OUT, NAMED_TYPES, Uncarried, Values, qualified_name
 from connectx_toolkit.builder.notebook.cells import page_named
 from connectx_toolkit.builder.notebook.live import from_function
 from connectx_toolkit.builder.source.refusals import Refused
@@ -237,7 +237,7 @@ def _callable_digest(spec: AgentSpec) -> str:
             for file in files_of(written.agent, written.root):
                 module = None if file.is_relative_to(ROOT / REACHED) else loaded.get(str(file))
                 for name, held in vars(module).items() if module else ():
-                    if not isinstance(held, NAMED) and not name.startswith("__"):
+                    if not isinstance(held, NAMED_TYPES) and not name.startswith("__"):
                         values.add(f"{file} {name}", held, name)
             digest.update(values.digest().encode())
         except (Refused, Uncarried, ValueError) as why:

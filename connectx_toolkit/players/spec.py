@@ -298,7 +298,7 @@ def written_page(target: str) -> "Written":
         UnknownAgent: it is no notebook any more, has no such agent, or one that is refused.
     """
     from connectx_toolkit.builder.notebook.page import from_page  # for notebooks alone
-    from connectx_toolkit.builder.notebook.written import AGENT, read_written
+    from connectx_toolkit.builder.notebook.written import AGENT_PY, read_written
     from connectx_toolkit.builder.source.refusals import Refused
 
     page = page_named(target)
@@ -313,7 +313,7 @@ def written_page(target: str) -> "Written":
         place = kept(str(page[0]), target, fill)
     except (Refused, ValueError, OSError) as problem:
         raise UnknownAgent("; ".join(str(problem).splitlines())) from None
-    return read_written(place / PAGE, place / "agent" / AGENT)
+    return read_written(place / PAGE, place / "agent" / AGENT_PY)
 
 
 def written_at(agent: str) -> "Written":

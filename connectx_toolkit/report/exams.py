@@ -14,9 +14,9 @@ from connectx.position import STANDARD, Position, write_columns
 from connectx_toolkit.arena.results import kinds
 from connectx_toolkit.arena.start_positions import add_openings
 from connectx_toolkit.games.analysis import JudgedMove
-from connectx_toolkit.games.exam_positions import FOLDER, moves_to
+from connectx_toolkit.games.exam_positions import EXAMS, moves_to
 from connectx_toolkit.games.game import Game
-from connectx_toolkit.games.grades import FAILED, Estimate, Sheet, mean_difference, rate, rate_difference
+from connectx_toolkit.games.grades import NO_ANSWER, MeanEstimate, Sheet, mean_difference, rate, rate_difference
 from connectx_toolkit.games.review import Judged
 from connectx_toolkit.games.themes import THEMES, horizon_words, horizons, themes_of_moves, weaknesses
 from connectx_toolkit.report.pages import exam_page, game_entry
@@ -30,7 +30,7 @@ ALL_PAIRS = 3  # agents of which every two are compared
 HOLDS = "95% intervals hold however often you look and go on"
 
 
-def interval(estimate: Estimate) -> str:
+def interval(estimate: MeanEstimate) -> str:
     return f"{estimate.low:.1%} to {estimate.high:.1%}"
 
 
@@ -73,15 +73,15 @@ def times_table(sheets: Sequence[Sheet], act_timeout: float) -> Table:
     return Table("times and faults", TIMES, [(sheet, act_timeout) for sheet in sheets])
 
 
-def _signed(estimate: Estimate) -> str:
+def _signed(estimate: MeanEstimate) -> str:
     return f"{100 * estimate.mean:+.1f}% ({100 * estimate.low:+.1f}% to {100 * estimate.high:+.1f}%)"
 
 
-def _points(estimate: Estimate) -> str:
+def _points(estimate: MeanEstimate) -> str:
     return f"{estimate.mean:+.2f} ({estimate.low:+.2f} to {estimate.high:+.2f})"
 
 
-DIFFERENCES = (
+DIFFERENCE_COLUMNS = (
     "agents",
     Column("good moves", show=_signed, align="right"),
     Column("perfect moves", show=_signed, align="right"),
@@ -103,7 +103,7 @@ def differences_table(sheets: Sequence[Sheet]) -> Table:
         good, perfect = rate_difference(one.good, other.good), rate_difference(one.perfect, other.perfect)
         points = mean_difference(other.given, one.given)
         rows.append((f"{one.agent} less {other.agent}", good, perfect, points))
-    return Table("differences in the same positions", DIFFERENCES, rows, HOLDS)
+    return Table("differences in the same positions", DIFFERENCE_COLUMNS, rows, HOLDS)
 
 
 def verdicts(sheets: Sequence[Sheet]) -> list[str]:
@@ -143,7 +143,7 @@ def mistakes_of(sheets: Sequence[Sheet]) -> list[Judged]:
     """All mistakes at the first answer; of each agent those by which it gave the most points away first."""
     found = []
     for sheet in sheets:
-        rows = np.flatnonzero(~sheet.good[0] & (sheet.columns[0] != FAILED))
+        rows = np.flatnonzero(~sheet.good[0] & (sheet.columns[0] != NO_ANSWER))
         found += [mistake_of(sheet, row) for row in rows[np.argsort(-sheet.given[0][rows], kind="stable")].tolist()]
     return found
 
@@ -246,7 +246,7 @@ class Examined(Shown):
         ]
 
     def parts(self) -> list[Part]:
-        notes = [f"reused {self.reused} answers from {FOLDER}"] if self.reused else []
+        notes = [f"reused {self.reused} answers from {EXAMS}"] if self.reused else []
         return [*self.tables(), *exam_lines(self.sheets), *notes, *left_out_lines(self.left_out), *self.notes]
 
     def document(self) -> dict[str, Any]:

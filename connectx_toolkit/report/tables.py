@@ -11,7 +11,7 @@ from connectx.position import Geometry, Position, plies_to_end, write_columns
 from connectx_toolkit.games.analysis import JudgedMove, accuracy, first_judged, mistakes
 from connectx_toolkit.games.database import Played
 from connectx_toolkit.games.game import SEATS, Game
-from connectx_toolkit.games.review import RESULTS, Judged
+from connectx_toolkit.games.review import POINTS_WORDS, Judged
 from connectx_toolkit.games.review import SEATS as SEAT
 from connectx_toolkit.system.console import as_option
 from connectx_toolkit.system.foreign import left_out_lines, shown
@@ -54,7 +54,7 @@ def accuracy_table(judged: Mapping[str, Sequence[JudgedMove]]) -> Table:
 
 FOLDED = 3  # moves of a decided game that are told in one line, if there are so many
 GIVEN = "<- "  # what is told of a move that gave the result away begins with it
-MOVES = (
+MOVE_COLUMNS = (
     Column("ply", align="right"),
     "agent",
     Column("column", align="right"),
@@ -83,7 +83,7 @@ def moves_table(game: Game, judged: Sequence[JudgedMove], first: int) -> Table:
         shortened = f", shortened by {sooner} {'move' if sooner == 1 else 'moves'}" if sooner else ""
         rows.append((f"{folded[0].ply} to {folded[-1].ply}", loser, *[""] * 4, f"lost already{shortened}"))
     note = "scores: the result with perfect play, and the plies until then" + "; columns are counted from 1" * first
-    return Table("", MOVES, rows, note, lambda row: "given away" if row[-1].startswith(GIVEN) else "")
+    return Table("", MOVE_COLUMNS, rows, note, lambda row: "given away" if row[-1].startswith(GIVEN) else "")
 
 
 def score_words(score: int, ply: int, geometry: Geometry) -> str:
@@ -127,11 +127,11 @@ def mistake_words(mistake: JudgedMove) -> str:
     return f"ply {mistake.ply}: {mistake.choice}"
 
 
-GAMES = (  # of reviews
+GAME_COLUMNS = (  # of reviews
     Column("game", lambda review: review.game.name, classes="tablet"),
     Column("opponent", attrgetter("opponent")),
     Column("seat", lambda review: SEAT[review.own_seat], classes="tablet"),
-    Column("result", lambda review: RESULTS[review.score], classes="result"),
+    Column("result", lambda review: POINTS_WORDS[review.score], classes="result"),
     Column("ended by", ending_words, classes="ended"),
     Column("plies", lambda review: len(review.game.moves), classes="tablet"),
     Column("overage s", lambda review: review.game.overage_used(review.own_seat), help="overage time that you used",
@@ -148,12 +148,12 @@ GAMES = (  # of reviews
 def games_table(team: str, reviews: Sequence[Judged]) -> Table:
     """A row a game, from the team's seat."""
     note = "plies and columns are counted from 0"
-    return Table(f"games of {team}", GAMES, reviews, note, lambda review: RESULTS[review.score])
+    return Table(f"games of {team}", GAME_COLUMNS, reviews, note, lambda review: POINTS_WORDS[review.score])
 
 
 # One's submissions
 
-SUBMISSIONS = (  # of the SDK's ApiSubmission
+SUBMISSION_COLUMNS = (  # of the SDK's ApiSubmission
     Column("number", lambda one: one.ref),
     Column("date", lambda one: one.date or None, "{:%Y-%m-%d %H:%M}".format),
     Column("status", lambda one: one.status.name.lower()),
@@ -165,7 +165,7 @@ SUBMISSIONS = (  # of the SDK's ApiSubmission
 
 def submissions_table(submissions: Sequence[Any]) -> Table:
     """A row for each submission on Kaggle."""
-    return Table("your submissions", SUBMISSIONS, submissions)
+    return Table("your submissions", SUBMISSION_COLUMNS, submissions)
 
 
 # The database of games

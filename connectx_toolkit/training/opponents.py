@@ -28,7 +28,7 @@ from connectx.jit import jitable, njit, popcount
 from connectx.position import Geometry, Position, column_cells, open_cells, winning_spots
 from connectx.search import Searcher
 from connectx_toolkit.kaggle.agent_file import Struct, load_agent
-from connectx_toolkit.kaggle.rules import DEFAULTS, OURS, sizes_of
+from connectx_toolkit.kaggle.rules import DEFAULTS, NODE_BUDGET, sizes_of
 from connectx_toolkit.players.spec import parse_agent_name
 from connectx_toolkit.system.cores import seeded
 from connectx_toolkit.system.files import AGENTS, our_agents
@@ -384,4 +384,4 @@ def _agent_named(name: str, geometry: Geometry, rng: np.random.Generator) -> Pla
     if name not in our_agents():
         raise ValueError(f"opponent {name!r} is not random, negamax or one of {', '.join(our_agents())}")
     agent = load_agent(str(AGENTS / f"{name}.py")).agent  # ours keep nothing of a game that another one could meet
-    return AgentPlayer(lambda: agent, geometry, rng, **({OURS: 1} if name in UNTIMED else {}))
+    return AgentPlayer(lambda: agent, geometry, rng, **({NODE_BUDGET: 1} if name in UNTIMED else {}))

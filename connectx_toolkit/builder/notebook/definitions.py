@@ -10,7 +10,7 @@ from types import FunctionType
 from typing import Any
 
 from connectx_toolkit.builder.notebook.carrying import literal
-from connectx_toolkit.builder.notebook.ran import Cell, assigned_in, definition_of
+from connectx_toolkit.builder.notebook.ran import RanCell, assigned_in, definition_of
 
 OF_PYTHON = {"_abc_impl", "_is_protocol", "_is_runtime_protocol"}  # that abc and typing put into classes
 
@@ -55,7 +55,7 @@ def defaults_of(given: ast.arguments, function: FunctionType) -> Iterable[tuple[
     return (each for each in found if not _gives(each[1], each[2]))
 
 
-def is_as_written(cls: type, attribute: str, held: Any, node: ast.ClassDef, cells: list[Cell]) -> bool:
+def is_as_written(cls: type, attribute: str, held: Any, node: ast.ClassDef, cells: list[RanCell]) -> bool:
     """Whether the class statement gives an attribute what it holds now, or Python does."""
     if isinstance(held, FunctionType) and (found := definition_of(held.__code__, cells)):
         return any(each is found.node for each in ast.walk(node))

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from connectx_toolkit.builder.notebook.statements import Statement
 from connectx_toolkit.builder.source.text import dotted, first_line
 
-NAMES = {
+OLD_NAMES = {
     "numpy.inf": "Inf Infinity infty PINF",
     "-numpy.inf": "NINF",
     "numpy.nan": "NaN NAN",
@@ -16,7 +16,7 @@ NAMES = {
     **{"numpy.prod": "product", "numpy.cumprod": "cumproduct", "numpy.all": "alltrue", "numpy.any": "sometrue"},
     **{"numpy.isin": "in1d", "numpy.vstack": "row_stack"},
 }
-WERE = {old: now for now, names in NAMES.items() for old in names.split()}
+WERE = {old: now for now, names in OLD_NAMES.items() for old in names.split()}
 
 
 def given_again(statements: Iterable[Statement], imported: Mapping[str, str]) -> tuple[str, list[str]]:

@@ -17,7 +17,7 @@ from connectx_toolkit.builder.notebook.chosen import File, choose
 from connectx_toolkit.builder.notebook.old_numpy import given_again
 from connectx_toolkit.builder.notebook.reads import BUILTINS, DEFINITIONS, IMPORTS, outside_functions, reads_of, root
 from connectx_toolkit.builder.notebook.statements import Statement, is_future, names_of, statements_of
-from connectx_toolkit.builder.notebook.written import AGENT, Written, composed
+from connectx_toolkit.builder.notebook.written import AGENT_PY, Written, composed
 from connectx_toolkit.builder.source.refusals import Refusal, Refused
 from connectx_toolkit.builder.source.text import first_line
 from connectx_toolkit.kaggle.dependencies import find_module
@@ -25,8 +25,8 @@ from connectx_toolkit.kaggle.dependencies import find_module
 IN_CELL = re.compile(r"(, cell \d+), line \d+$")
 KAGGLE = "/kaggle/working/"
 ONLY_THERE = {"display", "get_ipython", "In", "Out", "exit", "quit"}  # names that a notebook has without defining them
-COURSE = "learntools"  # checks a lesson's answers, and brings nothing that an agent may use
-OF_COURSE = re.compile(rf"from {COURSE}\b")
+COURSE_PACKAGE = "learntools"  # checks a lesson's answers, and brings nothing that an agent may use
+OF_COURSE = re.compile(rf"from {COURSE_PACKAGE}\b")
 SETTING = re.compile(r"(?:manual_)?seed(?:_all)?|set_(?!printoptions|style|theme|trace)\w+|setrecursionlimit|seterr")
 SHOWING = {"print", "display", "show", "plot", "imshow", "head", "describe", "render"}
 PLAYING = {"run", "reset", "render", "train", "evaluate", "play"}  # of an environment that make() gave
@@ -169,7 +169,7 @@ class Page:
         hints = [f": {cell.fault}" for cell in cells if cell.fault and pattern.search(cell.text)]
         close = difflib.get_close_matches(name, sorted(_bound(self.statements)), 1)
         hints += [f": did you mean {each}?" for each in close]
-        sources = [word for word in (COURSE, "%run") if any(word in cell.text for cell in cells)]
+        sources = [word for word in (COURSE_PACKAGE, "%run") if any(word in cell.text for cell in cells)]
         hints += [f"; if {word} brought it, import it yourself" for word in sources]
         return f"{name} is used, and no cell defines it{''.join(hints[:1])}"
 
@@ -239,11 +239,11 @@ def from_page(path: Path, name: str | None, folder: Path) -> Written:
     parts = [(page.text_of(each), each.places) for each in kept]
     parts.insert(sum(is_future(each.node) for each in kept), (old_names, []))
     text, where = composed(f'"""{choice.name} of {path.name}."""', filter(any, parts))
-    (folder / AGENT).write_text(text, encoding="utf-8", newline="\n")
+    (folder / AGENT_PY).write_text(text, encoding="utf-8", newline="\n")
     script = _write_script(page, path.name, "submission" if choice.file else "__main__", folder)
     left_out, touching = page.left_out()
     notes = [*dict.fromkeys([*page.notes(kept), *notes, *facts, *(f"left out: {each}" for each in touching)])]
-    return Written(folder / AGENT, choice.name, home, where, notes, "", folders, script, tuple(left_out))
+    return Written(folder / AGENT_PY, choice.name, home, where, notes, "", folders, script, tuple(left_out))
 
 
 def _facts(page: Page, kept: Sequence[Statement], cells: Sequence[Cell], path: Path) -> list[str]:
@@ -263,11 +263,11 @@ def _write_script(page: Page, name: str, module: str, folder: Path) -> Path:
         texts.append((cell, "\n".join(each.text for each in own) + "\n"))
     old_names, _ = given_again(page.statements, page.names.imported)
     facts = {"name": name, "agent": page.agent, "module": module, "old_names": old_names}
-    script.write_text(CELLS.format(**facts, cells=texts), encoding="utf-8")
+    script.write_text(CELLS_SCRIPT.format(**facts, cells=texts), encoding="utf-8")
     return script
 
 
-CELLS = """# The cells of {name}, as Run All runs them; that a cell fails is noted.
+CELLS_SCRIPT = """# The cells of {name}, as Run All runs them; that a cell fails is noted.
 import codeop
 import json
 import linecache

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 # How functions are called that run with what is around them.
 AT_ONCE = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>", "<generic parameters")
-READING = {"LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"}  # steps of code, by names of the module or class
+LOOKUPS = {"LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"}  # steps of code, by names of the module or class
 BINDING, SHARING = {"STORE_NAME", "DELETE_NAME"}, {"STORE_GLOBAL", "DELETE_GLOBAL"}
 FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
 DEFINITIONS = FUNCTIONS | ast.ClassDef
@@ -70,7 +70,7 @@ def reads_of(node: ast.stmt, has_lazy: bool = False) -> Reads:
         code, is_late = pending.pop()
         is_late |= bool(code.co_flags & CO_OPTIMIZED) and not code.co_name.startswith(AT_ONCE)
         steps = [step for step in dis.get_instructions(code) if step.argval not in DUNDERS]
-        reads, own, shared = ({s.argval for s in steps if s.opname in kind} for kind in (READING, BINDING, SHARING))
+        reads, own, shared = ({s.argval for s in steps if s.opname in kind} for kind in (LOOKUPS, BINDING, SHARING))
         found["later" if is_late else "now"] |= reads
         found["called" if is_late else "binds"] |= shared
         found["binds" if code is top else "perhaps"] |= own if code is top else own & reads

@@ -19,7 +19,7 @@ from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any, NamedTuple
 
-from connectx_toolkit.builder.notebook.carrying import LEFT_OUT, NAMED, Uncarried, Values, literal, type_name
+from connectx_toolkit.builder.notebook.carrying import LEFT_OUT, NAMED_TYPES, Uncarried, Values, literal, type_name
 from connectx_toolkit.builder.notebook.definitions import (
     as_called,
     bracketed,
@@ -35,14 +35,14 @@ from connectx_toolkit.builder.notebook.facts import acts, caches, of_process
 from connectx_toolkit.builder.notebook.imports import Imports, changed_in, is_builtin, lacking
 from connectx_toolkit.builder.notebook.page import ONLY_THERE, SETTING
 from connectx_toolkit.builder.notebook.ran import (
-    Cell,
     Definition,
+    RanCell,
     binding_of,
     class_source,
     definition_of,
 )
 from connectx_toolkit.builder.notebook.reads import BUILTINS, DUNDERS, reads_of
-from connectx_toolkit.builder.notebook.written import AGENT
+from connectx_toolkit.builder.notebook.written import AGENT_PY
 from connectx_toolkit.builder.source.refusals import Refusal, Refused
 from connectx_toolkit.builder.source.text import edited
 
@@ -81,7 +81,7 @@ class Writer:
 
     main: dict[str, Any]
     who: str
-    cells: list[Cell]
+    cells: list[RanCell]
     parts: dict[str, Part] = field(default_factory=dict)
     settings: list[Part] = field(default_factory=list)
     facts: dict[str, bool] = field(default_factory=dict)
@@ -104,7 +104,7 @@ class Writer:
         self.facts[fact] = is_used
 
     def refuse(self, place: str, reason: str) -> Refused:
-        return Refused([Refusal(Path(AGENT), 1, reason, place)])
+        return Refused([Refusal(Path(AGENT_PY), 1, reason, place)])
 
     def run(self) -> None:
         """Writes all that is still owed."""
@@ -149,7 +149,7 @@ class Writer:
 
     def _tell_caches(self) -> None:
         """Those that held results: a file's begin empty."""
-        named = [*self.main.items(), *((held.__name__, held) for held in self._alive if isinstance(held, NAMED))]
+        named = [*self.main.items(), *((held.__name__, held) for held in self._alive if isinstance(held, NAMED_TYPES))]
         classes = [(name, held) for name, held in named if isinstance(held, type) and self.is_own(held)]
         named += [(f"{name}.{key}", held) for name, cls in classes for key, held in vars(cls).items()]
         for fact, name, held in caches(named, self.cells):
@@ -163,7 +163,7 @@ class Writer:
             if not is_perhaps:
                 self._missing.setdefault(name, place)
             return
-        if is_perhaps and isinstance(self.main[name], NAMED) and lacking(self.main[name]):
+        if is_perhaps and isinstance(self.main[name], NAMED_TYPES) and lacking(self.main[name]):
             return
         try:
             self._bind(name, self.main[name], place)
@@ -205,7 +205,7 @@ class Writer:
                 self._define_decorated(name, value, inner, place)
             elif isinstance(value, type) and self.is_own(value):
                 self._define_class(name, value, place)
-            elif isinstance(value, NAMED):
+            elif isinstance(value, NAMED_TYPES):
                 self._import(name, value, place)
             else:
                 self._write_value(name, value, place)
@@ -255,7 +255,7 @@ class Writer:
 
     def expression(self, value: Any, path: str) -> str:
         """Python's text for a value."""
-        if isinstance(value, NAMED):
+        if isinstance(value, NAMED_TYPES):
             return self.name_of(value)
         if id(value) in self.names_by_id:
             return self.names_by_id[id(value)]
@@ -358,7 +358,7 @@ class Writer:
     def _set_attributes(self, name: str, value: Any, attributes: dict[str, Any]) -> None:
         """Attributes that a function or class was given later; what no file can hold is left out."""
         self.state[f"attributes of {name}"] = lambda: {
-            key: held for key, held in vars(value).items() if not is_special(key) and not isinstance(held, NAMED)
+            key: held for key, held in vars(value).items() if not is_special(key) and not isinstance(held, NAMED_TYPES)
         }
         for attribute, held in attributes.items():
             if not is_special(attribute) and attribute != "cache_parameters":  # of lru_cache

@@ -16,19 +16,19 @@ from pathlib import Path
 from connectx_toolkit.builder.preflight.asking import (
     ASK_SECONDS,
     GAME_MOVES,
-    OVERAGE,
+    ON_OVERAGE,
     Asked,
-    Game,
+    SelfGame,
     ask,
     first_of,
     play,
     validate,
 )
-from connectx_toolkit.builder.preflight.findings import Finding, Report, async_agent, judge_callable
+from connectx_toolkit.builder.preflight.findings import Report, ReportLine, async_agent, judge_callable
 from connectx_toolkit.builder.preflight.stage import Runner, Stage, stage
 from connectx_toolkit.kaggle.jobs import SLOWER
 from connectx_toolkit.kaggle.raised import raised_in
-from connectx_toolkit.kaggle.remedies import KNOWN, Situation, not_here, remedy, standing
+from connectx_toolkit.kaggle.remedies import KNOWN_PACKAGES, Situation, not_here, remedy, standing
 from connectx_toolkit.kaggle.rules import Limits
 from connectx_toolkit.kaggle.upload import Unsuitable, parse, read, unpack
 from connectx_toolkit.system.console import at_python
@@ -163,10 +163,10 @@ def _is_for_want_of_place(here: Stage) -> bool:
 def _missing_here(text: str) -> str:
     """The package that Kaggle probably has and this machine lacks, as a fault tells; "" if it tells of none."""
     found = re.search(r"No module named '(\w+)", text)
-    return found[1] if found and found[1] in KNOWN and find_spec(found[1]) is None else ""
+    return found[1] if found and found[1] in KNOWN_PACKAGES and find_spec(found[1]) is None else ""
 
 
-def _report_game(here: Stage, game: Game, asked: Asked, report: Report) -> None:
+def _report_game(here: Stage, game: SelfGame, asked: Asked, report: Report) -> None:
     """Reports the game, and a second one without other programs if the file starts any."""
     is_true = game.clock == (here.limits.act_timeout, here.limits.overage)
     how = "full=True plays" if at_python() else "--full and --submit play"
@@ -201,9 +201,9 @@ def _report_game(here: Stage, game: Game, asked: Asked, report: Report) -> None:
         report.add("isolation", level, started + then)
 
 
-def _report_clock(here: Stage, game: Game, asked: Asked, report: Report) -> None:
+def _report_clock(here: Stage, game: SelfGame, asked: Asked, report: Report) -> None:
     """Reports load, first move and overage time; leaves open what may have come from waiting for a processor."""
-    timed = zip(("first move", OVERAGE), asked.replies, strict=False)  # the replies that the figures are of
+    timed = zip(("first move", ON_OVERAGE), asked.replies, strict=False)  # the replies that the figures are of
     fails = {topic for topic, reply in timed if reply["type"] == "exception"}
     idle, busy = (_clock_findings(game, asked, here.limits, is_idle) for is_idle in (True, False))
     for least, most in zip(idle, busy, strict=True):
@@ -215,7 +215,7 @@ def _report_clock(here: Stage, game: Game, asked: Asked, report: Report) -> None
             report.add(least.topic, "unknown", f"{most.text}; {OTHERS_COMPUTED}")
 
 
-def _clock_findings(game: Game, asked: Asked, limits: Limits, is_idle: bool) -> list[Finding]:
+def _clock_findings(game: SelfGame, asked: Asked, limits: Limits, is_idle: bool) -> list[ReportLine]:
     """What the times say of the first move and of the overage time; [] if there are none."""
     figures, suspicions = asked.figures(limits, is_idle), asked.suspicions(limits, is_idle)
     if not figures:
@@ -224,19 +224,19 @@ def _clock_findings(game: Game, asked: Asked, limits: Limits, is_idle: bool) -> 
     with_move = f"with the first move {figures['first_move_seconds']:.2f} s of {limits.first_move:g} s"
     load = f"load {figures['load_seconds']:.2f} s, {with_move}, {slowest}"
     is_late = game.is_late_by(limits, is_idle)
-    first = Finding("first move", "pass", load)
+    first = ReportLine("first move", "pass", load)
     if "first move" in suspicions and is_late:
-        first = Finding("first move", "reject", load)
+        first = ReportLine("first move", "reject", load)
     elif "first move" in suspicions:
-        first = Finding("first move", "note", f"{load}; a whole game at the judge's clock kept to it")
-    if OVERAGE not in suspicions:
+        first = ReportLine("first move", "note", f"{load}; a whole game at the judge's clock kept to it")
+    if ON_OVERAGE not in suspicions:
         used = f"takes {figures['projected_overage']:.1f} s of the {limits.overage:g} s"
-        return [first, Finding(OVERAGE, "pass", f"a game of {GAME_MOVES} moves at this pace {used}")]
+        return [first, ReportLine(ON_OVERAGE, "pass", f"a game of {GAME_MOVES} moves at this pace {used}")]
     count = game.moves_on_overage(limits, figures["overdrawn_seconds"], is_idle)
     gone = f"it is gone after {count:.0f} moves" if count < math.inf else "later in the game it takes less"
     level = "reject" if is_late or count < GAME_MOVES else "note"
     usual = f", and a game may have {GAME_MOVES}" if level == "reject" else ""
-    return [first, Finding(OVERAGE, level, f"{suspicions[OVERAGE]}: {gone}{usual}. Cure: {CURE_OF_OVERAGE}")]
+    return [first, ReportLine(ON_OVERAGE, level, f"{suspicions[ON_OVERAGE]}: {gone}{usual}. Cure: {CURE_OF_OVERAGE}")]
 
 
 def _report_replies(here: Stage, asked: Asked, report: Report) -> None:
@@ -279,7 +279,7 @@ def _judge_guard(said: list[tuple[str, float]], situation: Situation, report: Re
         report.add("guard", level, f"{answered}{line[:400]}{'; ' * bool(cure)}{cure}")
 
 
-def _warn_of_missing_data(here: Stage, game: Game, asked: Asked, report: Report) -> None:
+def _warn_of_missing_data(here: Stage, game: SelfGame, asked: Asked, report: Report) -> None:
     """Warns of data that the file looked for, and played without: with what it said of that in its first move."""
     beside = {os.path.basename(file) for file in here.situation.files}
     absent = dict.fromkeys(name for kind, name in asked.seen if kind == "absent" and name not in beside)
@@ -301,7 +301,7 @@ def _note_assumptions(here: Stage, asked: Asked, report: Report) -> None:
         if kind in found:
             report.add(topic, "note", text.format(first_of(found[kind])))
     for name in found.get("missing", []):
-        otherwise = ": there it may play otherwise" if name in KNOWN else ""
+        otherwise = ": there it may play otherwise" if name in KNOWN_PACKAGES else ""
         text = f"{name} is not installed here, and it played without; {standing(name)}{otherwise}"
         report.add("package", "note", text)
     if _is_for_want_of_place(here):
@@ -318,7 +318,7 @@ def _check_slow(here: Stage, report: Report, slowdown: float) -> None:
     asked = ask(here, slow, restriction, at_least=2, stop_after=0.0)
     report.figures["slow"] = {"wanted_share": 1 / slowdown, "achieved_share": share} | slow.figures
     report.add("slow", "note", f"restricted to {share:.0%} of one core ({1 / slowdown:.0%} asked for)")
-    game = Game((0, 0), {"ended": "ok", "result": {}})
+    game = SelfGame((0, 0), {"ended": "ok", "result": {}})
     is_late = any(fault.kind == "run out of time" for fault in asked.faults)
     if asked.suspicions(here.limits, is_idle=True) and not is_late:
         game = play(here, (here.limits.act_timeout, here.limits.overage), **restriction)

@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 OPEN_GAME = [int(column) for column in "06664461210050251312045620622"]
 LONG_THOUGHTS = (11, 20, 29)
 NO_OVERAGE = 1e-3  # share that stands for "no overage time left"; not 0, because agents may divide by it
-JUDGES = (Limits().act_timeout, Limits().overage)  # actTimeout and overage time of Kaggle's games
+JUDGE_CLOCK = (Limits().act_timeout, Limits().overage)  # actTimeout and overage time of Kaggle's games
 QUICK = (0.2, 38.0)  # actTimeout and overage time of questions that test the answer, not the clock
-NODE_BUDGET = 300  # nodes per move when two agents are compared
+NODES_EACH = 300  # nodes per move when two agents are compared
 
 # The configurations of the sample, mostly Connect Four. One of another size shows what depends on the size, and one of
 # more than 64 bits what runs uncompiled. Each costs an exact agent about 5 s of compilation.
@@ -153,7 +153,7 @@ def sample(count: int, seed: int = 7, geometries: tuple[Geometry, ...] = SAMPLE_
 
 def compared(name: str, moves: Sequence[int], geometry: Geometry = STANDARD) -> Question:
     """A question for two sides that should play alike: at the judge's clock, or with a node budget in its place."""
-    return question(name, moves, geometry, JUDGES, nodeBudget=NODE_BUDGET)
+    return question(name, moves, geometry, JUDGE_CLOCK, nodeBudget=NODES_EACH)
 
 
 def openings_of_games(plies: Iterable[int]) -> list[Question]:
@@ -163,10 +163,10 @@ def openings_of_games(plies: Iterable[int]) -> list[Question]:
     return list({tuple(each.obs["board"]): each for each in asked}.values())
 
 
-PATIENCE = 5.0  # seconds beyond the judge's limit until a stage is given up
-SILENCE = 4.9  # seconds without a message from the runner after which progress is printed
+STAGE_PATIENCE = 5.0  # seconds beyond the judge's limit until a stage is given up
+SILENT_SECONDS = 4.9  # seconds without a message from the runner after which progress is printed
 GAME_PLIES = 36  # of a usual game between two equal players
-LONG = 20.0  # seconds: longer games are announced
+LONG_GAME = 20.0  # seconds: longer games are announced
 
 
 class RunnerDied(ProcessFailed):
@@ -230,7 +230,7 @@ class Runner:
         started, line = time.monotonic(), None
         while line is None:
             try:
-                line = self._lines.get(timeout=SILENCE)
+                line = self._lines.get(timeout=SILENT_SECONDS)
             except Empty:
                 self.tell(f"checking: {doing}, {time.monotonic() - started:.0f} s")
         if not line:
@@ -262,7 +262,7 @@ class Runner:
     def __exit__(self, *_: object) -> None:
         self._process.kill()
         self._process.wait()
-        self._listener.join(SILENCE)  # it ends with the last process that has the pipe
+        self._listener.join(SILENT_SECONDS)  # it ends with the last process that has the pipe
         assert self._process.stdin is not None
         with contextlib.suppress(OSError):  # what was not flushed
             self._process.stdin.close()
@@ -310,7 +310,7 @@ class Stage:
 
     @property
     def place_note(self) -> str:
-        return f"{place.AGENT} cannot be made here ({self.runner.hello['obstacle']})"
+        return f"{place.FOLDER} cannot be made here ({self.runner.hello['obstacle']})"
 
     @property
     def not_imitated(self) -> list[str]:
@@ -342,7 +342,7 @@ class Stage:
             RunnerDied: the runner has ended, or cannot make the judge's place.
         """
         common = {
-            "limit": self.limits.first_move + PATIENCE,
+            "limit": self.limits.first_move + STAGE_PATIENCE,
             "memory": self.limits.memory + self.runner.hello["memory"],
             "folders": [str(self.root)],
             "file": str(self.main),
@@ -351,7 +351,7 @@ class Stage:
         }
         if self.has_place and job.get("form") != "source":
             folders = [str(self.root / name) for name in ("root", "agent", "home")]
-            common |= {"place": folders, "file": f"{place.AGENT}/main.py"}
+            common |= {"place": folders, "file": f"{place.FOLDER}/main.py"}
         answer = self.runner.run(common | job, doing, names, bar)
         if (answer["result"] or {}).get("raised") == "NoPlace":
             raise RunnerDied(f"the judge's place cannot be made: {answer['result']['text']}")
@@ -383,8 +383,8 @@ class Stage:
 
     def game(self, act_timeout: float, overage: float, seed: int, **options: Any) -> dict[str, Any]:
         """The file against itself in Kaggle's environment; games with another ``seed`` draw other random numbers."""
-        files = [f"{place.AGENT}/main.py" if self.has_place else str(self.main)] * 2
-        limit = act_timeout + overage + 2 * PATIENCE  # the referee gives up a move earlier than this
+        files = [f"{place.FOLDER}/main.py" if self.has_place else str(self.main)] * 2
+        limit = act_timeout + overage + 2 * STAGE_PATIENCE  # the referee gives up a move earlier than this
         job = {"job": "game", "files": files, "config": {"actTimeout": act_timeout}, "overage": overage, "limit": limit}
         doing = f"game at {act_timeout:g} s a move and {overage:g} s a game"
         return self.run(job | {"seed": seed} | options, doing)

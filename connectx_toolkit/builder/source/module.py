@@ -13,7 +13,7 @@ from connectx_toolkit.builder.source.refusals import Refusal, Refused, unknown_p
 from connectx_toolkit.builder.source.text import Edit, Text, dotted, edited
 from connectx_toolkit.kaggle.agent_function import is_main_test
 from connectx_toolkit.kaggle.dependencies import Mentions, find_module, mentions, module_folders
-from connectx_toolkit.kaggle.remedies import IN_PUBLIC_IMAGE, KNOWN
+from connectx_toolkit.kaggle.remedies import IN_PUBLIC_IMAGE, KNOWN_PACKAGES
 from connectx_toolkit.kaggle.upload import notebook_remedy
 
 NUMBA_DECORATORS = frozenset({"jit", "njit", "vectorize", "guvectorize", "cfunc", "stencil", "jit_module"})
@@ -120,7 +120,7 @@ class Module:
         """Whether ``dotted`` is a project module, which is then added. Refuses it if it is no known package either."""
         top = dotted.split(".")[0]
         local = self.project.find(top)
-        known = top in sys.stdlib_module_names or top in KNOWN | self.project.extra_packages
+        known = top in sys.stdlib_module_names or top in KNOWN_PACKAGES | self.project.extra_packages
         if known and local is not None and local != self.path and not local.is_dir():
             self.refuse(node, f"{local.name} beside the agent has the name of the module {top}: rename it")
         elif local is None and not known and not forgiving:
@@ -144,7 +144,7 @@ class Module:
             text = ON_YOUR_WORD.format(package)
         elif package in IN_PUBLIC_IMAGE:
             text = f"package {package}: in Kaggle's notebook image, not seen on the judge; catch ImportError to be sure"
-        elif package in sys.stdlib_module_names or package in KNOWN:
+        elif package in sys.stdlib_module_names or package in KNOWN_PACKAGES:
             return
         else:
             text = PERHAPS_WITHOUT.format(package)

@@ -18,7 +18,7 @@ import numpy as np
 
 from connectx.books import openings
 from connectx_toolkit.games.labelled import (
-    SUFFIX,
+    LABELS_SUFFIX,
     Labels,
     concatenated,
     read_file,
@@ -107,7 +107,7 @@ def files_of(config: Config) -> list[Path]:
     Raises:
         ValueError: one that is there is of another recipe, or damaged.
     """
-    files = [config.run / "games" / f"{number:05}{SUFFIX}" for number in range(-(-config.games // FILE_GAMES))]
+    files = [config.run / "games" / f"{number:05}{LABELS_SUFFIX}" for number in range(-(-config.games // FILE_GAMES))]
     for path in filter(Path.exists, files):
         if (found := read_file(path)[1]) != config.recipe:
             raise ValueError(f"{config.run} holds labels of {found}, not of {config.recipe}: choose another --run")

@@ -33,7 +33,7 @@ from connectx_toolkit.system.files import WEIGHTS
 from connectx_toolkit.system.object_pool import ObjectPool
 
 PLAYOUT_EXPLORATION = 1.0
-NODE_POSITION, NODE_MASK, FIRST_CHILD, CHILDREN, VISITS, FIELDS = range(6)  # of a node, a row of int64
+TREE_POSITION, TREE_MASK, FIRST_CHILD, CHILDREN, VISITS, FIELDS = range(6)  # of a node, a row of int64
 
 
 @njit
@@ -75,13 +75,13 @@ def tree_search(position, mask, playouts, seed, geometry):
     np.random.seed(seed)
     nodes = np.zeros((playouts * geometry.columns + 1, FIELDS), np.int64)
     totals = np.zeros(len(nodes))  # of the results for the side that moved into each node
-    nodes[0, NODE_POSITION], nodes[0, NODE_MASK], nodes[0, VISITS] = position, mask, 1
+    nodes[0, TREE_POSITION], nodes[0, TREE_MASK], nodes[0, VISITS] = position, mask, 1
     path, count = np.zeros(geometry.rows * geometry.columns + 1, np.int64), 1
     for _ in range(playouts):
         depth, node = 0, 0
         path[0] = 0
         while True:
-            stones, all_stones = nodes[node, NODE_POSITION], nodes[node, NODE_MASK]
+            stones, all_stones = nodes[node, TREE_POSITION], nodes[node, TREE_MASK]
             lost = has_line(stones ^ all_stones, geometry)
             if lost or all_stones == geometry.board_mask or nodes[node, VISITS] == 0:
                 break
@@ -90,7 +90,7 @@ def tree_search(position, mask, playouts, seed, geometry):
                 for column in np.random.permutation(geometry.columns):
                     move = open_cells(all_stones, geometry) & column_cells(column, geometry)
                     if move:
-                        nodes[count, NODE_POSITION], nodes[count, NODE_MASK] = stones ^ all_stones, all_stones | move
+                        nodes[count, TREE_POSITION], nodes[count, TREE_MASK] = stones ^ all_stones, all_stones | move
                         count += 1
                 nodes[node, CHILDREN] = count - nodes[node, FIRST_CHILD]
             node = favourite(nodes, totals, node)
@@ -103,7 +103,7 @@ def tree_search(position, mask, playouts, seed, geometry):
             result = -result
     visits = np.zeros(geometry.columns, np.int64)
     for child in range(nodes[0, FIRST_CHILD], nodes[0, FIRST_CHILD] + nodes[0, CHILDREN]):
-        move = nodes[child, NODE_MASK] ^ mask
+        move = nodes[child, TREE_MASK] ^ mask
         for column in range(geometry.columns):
             if move & column_cells(column, geometry):
                 visits[column] = nodes[child, VISITS]

@@ -276,5 +276,5 @@ def test_a_function_that_hangs(monkeypatch):
     def hangs(obs, config):
         time.sleep(100)
 
-    monkeypatch.setattr("connectx_toolkit.builder.originals.SILENCE", 0.2)
+    monkeypatch.setattr("connectx_toolkit.builder.originals.HANGING", 0.2)
     assert asked_here(hangs, {}, questions(3)).why == "gives no answer in 0.2 s"

@@ -7,7 +7,7 @@ import pytest
 from connectx_toolkit.builder.build import render
 from connectx_toolkit.builder.comparison import Comparison
 from connectx_toolkit.builder.notebook.page import as_page_writes_it, from_page
-from connectx_toolkit.builder.notebook.written import AGENT
+from connectx_toolkit.builder.notebook.written import AGENT_PY
 from connectx_toolkit.builder.originals import Cells
 from connectx_toolkit.builder.preflight.findings import Report
 from connectx_toolkit.builder.preflight.stage import Runner, stage
@@ -94,7 +94,7 @@ def test_notes(tmp_path):
         ),
         "left out: lesson.ipynb, cell 3, line 6: print(len(CACHE))",
     ]
-    text = (tmp_path / "agent" / AGENT).read_text()
+    text = (tmp_path / "agent" / AGENT_PY).read_text()
     assert "numpy.Inf = numpy.inf\nnumpy.NINF = -numpy.inf\nnumpy.PINF = numpy.inf\n" in text
     hidden = ["globals().update({'SIDE': 5, 'SL' + 'OPE': 2})", choosing("abs(c - SIDE) * SLOPE")]
     fact = "SLOPE: no cell defines it by a plain assignment (lesson.ipynb, cell 2, line 2)"
@@ -108,7 +108,7 @@ def test_an_agent_in_a_file_of_the_page_is_a_page_of_its_own(tmp_path, runner):
     lines += ["if __name__ == '__main__':\n    FIRST = my_agent = None"]  # which no judge runs
     path = written(tmp_path / "lesson.ipynb", ["x = 1", "%%writefile submission.py\n" + "\n".join(lines)])
     assert refusal_of(path, runner) == ""
-    text = (tmp_path / "agent" / AGENT).read_text()
+    text = (tmp_path / "agent" / AGENT_PY).read_text()
     assert "UNUSED" not in text and text.index("from __future__") < text.index("numpy.Inf = numpy.inf")
     assert notes_of(["%%writefile submission.py\n" + "\n".join(lines)], tmp_path / "again") == [
         "lesson.ipynb, cell 1, line 7: numpy 2 has no numpy.Inf: the built file sets it again"
