@@ -10,12 +10,12 @@ from typing import NamedTuple
 import numpy as np
 
 from connectx.position import STANDARD
+from connectx_toolkit.games.game import SEATS
 from connectx_toolkit.games.labelled import Labels
 from connectx_toolkit.statistics.intervals import ERROR_RATE, anytime_factor, anytime_mean
 
 NO_ANSWER = -1  # in place of a column
 STAGES = ((0, 9), (10, 19), (20, 29), (30, STANDARD.cells - 1))  # plies
-SEATS = ("first", "second")
 
 
 def points_given_away(labels: Labels, columns: np.ndarray) -> np.ndarray:

@@ -16,7 +16,7 @@ from connectx_toolkit.games.analysis import (
     mistakes,
     solvers_for,
 )
-from connectx_toolkit.games.game import Game
+from connectx_toolkit.games.game import SEATS, Game
 from connectx_toolkit.games.owner import seat_of
 from connectx_toolkit.system.console import plural, progress
 from connectx_toolkit.system.table import Table
@@ -25,7 +25,6 @@ __all__ = ["Judged"]
 
 LONG_BEFORE = 8  # plies: one position of fewer stones can take the solver longer than anyone waits without a word
 POINTS_WORDS = {1.0: "won", 0.5: "drawn", 0.0: "lost", None: "unfinished"}
-SEATS = ("first", "second")
 REACH = ((4, "1 to 4"), (10, "5 to 10"), (20, "11 to 20"), (10**9, "more than 20"))  # plies
 BAND = 8  # plies
 MOST_REPEATED = 8  # rows

@@ -11,7 +11,7 @@ the source itself lets play, by ``env.run`` or ``evaluate``; else the last one.
 import ast
 from collections.abc import Iterable, Iterator, Sequence
 
-FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
 HOLDERS = ast.ExceptHandler | ast.match_case  # parts of a statement that hold others
 Binding = tuple[str, ast.stmt, str]  # name, statement, kind
 

@@ -10,9 +10,8 @@ from typing import Any
 from connectx.position import Geometry, Position, plies_to_end, write_columns
 from connectx_toolkit.games.analysis import JudgedMove, accuracy, first_judged, mistakes
 from connectx_toolkit.games.database import Played
-from connectx_toolkit.games.game import SEATS, Game
+from connectx_toolkit.games.game import MOVING, SEATS, Game
 from connectx_toolkit.games.review import POINTS_WORDS, Judged
-from connectx_toolkit.games.review import SEATS as SEAT
 from connectx_toolkit.system.console import as_option
 from connectx_toolkit.system.foreign import left_out_lines, shown
 from connectx_toolkit.system.table import Column, Part, Shown, Table, percent
@@ -39,7 +38,7 @@ def accuracy_table(judged: Mapping[str, Sequence[JudgedMove]]) -> Table:
     rows = []
     for name, moves in sorted(judged.items()):
         parts = {"all": list(moves)}
-        parts |= {seat: [move for move in moves if SEATS[move.seat] == seat] for seat in SEATS}
+        parts |= {seat: [move for move in moves if MOVING[move.seat] == seat] for seat in MOVING}
         last = max(move.ply for move in moves)
         for start in range(0, 1 + last, 10):
             stage = f"plies {start} to {min(start + 9, last)}"
@@ -130,7 +129,7 @@ def mistake_words(mistake: JudgedMove) -> str:
 GAME_COLUMNS = (  # of reviews
     Column("game", lambda review: review.game.name, classes="tablet"),
     Column("opponent", attrgetter("opponent")),
-    Column("seat", lambda review: SEAT[review.own_seat], classes="tablet"),
+    Column("seat", lambda review: SEATS[review.own_seat], classes="tablet"),
     Column("result", lambda review: POINTS_WORDS[review.score], classes="result"),
     Column("ended by", ending_words, classes="ended"),
     Column("plies", lambda review: len(review.game.moves), classes="tablet"),

@@ -195,6 +195,7 @@ Player = Callable[[Games, np.ndarray], np.ndarray]
 Logits = Callable[[np.ndarray], np.ndarray]  # boards (m, rows, columns) int8 -> (m, actions) float32
 
 NO_ACTION = -1
+BLOCK = 10  # games of a learner, after which the seats swap
 
 
 def alternating(count: int, block: int, start: int = 0) -> np.ndarray:

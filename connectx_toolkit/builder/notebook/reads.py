@@ -12,11 +12,12 @@ from inspect import CO_OPTIMIZED
 from types import CodeType
 from typing import NamedTuple
 
+from connectx_toolkit.kaggle.agent_function import FUNCTIONS
+
 # How functions are called that run with what is around them.
 AT_ONCE = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>", "<generic parameters")
 LOOKUPS = {"LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"}  # steps of code, by names of the module or class
 BINDING, SHARING = {"STORE_NAME", "DELETE_NAME"}, {"STORE_GLOBAL", "DELETE_GLOBAL"}
-FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
 DEFINITIONS = FUNCTIONS | ast.ClassDef
 IMPORTS = ast.Import | ast.ImportFrom
 NAMESPACES = {"globals()", "locals()", "vars()"}  # one and the same at the top level

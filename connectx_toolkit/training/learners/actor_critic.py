@@ -27,7 +27,6 @@ Where the source is not followed:
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -38,32 +37,30 @@ from connectx.position import Geometry, geometry_of
 from connectx.torch_form import Network
 from connectx_toolkit.system.console import progress, tell_rate
 from connectx_toolkit.training.devices import device_named
+from connectx_toolkit.training.learners.policy_gradient import ILLEGAL, Choices, recorded
 from connectx_toolkit.training.opponents import opponent_named, tree_of, tree_player, two_plies
 from connectx_toolkit.training.options import Options, device_option, option
 from connectx_toolkit.training.runs import begin, publish, save_curve
 from connectx_toolkit.training.supervised import device_of, logits_of, outputs_of
 from connectx_toolkit.training.vector_games import (
+    BLOCK,
     GAME_FORMS,
     ConnectX,
     Games,
-    Logits,
     Player,
     alternating,
     erring,
     games_named,
     greedy_player,
     play_games,
-    sample,
     sampling_player,
 )
 
-BLOCK = 10  # games, after which the seats swap
 BOARD_ENCODING = "stones-1"
 REWARD_WINDOW = 10_000  # games against the error-free opponent that the running reward averages
 LAST_PART = 0.2  # share of the games at the end for which learning rate and entropy no longer change
 PAST_VERSIONS = 8  # past versions from which self-play draws its opponents
 ADDED_EVERY = 50  # batches between two added versions
-ILLEGAL = -1  # in ``Choices.turns``: the choice was illegal
 
 
 @dataclass
@@ -117,31 +114,6 @@ def fresh_network(games: Games, channels: int, hidden: int, seed: int) -> Networ
         copies.zero_()
         copies[[0, 1], [0, 1], 1, 1] = 1.0
     return network
-
-
-class Choices(NamedTuple):
-    """The learner's choices in a batch of games; an illegal choice and the legal one after it are two rows."""
-
-    boards: np.ndarray  # (m, rows, columns) int8, seen by the learner
-    actions: np.ndarray  # (m,) int64
-    games: np.ndarray  # (m,) int64, the game's index in the batch
-    turns: np.ndarray  # (m,) int64, the learner's earlier moves in this game; ILLEGAL for an illegal choice
-
-
-def recorded(logits: Logits, rows: list[Choices], rng: np.random.Generator) -> Player:
-    """A player that draws from all actions, legal or not, and adds its choices to ``rows``."""
-
-    def player(games: Games, which: np.ndarray) -> np.ndarray:
-        boards, legal = games.boards(which), games.legal()[which]
-        chances = logits(boards)
-        tried = sample(chances, np.ones_like(legal), rng)
-        bad = ~legal[np.arange(len(which)), tried]
-        actions = np.where(bad, sample(chances, legal, rng), tried)
-        rows.append(Choices(boards[bad], tried[bad], which[bad], np.full(bad.sum(), ILLEGAL)))
-        rows.append(Choices(boards, actions, which, games.plies[which] // 2))
-        return actions
-
-    return player
 
 
 def returns_of(choices: Choices, results: np.ndarray, discount: float) -> np.ndarray:

@@ -37,6 +37,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from connectx.weights import pack
+from connectx_toolkit.games.game import SEATS
 from connectx_toolkit.system.console import progress
 from connectx_toolkit.system.table import Column, Table, console_for_tables
 from connectx_toolkit.training.opponents import Tree, shares, table_player, tree_of
@@ -57,7 +58,6 @@ from connectx_toolkit.training.vector_games import (
 KEEP, DROP = "keep", "drop"
 STABLE, UNTRAINED, EARLY, IDEAL = "stable", "untrained", "100 games", "ideal"
 PLAYERS = (KEEP, DROP, STABLE, UNTRAINED, EARLY, IDEAL)  # rows and columns of the table
-SEATS = ("first", "second")
 BEADS = 3  # for each legal action at the beginning
 CURVE_SPAN = 100  # training games per point of the curve
 

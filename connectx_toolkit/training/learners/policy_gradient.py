@@ -58,6 +58,7 @@ from connectx_toolkit.training.options import Options, device_option, option
 from connectx_toolkit.training.runs import begin, publish, save_curve
 from connectx_toolkit.training.supervised import kept_planes, logits_of
 from connectx_toolkit.training.vector_games import (
+    BLOCK,
     ConnectX,
     Games,
     Logits,
@@ -69,7 +70,6 @@ from connectx_toolkit.training.vector_games import (
     sampling_player,
 )
 
-BLOCK = 10  # games, after which the seats swap
 WINDOW = 1000  # games over which the running reward is the mean
 CHAPTER_WINDOW = 100  # the same in the chapter
 MATCH_GAMES = 2000  # against the strong policy agent at the end

@@ -28,6 +28,7 @@ from connectx_toolkit.training.options import device_option, option
 from connectx_toolkit.training.runs import begin, publish
 from connectx_toolkit.training.supervised import Examples, Fit, FitOptions, logits_of, small_network, split
 from connectx_toolkit.training.vector_games import (
+    BLOCK,
     NO_ACTION,
     NOBODY,
     ConnectX,
@@ -45,7 +46,6 @@ from connectx_toolkit.training.vector_games import (
 TACTICS = "tactics-1"  # has a plane of the cells that win at once, which occur too rarely to learn them
 LAST_RANDOM_PLY = 35
 LOSS_OUTPUT, DRAW_OUTPUT, WIN_OUTPUT = range(3)  # outputs of the network, for the side to move
-BLOCK = 10  # games, after which the seats swap
 FINAL_GAMES = 100  # against the strong policy agent at the end
 
 

@@ -28,6 +28,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from connectx.clock import UNSPENT
 from connectx.encoding import encode_many
 from connectx.network import Architecture, PlainNetwork
 from connectx.opponent import (
@@ -50,7 +51,8 @@ from connectx_toolkit.system.files import AGENTS, WEIGHTS, read_as
 from connectx_toolkit.training import runs
 from connectx_toolkit.training.devices import mixed_precision
 from connectx_toolkit.training.makers.exact_scores import scores_kept_in, solve
-from connectx_toolkit.training.makers.labels import TRAINING, labels_of, read_labels
+from connectx_toolkit.training.makers.examples import CPU
+from connectx_toolkit.training.makers.labels import TABLE_BITS, TRAINING, labels_of, read_labels
 from connectx_toolkit.training.makers.opponent_pool import DEVELOPMENT, Column, PoolPlayer, column_of
 from connectx_toolkit.training.makers.own_games import (
     LEAST_GAIN,
@@ -68,7 +70,6 @@ BATCH_SIZE = 1024  # positions in a step: half with the opponent to move, half w
 LEARNING_RATE, WEIGHT_DECAY, WARM_STEPS = 2e-3, 0.05, 200  # the last in steps
 TARGETS_AVERAGED, WEIGHTS_AVERAGED = 200, 1000  # steps of the averages of the weights, for the targets and in the end
 FORESEEN_AT_ONCE = 20_000  # positions whose replies are foreseen at once
-CPU = torch.device("cpu")
 
 
 class Problems(NamedTuple):
@@ -209,8 +210,6 @@ def fit(moves: np.ndarray, games: np.ndarray, count: int, seed: int) -> tuple[np
 
 
 PLAY_CONFIG = DEFAULTS | sizes_of(STANDARD) | {"actTimeout": 0.15}
-TABLE_BITS = 22  # log2 of the entries of each process's table: 32 MiB
-OVERAGE = 38.0  # seconds, of which perfect uses none on purpose
 LATE, VERY_LATE = 18, 28  # stones from which on half and a quarter of the labels suffice
 
 
@@ -276,7 +275,7 @@ def perfect() -> Callable:
 
 
 def by_perfect(position: Position) -> int:
-    seen = {"board": position.to_board(), "mark": 2, "remainingOverageTime": OVERAGE, "step": position.ply}
+    seen = {"board": position.to_board(), "mark": 2, "remainingOverageTime": UNSPENT, "step": position.ply}
     return perfect()(seen, PLAY_CONFIG)
 
 
