@@ -17,7 +17,7 @@ from connectx_toolkit.system.foreign import NothingLeft, left_out_lines
 from connectx_toolkit.system.table import Part, Told
 
 DAY = re.compile(r"\d{4}(-\d\d){0,2}", re.ASCII)
-SEAT_OF = {"first": 0, "second": 1, None: None}
+SEAT = {"first": 0, "second": 1, None: None}
 
 
 def explored(
@@ -50,9 +50,7 @@ def explored(
     with database:
         name = name_in(database.names(), opponent, as_option("opponent")) if opponent else ""
         own = own_name(database, me) if me or seat or rating else ""
-        played = database.at(
-            position, name, own, SEAT_OF[seat], since or "", (rating[0], rating[1]) if rating else None
-        )
+        played = database.at(position, name, own, SEAT[seat], since or "", (rating[0], rating[1]) if rating else None)
     after = write_columns(columns) or "the empty board"
     scores = None if position.is_over() else _scores(position, seconds)
     if not played:
