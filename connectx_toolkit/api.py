@@ -484,7 +484,7 @@ def report(
         ValueError: there are no games of matches, or a file cannot be written.
     """
     from connectx_toolkit.games.review import judged
-    from connectx_toolkit.report.results import results
+    from connectx_toolkit.report.standings import results
 
     return results(Path(games), _path(ladder), _path(html), latest, judged if judge else None)
 

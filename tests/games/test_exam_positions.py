@@ -72,7 +72,7 @@ def test_fresh_positions_are_solved_once(tmp_path, monkeypatch):
 def test_what_was_solved_before_ctrl_c_is_kept(asked, tmp_path, monkeypatch):
     """Stopped in the second part, it goes on with that; an exam of more positions begins with the same parts."""
     monkeypatch.chdir(tmp_path)
-    for name, value in (("ALL", "random"), ("PART", 2), ("GIVEN_PART", 2)):
+    for name, value in (("ALL", "random"), ("FRESH_PART", 2), ("GIVEN_PART", 2)):
         monkeypatch.setattr(exams, name, value)
     whole = standard_exam(1000)
     given = states(whole.take(np.flatnonzero(whole.plies > 28)))[:6]
