@@ -1,7 +1,7 @@
 """Machine code of the kernels of search and solver, which runs without numba: embedded in a submission, or kept here.
 
 A kernel's code is one piece that runs at any address and calls nothing outside. It has one entry, which takes a buffer
-of 64-bit words: the result, then the arguments. ``connectx_toolkit.system.machine_code`` makes it.
+of 64-bit words: the result, then the arguments. ``connectx_toolkit.system.kernel_compiler`` makes it.
 
 Embedded code is tried before it is used, in a process of its own that may crash or hang. Whatever is wrong with it,
 numba compiles the kernel as if it were not there.

@@ -197,7 +197,7 @@ def job_kernels(job, progress, part):
     """Machine code for submissions, as base64 by name, of our kernels that the author's own agent prepares."""
     settle(job)
     sys.path[:0] = job["paths"]
-    from connectx_toolkit.system.machine_code import for_submission
+    from connectx_toolkit.system.kernel_compiler import for_submission
 
     def agent():
         function, structify = load_source(job), structifier()

@@ -23,9 +23,9 @@ from connectx.machine_code import Code, KernelCall, Wanted, code_for, packed, pr
 from connectx.position import STANDARD, Position, geometry_of
 from connectx.search import Searcher
 from connectx.solver import Solver
-from connectx_toolkit.system import machine_code as kept_code
+from connectx_toolkit.system import kernel_compiler as kept_code
 from connectx_toolkit.system.files import ROOT
-from connectx_toolkit.system.machine_code import linked
+from connectx_toolkit.system.kernel_compiler import linked
 from tests.conftest import needs
 
 COMPILES = needs("numba: pip install -r requirements.txt", jit.compiles() and processor() is not None)
