@@ -213,7 +213,7 @@ UNRATED = 127  # instead of the score of a move, where the rules do not know it
 RESULT_BONUS, BEST_BONUS = 48.0, 8.0
 
 
-class Replies(NamedTuple):
+class Quiet(NamedTuple):
     """Where forced replies from n positions end."""
 
     positions: np.ndarray  # (n,) int64, stones of the side then to move
@@ -234,9 +234,9 @@ class Afterstates(NamedTuple):
     blocks: np.ndarray  # (n, columns) bool: the moves that keep the other side from a line there
 
 
-def follow(positions: np.ndarray, masks: np.ndarray, geometry: Geometry) -> Replies:
+def follow(positions: np.ndarray, masks: np.ndarray, geometry: Geometry) -> Quiet:
     """Plays the only replies that do not lose at once. Nobody may have a line."""
-    replies = Replies(positions.copy(), masks.copy(), np.zeros(len(masks), bool), np.full(len(masks), UNRATED, np.int8))
+    replies = Quiet(positions.copy(), masks.copy(), np.zeros(len(masks), bool), np.full(len(masks), UNRATED, np.int8))
     going = np.arange(len(masks))
     while going.size:
         position, mask, turned = (part[going] for part in replies[:3])

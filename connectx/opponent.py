@@ -205,7 +205,7 @@ ESTIMATES_AT_ONCE = 64  # positions whose estimates are made at once
 SLOW_LOSS = -3
 EQUAL = 0.02  # points: smaller differences of what is expected count as none
 
-Replies = Callable[[Position], Scores | None]  # the exact scores of a position's moves; None if there is no time
+Scorer = Callable[[Position], Scores | None]  # the exact scores of a position's moves; None if there is no time
 
 
 class Branch(NamedTuple):
@@ -273,7 +273,7 @@ class ErrorForecast:
         table: exact scores that cost nothing; None where there are none.
     """
 
-    def __init__(self, model: ReplyModel, belief: np.ndarray, replies: Replies, table: Replies = lambda position: None):
+    def __init__(self, model: ReplyModel, belief: np.ndarray, replies: Scorer, table: Scorer = lambda position: None):
         self.model, self.belief, self.replies, self.table = model, belief, replies, table
         self.known: dict[Position, TheirTurn] = {}
 

@@ -236,7 +236,7 @@ class Comparison:
             return
         units = {each.unit for each in differ}
         sides = reference, partial(self._file, load_seed=seed)
-        draws = drawn([each for each in asked if each.unit in units], sides, is_slow(asked), self._has_own_draws)
+        draws = draws_of([each for each in asked if each.unit in units], sides, is_slow(asked), self._has_own_draws)
         text += f". Asked again {len(draws.rounds)} times"
         if draws.why:
             self.report.add(TOPIC, "reject", f"{text}, one side {draws.why}")
@@ -294,7 +294,7 @@ def said(reply: dict[str, Any]) -> str:
     return f"{reply['text']:.100}" if reply["type"] != "exception" else f"raises {reply['text']:.100}"
 
 
-def drawn(asked: Sequence[Query], sides: tuple[Any, Any], is_by_clock: bool, has_own_draws: bool) -> Draws:
+def draws_of(asked: Sequence[Query], sides: tuple[Any, Any], is_by_clock: bool, has_own_draws: bool) -> Draws:
     """Asks both sides in turn, in rounds, until their difference is plain or all rounds are done.
 
     Each round has new processes, since what a process keeps makes its answers alike; whole games are asked as such.

@@ -138,10 +138,10 @@ RECIPES: dict[str, Recipe] = {
 }
 
 
-def drawn(name: str, seed: int | str, solver: Solver) -> Iterator[Position]:
+def sampled(name: str, seed: int | str, solver: Solver) -> Iterator[Position]:
     """Positions of a recipe, or of all of them in turn if the name is ``ALL``; for ever."""
     if name == ALL:
-        kinds = [drawn(kind, seed, solver) for kind in RECIPES]
+        kinds = [sampled(kind, seed, solver) for kind in RECIPES]
         yield from chain.from_iterable(zip(*kinds, strict=True))
     rng = random.Random(f"{name} {seed}")
     while True:
@@ -192,15 +192,15 @@ def labels_by(name: str, count: int, seed: int | str, folder: Path = RECIPES_FOL
     path = folder / f"{name.replace(' ', '-')}-{count}-{seed}{LABELS_SUFFIX}"
     if not path.exists():
         solver, made_as = Solver(STANDARD, SOLVER_BITS), {"recipe": name, "count": count, "seed": seed}
-        write_labels(path, labelled(title or name, drawn(name, seed, solver), count, solver), made_as)
+        write_labels(path, labelled(title or name, sampled(name, seed, solver), count, solver), made_as)
     return read_file(path)[0]
 
 
 def main() -> None:
     """``python -m connectx_toolkit.games.recipes`` makes the standard exam and the positions for tuning, in minutes."""
     solver, command = Solver(STANDARD, SOLVER_BITS), "python -m connectx_toolkit.games.recipes"
-    standard = labelled(ALL, drawn(ALL, STANDARD_SEED, solver), STANDARD_COUNT, solver)
-    tuning = labelled(ALL, drawn(ALL, TUNING_SEED, solver), TUNING_COUNT, solver, but=standard, critical=True)
+    standard = labelled(ALL, sampled(ALL, STANDARD_SEED, solver), STANDARD_COUNT, solver)
+    tuning = labelled(ALL, sampled(ALL, TUNING_SEED, solver), TUNING_COUNT, solver, but=standard, critical=True)
     for path, labels, seed in ((STANDARD_EXAM, standard, STANDARD_SEED), (FOR_TUNING, tuning, TUNING_SEED)):
         write_labels(path, labels, {"command": command, "recipes": list(RECIPES), "seed": seed})
         print(f"{path}: {len(labels)} positions")

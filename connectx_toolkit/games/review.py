@@ -21,7 +21,7 @@ from connectx_toolkit.games.owner import seat_of
 from connectx_toolkit.system.console import plural, progress
 from connectx_toolkit.system.table import Table
 
-__all__ = ["Judged"]
+__all__ = ["Review"]
 
 LONG_BEFORE = 8  # plies: one position of fewer stones can take the solver longer than anyone waits without a word
 POINTS_WORDS = {1.0: "won", 0.5: "drawn", 0.0: "lost", None: "unfinished"}
@@ -34,7 +34,7 @@ Row = Sequence[str | int | float]
 
 
 @dataclass(frozen=True)
-class Judged:
+class Review:
     """A game with its judged moves; "one's own" are those of a seat, or of both if none is given.
 
     Attributes:
@@ -125,30 +125,30 @@ class Judged:
         }
 
 
-def judged(game: Game, seconds: float = GAME_SECONDS) -> Judged:
+def judged(game: Game, seconds: float = GAME_SECONDS) -> Review:
     """A game with the moves that could be solved in time; shows how far it is if that takes long."""
     if not game.geometry.fits_word:
-        return Judged(game, [])
+        return Review(game, [])
     with solvers_for(game.geometry):  # compiles before there is a bar
         pass
     start = first_judged(game)
     count = len(game.positions(start))
     may_be_long = count and start < LONG_BEFORE and not has_openings(game.geometry)
     with progress(count, "move", delay=0 if may_be_long else 2) as bar:
-        return Judged(game, judge(game, seconds, bar.update))
+        return Review(game, judge(game, seconds, bar.update))
 
 
-def own_judged(games: Sequence[Game], me: str, seconds: float = GAME_SECONDS, is_whole: bool = False) -> list[Judged]:
+def own_judged(games: Sequence[Game], me: str, seconds: float = GAME_SECONDS, is_whole: bool = False) -> list[Review]:
     """One's own games, judged as ``judge_all`` does; shows how far it is."""
-    found = list[Judged]()
+    found = list[Review]()
     with progress(len(games), "game", "judging", delay=0) as bar:
         for game, moves in zip(games, judge_all(games, seconds, is_whole), strict=True):
-            found.append(Judged(game, moves, seat_of(game, me)))
+            found.append(Review(game, moves, seat_of(game, me)))
             bar.update()
     return found
 
 
-def headline(team: str, reviews: Sequence[Judged]) -> list[str]:
+def headline(team: str, reviews: Sequence[Review]) -> list[str]:
     """The games in a few sentences: what was scored, by what it was lost, and where to look first."""
     counted = _counted(reviews)
     if not counted:
@@ -190,22 +190,22 @@ def headline(team: str, reviews: Sequence[Judged]) -> list[str]:
     return lines
 
 
-def _band(start: int, reviews: Sequence[Judged]) -> str:
+def _band(start: int, reviews: Sequence[Review]) -> str:
     """ "32 to 39"; the last one ends with the board."""
     return f"{start} to {min(start + BAND, max(one.game.geometry.cells for one in reviews)) - 1}"
 
 
-def _deciding(reviews: Sequence[Judged]) -> list[tuple[Judged, JudgedMove]]:
+def _deciding(reviews: Sequence[Review]) -> list[tuple[Review, JudgedMove]]:
     """The last mistake of each game that was not won, but for those lost by a fault."""
     return [(one, one.mistakes[-1]) for one in reviews if one.cause and one.mistakes and not one.fault]
 
 
-def _counted(reviews: Sequence[Judged]) -> list[Judged]:
+def _counted(reviews: Sequence[Review]) -> list[Review]:
     """The games that give points: those that were ended, against others."""
     return [review for review in reviews if review.score is not None and not review.game.is_self_play]
 
 
-def summary(reviews: Sequence[Judged]) -> list[Table]:
+def summary(reviews: Sequence[Review]) -> list[Table]:
     """Where points were lost, by cause, seat and ply; mistakes that come again; and what time was used."""
     counted = _counted(reviews)
     sections = [
@@ -218,13 +218,13 @@ def summary(reviews: Sequence[Judged]) -> list[Table]:
     return [section for section in sections if section.rows]
 
 
-def _points_lost(reviews: Sequence[Judged]) -> float:
+def _points_lost(reviews: Sequence[Review]) -> float:
     return sum(1.0 - (review.score or 0.0) for review in reviews)
 
 
-def _causes(reviews: Sequence[Judged]) -> list[tuple[str, int, float, str]]:
+def _causes(reviews: Sequence[Review]) -> list[tuple[str, int, float, str]]:
     """Cause, games, points lost and the first games, the dearest cause first."""
-    by_cause: dict[str, list[Judged]] = {}
+    by_cause: dict[str, list[Review]] = {}
     for review in reviews:
         if review.cause:
             by_cause.setdefault(review.cause, []).append(review)
@@ -235,7 +235,7 @@ def _causes(reviews: Sequence[Judged]) -> list[tuple[str, int, float, str]]:
     return sorted(found, key=lambda item: -item[2])
 
 
-def _by_seat(reviews: Sequence[Judged]) -> Table:
+def _by_seat(reviews: Sequence[Review]) -> Table:
     rows: list[Row] = []
     for seat, name in enumerate(SEATS):
         if scores := [review.score or 0 for review in reviews if review.seat == seat]:
@@ -243,7 +243,7 @@ def _by_seat(reviews: Sequence[Judged]) -> Table:
     return Table("Points by seat", ("moving", "games", "won", "drawn", "lost", "points %"), rows)
 
 
-def _by_ply(reviews: Sequence[Judged]) -> Table:
+def _by_ply(reviews: Sequence[Review]) -> Table:
     own = [move for review in reviews for move in review.own if move.holds]
     deciding = [move.ply // BAND * BAND for _, move in _deciding(reviews)]
     rows: list[Row] = []
@@ -257,12 +257,12 @@ def _by_ply(reviews: Sequence[Judged]) -> Table:
     return Table("Mistakes by ply", heads, rows, note)
 
 
-def _plies(review: Judged, move: JudgedMove, score: int) -> int:
+def _plies(review: Review, move: JudgedMove, score: int) -> int:
     """Plies from a move to the end of a game of this score."""
     return plies_to_end(score, move.ply, review.game.geometry.cells)
 
 
-def oversights(review: Judged) -> tuple[list[int], list[int]]:
+def oversights(review: Review) -> tuple[list[int], list[int]]:
     """Plies of one's own moves that left a win in one untaken, and of those that needlessly gave the opponent one."""
     worse = [move for move in review.own if not move.is_perfect]
     missed = [one.ply for one in worse if one.value > 0 and _plies(review, one, one.value) == 1]
@@ -270,9 +270,9 @@ def oversights(review: Judged) -> tuple[list[int], list[int]]:
     return missed, allowed
 
 
-def _again(reviews: Sequence[Judged]) -> list[list[tuple[Judged, JudgedMove]]]:
+def _again(reviews: Sequence[Review]) -> list[list[tuple[Review, JudgedMove]]]:
     """One's mistakes that were made more than once, mirrored or not, the most frequent first."""
-    found: dict[tuple[Geometry, int, int], list[tuple[Judged, JudgedMove]]] = {}
+    found: dict[tuple[Geometry, int, int], list[tuple[Review, JudgedMove]]] = {}
     for review in reviews:
         game = review.game
         for move in review.mistakes:
@@ -283,7 +283,7 @@ def _again(reviews: Sequence[Judged]) -> list[list[tuple[Judged, JudgedMove]]]:
     return sorted((made for made in found.values() if len(made) > 1), key=len, reverse=True)
 
 
-def _repeated(reviews: Sequence[Judged]) -> Table:
+def _repeated(reviews: Sequence[Review]) -> Table:
     rows: list[Row] = []
     for made in _again(reviews)[:MOST_REPEATED]:
         review, move = made[0]
@@ -294,7 +294,7 @@ def _repeated(reviews: Sequence[Judged]) -> Table:
     return Table("Mistakes that come again", heads, rows, "the same position or its mirror image, as in the example")
 
 
-def _time(reviews: Sequence[Judged]) -> Table:
+def _time(reviews: Sequence[Review]) -> Table:
     rows: list[Row] = []
     if not reviews:
         return Table("Time", (), rows)

@@ -89,8 +89,8 @@ def line_chart(
         lowest: the least y of an axis that is not logarithmic.
     """
     curves = {name: points for name, points in curves.items() if points}
-    drawn = curves if top else {name: [(x, math.log10(y)) for x, y in line] for name, line in curves.items()}
-    xs, ys = zip(*(point for points in drawn.values() for point in points), strict=True) if drawn else ((0, 1), (0, 1))
+    shown = curves if top else {name: [(x, math.log10(y)) for x, y in line] for name, line in curves.items()}
+    xs, ys = zip(*(point for points in shown.values() for point in points), strict=True) if shown else ((0, 1), (0, 1))
     bottom = max(260.0, 30 + LINE_HEIGHT * len(curves))
     right = WIDTH - 64 - room_for(curves)
     powers = math.floor(min(ys)), max(math.ceil(max(ys)), math.floor(min(ys)) + 1)
@@ -102,7 +102,7 @@ def line_chart(
         parts += [line(70, up.at(tick), right, up.at(tick)), text(62, up.at(tick) + 4, words, "end", "soft")]
     parts += [text(across.at(x), bottom + LINE_HEIGHT, f"{x:g}", "middle", "soft") for x in across.ticks(1)]
     parts.append(text((70 + right) / 2, bottom + 2 * LINE_HEIGHT, x_label, "middle"))
-    for number, (name, points) in enumerate(drawn.items()):
+    for number, (name, points) in enumerate(shown.items()):
         at, colour = [(across.at(x), up.at(y)) for x, y in points], COLOURS[number % len(COLOURS)]
         stroke = {"stroke": colour, "stroke_width": 2, "stroke_dasharray": DASHES[number // len(COLOURS) % len(DASHES)]}
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in at)

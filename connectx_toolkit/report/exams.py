@@ -17,7 +17,7 @@ from connectx_toolkit.games.analysis import JudgedMove
 from connectx_toolkit.games.exam_positions import EXAMS, moves_to
 from connectx_toolkit.games.game import Game
 from connectx_toolkit.games.grades import NO_ANSWER, MeanEstimate, Sheet, mean_difference, rate, rate_difference
-from connectx_toolkit.games.review import Judged
+from connectx_toolkit.games.review import Review
 from connectx_toolkit.games.themes import THEMES, horizon_words, horizons, themes_of_moves, weaknesses
 from connectx_toolkit.report.pages import exam_page, game_entry
 from connectx_toolkit.system.console import plural
@@ -126,7 +126,7 @@ def _verdict(one: Sheet, other: Sheet) -> str:
     return f"{'; '.join([*words, *unproven])}."
 
 
-def mistake_of(sheet: Sheet, row: int) -> Judged:
+def mistake_of(sheet: Sheet, row: int) -> Review:
     """What an agent answered first in a position in which it made a mistake: a game that leads to it, with the move."""
     labels, column = sheet.labels, int(sheet.columns[0, row])
     moves = moves_to(Position(int(labels.positions[row]), int(labels.masks[row]), STANDARD))
@@ -136,10 +136,10 @@ def mistake_of(sheet: Sheet, row: int) -> Judged:
     scores = [int(score) if legal else None for score, legal in zip(labels.scores[row], labels.legal[row], strict=True)]
     theme = THEMES[themes_of_moves(labels.take(np.array([row])))[0, column]]
     game = Game(STANDARD, (*moves, column), names, opening=len(moves))
-    return Judged(game, [JudgedMove(len(moves), column, tuple(scores))], seat, theme)
+    return Review(game, [JudgedMove(len(moves), column, tuple(scores))], seat, theme)
 
 
-def mistakes_of(sheets: Sequence[Sheet]) -> list[Judged]:
+def mistakes_of(sheets: Sequence[Sheet]) -> list[Review]:
     """All mistakes at the first answer; of each agent those by which it gave the most points away first."""
     found = []
     for sheet in sheets:
@@ -230,7 +230,7 @@ class Examined(Shown):
         return f"{path}: {added} {plural('position', added)} added, {held} in all"
 
     @cached_property
-    def mistakes(self) -> list[Judged]:
+    def mistakes(self) -> list[Review]:
         """The moves that gave a result away."""
         return mistakes_of(self.sheets)
 

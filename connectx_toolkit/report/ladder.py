@@ -16,9 +16,9 @@ PUBLISHED = AGENTS / "ladder.json"  # evaluate.py tournament ... --ladder agents
 def ladder_chart(ladder: Sequence[Standing]) -> str:
     """Elo of every agent with its 95% interval, as SVG."""
     left, bottom = 24 + room_for(standing.name for standing in ladder), 12 + 28.0 * len(ladder)
-    drawn = [max(one.rating.low, one.rating.elo - TOO_WIDE) for one in ladder]
-    drawn += [min(one.rating.high, one.rating.elo + TOO_WIDE) for one in ladder]
-    axis = Axis(min(drawn), max(drawn) + 1, left + 10, WIDTH - 20)
+    limits = [max(one.rating.low, one.rating.elo - TOO_WIDE) for one in ladder]
+    limits += [min(one.rating.high, one.rating.elo + TOO_WIDE) for one in ladder]
+    axis = Axis(min(limits), max(limits) + 1, left + 10, WIDTH - 20)
     parts = [text(left - 20, bottom + 18, "Elo", "end")]
     for tick in axis.ticks():
         parts += [

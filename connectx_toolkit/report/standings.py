@@ -8,7 +8,7 @@ from connectx_toolkit.games.analysis import JudgedMove
 from connectx_toolkit.games.database import GameDatabase
 from connectx_toolkit.games.game import Game
 from connectx_toolkit.games.groups import Group, groups
-from connectx_toolkit.games.review import Judged
+from connectx_toolkit.games.review import Review
 from connectx_toolkit.kaggle.rules import Rules
 from connectx_toolkit.report.ladder import write_ladder
 from connectx_toolkit.report.pages import game_entry, group_html, results_page
@@ -18,7 +18,7 @@ from connectx_toolkit.system.files import check_folder, write_whole
 from connectx_toolkit.system.foreign import NothingLeft, left_out_lines
 from connectx_toolkit.system.table import Part, Told
 
-Judge = Callable[[Game], Judged]
+Judge = Callable[[Game], Review]
 
 
 def results(games: Path, ladder: Path | None, html: Path | None, latest: int, judge: Judge | None) -> Told:
@@ -67,7 +67,7 @@ def _judged_games(group: Group, latest: int, judge: Judge | None) -> tuple[dict[
     by_agent: dict[str, list[JudgedMove]] = {}
     entries = []
     for game in group.games()[-latest:]:
-        one = judge(game) if judge else Judged(game, [])
+        one = judge(game) if judge else Review(game, [])
         for move in one.moves:
             by_agent.setdefault(game.names[move.seat], []).append(move)
         entries.append(game_entry(one))

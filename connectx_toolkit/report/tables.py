@@ -11,7 +11,7 @@ from connectx.position import Geometry, Position, plies_to_end, write_columns
 from connectx_toolkit.games.analysis import JudgedMove, accuracy, first_judged, mistakes
 from connectx_toolkit.games.database import Played
 from connectx_toolkit.games.game import MOVING, SEATS, Game
-from connectx_toolkit.games.review import POINTS_WORDS, Judged
+from connectx_toolkit.games.review import POINTS_WORDS, Review
 from connectx_toolkit.system.console import as_option
 from connectx_toolkit.system.foreign import left_out_lines, shown
 from connectx_toolkit.system.table import Column, Part, Shown, Table, percent
@@ -111,7 +111,7 @@ def _result_words(move: JudgedMove) -> str:
 # One's own games
 
 
-def ending_words(review: Judged) -> str:
+def ending_words(review: Review) -> str:
     """How a game ended; of whom, where that was not its winner's line."""
     game = review.game
     if game.fault is None:
@@ -144,7 +144,7 @@ GAME_COLUMNS = (  # of reviews
 )  # fmt: skip
 
 
-def games_table(team: str, reviews: Sequence[Judged]) -> Table:
+def games_table(team: str, reviews: Sequence[Review]) -> Table:
     """A row a game, from the team's seat."""
     note = "plies and columns are counted from 0"
     return Table(f"games of {team}", GAME_COLUMNS, reviews, note, lambda review: POINTS_WORDS[review.score])
@@ -248,7 +248,7 @@ class Analysis(Shown):
         first: the number of the leftmost column in what is shown, 0 or 1.
     """
 
-    def __init__(self, games: Sequence[Judged], left_out: Sequence[str] = (), first: int = 0):
+    def __init__(self, games: Sequence[Review], left_out: Sequence[str] = (), first: int = 0):
         self.games, self.left_out, self.first = games, left_out, first
 
     def accuracy(self) -> list[Table]:
@@ -264,7 +264,7 @@ class Analysis(Shown):
         return [*told, *self.accuracy(), *left_out_lines(self.left_out)]
 
 
-def game_parts(one: Judged, is_alone: bool, first: int) -> list[Part]:
+def game_parts(one: Review, is_alone: bool, first: int) -> list[Part]:
     """What a game shows: where it turned; if it is alone, every move, too, and what the clocks tell."""
     game, found = one.game, list[Part]()
     if is_alone and first_judged(game) < len(game.moves):
@@ -292,11 +292,11 @@ def _boards(game: Game, turning: Sequence[JudgedMove], first: int) -> list[str]:
         who = f"{game.player(move.seat)} ({STONES[1 + move.seat]})"
         played = f"column {move.column + first}; best: {move.best(first)}"
         lines.append(f"\nbefore ply {move.ply}, in which {who} played {played}")
-        lines.append(drawn(bytes(position.to_board()), game.geometry, first) + "\n")
+        lines.append(board_text(bytes(position.to_board()), game.geometry, first) + "\n")
     return lines
 
 
-def drawn(board: bytes, geometry: Geometry, first: int) -> str:
+def board_text(board: bytes, geometry: Geometry, first: int) -> str:
     """The board as text, the bottom row last, below a line with the numbers of the columns."""
     lines = [" ".join(f"{column:>2}" for column in range(first, first + geometry.columns))]
     for row in range(geometry.rows):

@@ -40,8 +40,8 @@ FEW = 18  # stones; there are fewer labels with fewer stones, so that a larger s
 def splits_of(positions: np.ndarray, masks: np.ndarray) -> np.ndarray:
     """TRAINING, VALIDATION or TEST, for each position by its key: (n,) uint8. Mirror images share a split."""
     spread = spread_keys(positions, masks) >> np.uint64(40)
-    drawn = spread % np.where(np.bitwise_count(masks) < FEW, HELD_OUT[True], HELD_OUT[False])
-    return np.select([drawn == 0, drawn == 1], [TEST, VALIDATION], TRAINING).astype(np.uint8)
+    remainder = spread % np.where(np.bitwise_count(masks) < FEW, HELD_OUT[True], HELD_OUT[False])
+    return np.select([remainder == 0, remainder == 1], [TEST, VALIDATION], TRAINING).astype(np.uint8)
 
 
 def labels_of(labels: Labels, split: int) -> Labels:

@@ -178,7 +178,7 @@ def searcher(leaf: bool) -> Searcher:
 solver_for = ObjectPool(Solver)
 
 
-def drawn(weights: np.ndarray | list[float], chance: Random) -> int:
+def sampled(weights: np.ndarray | list[float], chance: Random) -> int:
     """An index drawn by its weight."""
     return chance.choices(range(len(weights)), list(weights))[0]
 
@@ -186,7 +186,7 @@ def drawn(weights: np.ndarray | list[float], chance: Random) -> int:
 def by_policy(position: Position, network: PlainNetwork, temperature: float, chance: Random) -> int:
     chances = softmax(network.judge(position)["policy"][None], temperature)[0]
     legal = position.legal_columns()
-    return legal[drawn(chances[legal], chance)]
+    return legal[sampled(chances[legal], chance)]
 
 
 def by_puct(position: Position, network: PlainNetwork, evaluations: int, chance: Random) -> int:
@@ -198,7 +198,7 @@ def by_puct(position: Position, network: PlainNetwork, evaluations: int, chance:
     choice = search.run(Budget(nodes=evaluations))
     if choice.score is not None or not any(search.root.tries):
         return choice.column
-    return search.root.columns[drawn([float(tries) ** VISITS_POWER for tries in search.root.tries], chance)]
+    return search.root.columns[sampled([float(tries) ** VISITS_POWER for tries in search.root.tries], chance)]
 
 
 def by_depth(position: Position, leaf: bool, deepest: int, chance: Random) -> int:
