@@ -22,7 +22,7 @@ from connectx_toolkit.builder.notebook.written import placed
 from connectx_toolkit.builder.originals import Original, SideAnswer, Source, source_job
 from connectx_toolkit.builder.preflight.check import check
 from connectx_toolkit.builder.preflight.findings import Report
-from connectx_toolkit.builder.preflight.stage import Runner, Stage, stage
+from connectx_toolkit.builder.preflight.questions import Runner, Sandbox, open_sandbox
 from connectx_toolkit.builder.source.data_files import listed
 from connectx_toolkit.builder.source.inline import Inlined, Refused
 from connectx_toolkit.builder.source.refusals import TORCH_FILES, adopt_command
@@ -198,7 +198,7 @@ def build(
     """Writes ``output``, a .py or a .tar.gz by its name, if and only if the pre-flight and the comparison accept it.
 
     Args:
-        tell: called with a line at each stage.
+        tell: called with a line at each step.
         original: what the file should play as; by default the agent's own module.
 
     Raises:
@@ -212,11 +212,11 @@ def build(
     tell(f"checking {parts}: some seconds, or minutes if a move takes a second")
     at_nodes, original = any("nodeBudget" in text for text in inlined.sources.values()), original or Source(inlined)
 
-    def compare(stage: Stage, file: Path, report: Report) -> None:
+    def compare(sandbox: Sandbox, file: Path, report: Report) -> None:
         if not report.accepted:
             if facts := lacking(original):
                 report.add("notebook", "note", facts)
-        elif (answers := Comparison(original, stage, file, at_nodes, report).run(options.positions)) and code:
+        elif (answers := Comparison(original, sandbox, file, at_nodes, report).run(options.positions)) and code:
             _report_code(*answers, report)
 
     with replacing(output) as draft:
@@ -252,8 +252,8 @@ def machine_code(
         return b"", []
     tell("compiling its kernels for the processors that Kaggle may have")
     job = source_job(inlined) | {"job": "kernels", "form": "source", "file": str(inlined.agent_path.resolve())}
-    with stage(Limits(), runner, "main.py") as place:
-        answer = place.run(job | {"limit": COMPILE_SECONDS}, "compiling")
+    with open_sandbox(Limits(), runner, "main.py") as sandbox:
+        answer = sandbox.run(job | {"limit": COMPILE_SECONDS}, "compiling")
     result = answer["result"] or {}
     if answer["ended"] != "ok" or "raised" in result:
         why = result.get("text", answer["ended"])

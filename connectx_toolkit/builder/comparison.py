@@ -20,7 +20,14 @@ from typing import Any, NamedTuple
 from connectx.position import STANDARD
 from connectx_toolkit.builder.originals import Kinds, Original, SideAnswer, answer_of
 from connectx_toolkit.builder.preflight.findings import Report
-from connectx_toolkit.builder.preflight.stage import NODES_EACH, Question, Stage, compared, openings_of_games, sample
+from connectx_toolkit.builder.preflight.questions import (
+    NODES_EACH,
+    Question,
+    Sandbox,
+    compared,
+    openings_of_games,
+    sample,
+)
 from connectx_toolkit.kaggle.rules import sizes_of
 from connectx_toolkit.system.console import progress
 
@@ -138,7 +145,7 @@ class Comparison:
         at_nodes: whether the agent counts nodes in place of the clock, where it is given a budget of them.
     """
 
-    def __init__(self, original: Original, judge: Stage, file: Path, at_nodes: bool, report: Report):
+    def __init__(self, original: Original, judge: Sandbox, file: Path, at_nodes: bool, report: Report):
         self.original, self.judge, self.file, self.at_nodes, self.report = original, judge, file, at_nodes, report
         self.excuse = ""  # why moves may differ
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from connectx_toolkit.builder.notebook.carrying import Values, qualified_name
 from connectx_toolkit.builder.notebook.live import namespace_of
 from connectx_toolkit.builder.notebook.written import Written
-from connectx_toolkit.builder.preflight.stage import NODES_EACH, Runner, Stage, stage
+from connectx_toolkit.builder.preflight.questions import NODES_EACH, Runner, Sandbox, open_sandbox
 from connectx_toolkit.builder.source.inline import Inlined
 from connectx_toolkit.kaggle.agent_file import Struct
 from connectx_toolkit.kaggle.replies import ask, ask_in_turn, positional
@@ -75,7 +75,7 @@ class Original(Protocol):
         """What it replies in a new process. ``options``: of a job of the runner, such as "draw" and "stop_after"."""
         ...
 
-    def ask_as_loaded(self, judge: Stage, kinds: Kinds, **options: Any) -> SideAnswer | None:
+    def ask_as_loaded(self, judge: Sandbox, kinds: Kinds, **options: Any) -> SideAnswer | None:
         """What it replies if it is loaded where the built file is, with the same seeds.
 
         None if it is not loaded anew in each game, as a notebook's values are not.
@@ -87,7 +87,7 @@ def answer_of(answer: dict[str, Any]) -> SideAnswer:
     """The runner's answer to a job."""
     if answer["ended"] != "ok":
         why = f"gave no answer in time: {NODE_CLOCK}" if answer["ended"] == "timeout" else answer["ended"]
-        return SideAnswer([], f"{why} ({answer['stage']})")
+        return SideAnswer([], f"{why} ({answer['step']})")
     result = answer["result"]
     if "raised" in result:
         return SideAnswer([], f"does not load: {result['raised']}: {result['text']}")
@@ -117,20 +117,20 @@ class Source:
     def __enter__(self) -> "Source":
         self._open = contextlib.ExitStack()
         runner = self._open.enter_context(Runner(is_judge=False))
-        self._stage = self._open.enter_context(stage(Limits(), runner, self.file.name))
+        self._sandbox = self._open.enter_context(open_sandbox(Limits(), runner, self.file.name))
         return self
 
     def __exit__(self, *_: object) -> None:
         self._open.close()
 
-    def _asked(self, where: Stage, kinds: Kinds, options: dict[str, Any]) -> SideAnswer:
+    def _asked(self, where: Sandbox, kinds: Kinds, options: dict[str, Any]) -> SideAnswer:
         job = self.job | {"folders": [str(where.root), *self.job["folders"]]} | options
         return answer_of(where.replies(self.file, "source", kinds, **job))
 
     def ask(self, kinds: Kinds, **options: Any) -> SideAnswer:
-        return self._asked(self._stage, kinds, options)
+        return self._asked(self._sandbox, kinds, options)
 
-    def ask_as_loaded(self, judge: Stage, kinds: Kinds, **options: Any) -> SideAnswer | None:
+    def ask_as_loaded(self, judge: Sandbox, kinds: Kinds, **options: Any) -> SideAnswer | None:
         return self._asked(judge, kinds, options)
 
 
@@ -152,7 +152,7 @@ class Cells(Source):
             self.who += f" (some cells failed here: {shown})"
         return answer
 
-    def ask_as_loaded(self, judge: Stage, kinds: Kinds, **options: Any) -> SideAnswer | None:
+    def ask_as_loaded(self, judge: Sandbox, kinds: Kinds, **options: Any) -> SideAnswer | None:
         return None
 
 
@@ -175,7 +175,7 @@ class Function:
         answer = asked_here(self.function, self.written.state, kinds, **options)
         return answer._replace(changed=[self._note_of(label) for label in answer.changed])
 
-    def ask_as_loaded(self, judge: Stage, kinds: Kinds, **options: Any) -> SideAnswer | None:
+    def ask_as_loaded(self, judge: Sandbox, kinds: Kinds, **options: Any) -> SideAnswer | None:
         return None
 
     def _note_of(self, label: str) -> str:

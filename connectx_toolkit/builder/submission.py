@@ -24,7 +24,7 @@ from connectx_toolkit.builder.notebook.page import as_page_writes_it, from_page
 from connectx_toolkit.builder.originals import Cells, Function, Original, Source
 from connectx_toolkit.builder.preflight.check import check
 from connectx_toolkit.builder.preflight.findings import Report
-from connectx_toolkit.builder.preflight.stage import Runner
+from connectx_toolkit.builder.preflight.questions import Runner
 from connectx_toolkit.builder.source.inline import Inlined, inline
 from connectx_toolkit.builder.source.module import ON_YOUR_WORD, PERHAPS_WITHOUT, needed_packages
 from connectx_toolkit.builder.source.refusals import unknown_package

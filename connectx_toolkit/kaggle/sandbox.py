@@ -83,7 +83,7 @@ SOURCE_FOLDERS = ("/usr/src", "/usr/local/src")  # in these, people's files may 
 LIVE = ("dev", "proc", "sys")  # not made read-only, unlike all others
 
 
-class NoPlace(RuntimeError):
+class NoSandbox(RuntimeError):
     """The place cannot be made here; the text says why."""
 
 
@@ -129,7 +129,7 @@ def enter(root: str, agent: str, home: str) -> None:
         home: the folder that becomes ``HOME``; only what is written there remains when the process ends.
 
     Raises:
-        NoPlace: a system call fails.
+        NoSandbox: a system call fails.
     """
     try:
         unshare()
@@ -140,7 +140,7 @@ def enter(root: str, agent: str, home: str) -> None:
         os.chroot(root)
         os.chdir(WORK)
     except OSError as fault:
-        raise NoPlace(f"{fault.strerror}{f' ({fault.filename})' if fault.filename else ''}") from fault
+        raise NoSandbox(f"{fault.strerror}{f' ({fault.filename})' if fault.filename else ''}") from fault
 
 
 def obstacle(folder: str) -> str:

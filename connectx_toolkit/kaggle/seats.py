@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TextIO
 
 from connectx_toolkit.kaggle.raised import raised
-from connectx_toolkit.kaggle.sandbox import NoPlace
+from connectx_toolkit.kaggle.sandbox import NoSandbox
 from connectx_toolkit.system.cores import seed_everything, waiting
 from connectx_toolkit.system.posix import signal_name
 
@@ -74,8 +74,8 @@ def serve_seat(
 
     try:
         findings = settle()
-    except NoPlace as fault:
-        print(json.dumps({"no place": str(fault)}), file=replies, flush=True)
+    except NoSandbox as fault:
+        print(json.dumps({"no sandbox": str(fault)}), file=replies, flush=True)
         return
     seed(number)
     agent = Agent(raw, env)
@@ -154,7 +154,7 @@ def play(job: dict[str, Any], progress: Callable[[str], None], start: Callable[[
             seeds it.
 
     Raises:
-        NoPlace: a process cannot be moved there.
+        NoSandbox: a process cannot be moved there.
         Exception: anything that Kaggle's environment does not catch.
     """
     env = environment_of(job["config"], job["overage"])
@@ -164,7 +164,7 @@ def play(job: dict[str, Any], progress: Callable[[str], None], start: Callable[[
             progress(f"pid {seat.process.pid}")
             first = seat.receive(SETTLE_SECONDS)
             if "ready" not in first:
-                raise NoPlace(first.get("no place", "a seat's process does not start"))
+                raise NoSandbox(first.get("no sandbox", "a seat's process does not start"))
         steps = env.run([player(seat, env.configuration.actTimeout, progress) for seat in seats])
     finally:
         for seat in seats:

@@ -30,7 +30,7 @@ from typing import Any
 from connectx.position import STANDARD
 from connectx.weights import unpack
 from connectx_toolkit.builder.notebook.predictors import is_algorithm
-from connectx_toolkit.builder.preflight.stage import Question, openings_of_games, question, random_moves
+from connectx_toolkit.builder.preflight.questions import Question, openings_of_games, question, random_moves
 from connectx_toolkit.players.prepared import CREDENTIAL
 from connectx_toolkit.players.process import AgentProcess
 from connectx_toolkit.players.spec import resolve
@@ -58,7 +58,7 @@ from connectx_toolkit.kaggle import sandbox
 folders, why = [sandbox.AGENT, sandbox.HOME], ""
 try:
     sandbox.enter(*sys.argv[1:])  # before numpy starts threads
-except sandbox.NoPlace as problem:
+except sandbox.NoSandbox as problem:
     folders, why = sys.argv[2:], str(problem)
 from connectx_toolkit.training.user_model import main
 main(*folders, why)

@@ -15,7 +15,7 @@ from statistics import fmean, median_low
 from typing import Any, NamedTuple
 
 from connectx_toolkit.builder.preflight.findings import Report
-from connectx_toolkit.builder.preflight.stage import GAME_PLIES, LONG_GAME, QUICK, Question, Stage, hard_questions
+from connectx_toolkit.builder.preflight.questions import GAME_PLIES, LONG_GAME, QUICK, Question, Sandbox, hard_questions
 from connectx_toolkit.kaggle.raised import Raised
 from connectx_toolkit.kaggle.remedies import explained, remedy, wrong_type
 from connectx_toolkit.kaggle.rules import Limits
@@ -111,7 +111,7 @@ class Asked:
         return found
 
 
-def ask(here: Stage, report: Report, restriction: dict[str, Any] | None = None, **options: Any) -> Asked:
+def ask(here: Sandbox, report: Report, restriction: dict[str, Any] | None = None, **options: Any) -> Asked:
     """Loads the file by path in a fresh process and asks the hard questions.
 
     Args:
@@ -130,7 +130,7 @@ def ask(here: Stage, report: Report, restriction: dict[str, Any] | None = None, 
     return asked
 
 
-def confirm(here: Stage, asked: Asked) -> None:
+def confirm(here: Sandbox, asked: Asked) -> None:
     """Drops faults that do not occur when the question is asked alone, in a new process.
 
     Agents may keep state from move to move, and the questions do not follow each other as in a game.
@@ -145,7 +145,7 @@ def confirm(here: Stage, asked: Asked) -> None:
     asked.faults = [fault for fault in asked.faults if fault.kind not in ("crash", "forfeit") or occurs(fault)]
 
 
-def _ending(here: Stage, asked: Asked, answer: dict[str, Any]) -> list[FileFault]:
+def _ending(here: Sandbox, asked: Asked, answer: dict[str, Any]) -> list[FileFault]:
     """The fault that ended the questions early, if one did."""
     result, limits, number = answer["result"], here.limits, len(asked.replies)
     if answer["ended"] == "ok" and "raised" not in result:
@@ -180,7 +180,7 @@ def fault_of(question: Question, reply: dict[str, Any]) -> tuple[str, str]:
     return ("", "") if column in question.legal else ("forfeit", f"returns {column}, not a legal column")
 
 
-def _faults(here: Stage, asked: Asked) -> list[FileFault]:
+def _faults(here: Sandbox, asked: Asked) -> list[FileFault]:
     """The faults of the replies, one for each cause: for example, all replies of type bool are one fault."""
     groups: dict[tuple[str, str], list[tuple[Question, dict[str, Any], str]]] = {}
     for question, reply in asked.pairs:
@@ -275,7 +275,7 @@ class SelfGame:
         return self.is_late and any(sum(seat) > limits.overage for seat in seats)
 
 
-def validate(here: Stage, asked: Asked, is_quick: bool) -> SelfGame:
+def validate(here: Sandbox, asked: Asked, is_quick: bool) -> SelfGame:
     """Plays the validation game at the judge's clock.
 
     With ``is_quick`` it is first played at a quick clock, unless the questions found a fault at the judge's, or a risk
@@ -303,7 +303,7 @@ def _why_not_quick(limits: Limits, asked: Asked, quick: tuple[float, float]) -> 
     return f"the first move took {first:.0f} s with the load" if first > quick[1] / 2 else ""
 
 
-def _announce(here: Stage, asked: Asked, act: float, reason: str) -> None:
+def _announce(here: Sandbox, asked: Asked, act: float, reason: str) -> None:
     """Says what a game at ``act`` seconds a move will take, if that is long or for a reason."""
     act_of = act if act == here.limits.act_timeout else min(QUICK[0], here.limits.act_timeout)  # of the questions
     times = [reply["seconds"] for question, reply in asked.pairs if question.config["actTimeout"] == act_of]
@@ -314,7 +314,7 @@ def _announce(here: Stage, asked: Asked, act: float, reason: str) -> None:
         here.runner.tell(f"checking: a game against itself at {act:g} s a move, about {seconds:.0f} s{why}")
 
 
-def _play_on(here: Stage, asked: Asked, clock: tuple[float, float], reason: str) -> SelfGame:
+def _play_on(here: Sandbox, asked: Asked, clock: tuple[float, float], reason: str) -> SelfGame:
     """Plays a game; if it ends well although the questions found a fault, more with other seeds while they are short.
 
     Of several the first that fails is the result, with their share, else the first.
@@ -341,16 +341,16 @@ def _is_enough(games: list[SelfGame]) -> bool:
     return (is_same and len(games) >= SAME_GAMES) or sum(game.thinking for game in games) >= MOST_GAME_SECONDS
 
 
-def play(here: Stage, clock: tuple[float, float], seed: int = 0, **options: Any) -> SelfGame:
+def play(here: Sandbox, clock: tuple[float, float], seed: int = 0, **options: Any) -> SelfGame:
     """One game of the file against itself."""
     answer = here.game(*clock, seed, **options)
     if "duty" in options and "waited" in (answer["result"] or {}):  # a restricted processor is the agent's own
         answer["result"]["waited"] = [[0.0] * len(seat) for seat in answer["result"]["waited"]]
     game = SelfGame(clock, answer)
     if answer["ended"] == "memory":
-        game.fault = f"more than {here.limits.memory / 2**20:.0f} MiB ({answer['stage']})"
+        game.fault = f"more than {here.limits.memory / 2**20:.0f} MiB ({answer['step']})"
     elif answer["ended"] == "timeout":
-        game.fault = f"no answer ({answer['stage']})"
+        game.fault = f"no answer ({answer['step']})"
     elif answer["ended"] != "ok":
         game.fault = f"the game {answer['ended']}: {answer['tail'][-300:]}"
     elif "raised" in game.result:

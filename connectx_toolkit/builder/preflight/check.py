@@ -25,7 +25,7 @@ from connectx_toolkit.builder.preflight.asking import (
     validate,
 )
 from connectx_toolkit.builder.preflight.findings import Report, ReportLine, async_agent, judge_callable
-from connectx_toolkit.builder.preflight.stage import Runner, Stage, stage
+from connectx_toolkit.builder.preflight.questions import Runner, Sandbox, open_sandbox
 from connectx_toolkit.kaggle.jobs import SLOWER
 from connectx_toolkit.kaggle.raised import raised_in
 from connectx_toolkit.kaggle.remedies import KNOWN_PACKAGES, Situation, not_here, remedy, standing
@@ -66,7 +66,7 @@ def check(
     limits: Limits | None = None,
     slowdown: float | None = None,
     full: bool = False,
-    extra: Callable[[Stage, Path, Report], None] | None = None,
+    extra: Callable[[Sandbox, Path, Report], None] | None = None,
 ) -> Report:
     """The pre-flight check of a finished file, a .py or a .tar.gz.
 
@@ -74,7 +74,7 @@ def check(
         limits: the judge's limits; by default ``Limits()``.
         slowdown: also measure with the processor restricted to 1/slowdown of one core.
         full: with ``extra``, play the validation game at the judge's own clock, which may take minutes.
-        extra: called as extra(stage, file, report) after the games, for the builder's comparison. A built file has a
+        extra: called as extra(sandbox, file, report) after the games, for the builder's comparison. A built file has a
             guard and is compared with its source, so that a quick game will do.
 
     Raises:
@@ -83,7 +83,7 @@ def check(
     """
     limits = limits or Limits()
     report = Report(path.name)
-    with stage(limits, runner, path.name) as here:
+    with open_sandbox(limits, runner, path.name) as here:
         try:
             main, tree = _lay_out(path, here, report)
         except Unsuitable:
@@ -103,7 +103,7 @@ def check(
     return report
 
 
-def _lay_out(path: Path, here: Stage, report: Report) -> tuple[Path, ast.Module]:
+def _lay_out(path: Path, here: Sandbox, report: Report) -> tuple[Path, ast.Module]:
     """Unpacks and compiles the file as Kaggle does; main.py and its tree.
 
     Raises:
@@ -128,7 +128,7 @@ def _lay_out(path: Path, here: Stage, report: Report) -> tuple[Path, ast.Module]
     return main, tree
 
 
-def _judge(here: Stage, tree: ast.Module, asked: Asked, is_quick: bool, report: Report) -> None:
+def _judge(here: Sandbox, tree: ast.Module, asked: Asked, is_quick: bool, report: Report) -> None:
     """Plays the validation game. If it fails, the questions' faults are the reasons; otherwise they are warnings."""
     for name in (_missing_here(fault.text) for fault in asked.faults if fault.is_first):
         if name:
@@ -137,7 +137,7 @@ def _judge(here: Stage, tree: ast.Module, asked: Asked, is_quick: bool, report: 
     is_clear = any(fault.ends_all for fault in asked.faults)
     game = None if is_clear else validate(here, asked, is_quick)
     fails = game is None or bool(game.fault)
-    is_open = fails and _is_for_want_of_place(here)
+    is_open = fails and _is_for_want_of_sandbox(here)
     if asked.loaded is not None:
         judge_callable(tree, asked.loaded, fails and not is_open, report)
     level = "unknown" if is_open else "reject" if fails else "warning"
@@ -155,9 +155,9 @@ def _judge(here: Stage, tree: ast.Module, asked: Asked, is_quick: bool, report: 
         _warn_of_missing_data(here, game, asked, report)
 
 
-def _is_for_want_of_place(here: Stage) -> bool:
+def _is_for_want_of_sandbox(here: Sandbox) -> bool:
     """Whether the file may fail only because it names the judge's folder, which cannot be made here."""
-    return not here.has_place and here.mentions("kaggle_simulations")
+    return not here.has_sandbox and here.mentions("kaggle_simulations")
 
 
 def _missing_here(text: str) -> str:
@@ -166,7 +166,7 @@ def _missing_here(text: str) -> str:
     return found[1] if found and found[1] in KNOWN_PACKAGES and find_spec(found[1]) is None else ""
 
 
-def _report_game(here: Stage, game: SelfGame, asked: Asked, report: Report) -> None:
+def _report_game(here: Sandbox, game: SelfGame, asked: Asked, report: Report) -> None:
     """Reports the game, and a second one without other programs if the file starts any."""
     is_true = game.clock == (here.limits.act_timeout, here.limits.overage)
     how = "full=True plays" if at_python() else "--full and --submit play"
@@ -176,8 +176,8 @@ def _report_game(here: Stage, game: SelfGame, asked: Asked, report: Report) -> N
     if game.fault:
         is_told = not game.cure or any(game.cure in fault.text for fault in asked.faults)
         text = f"{name}: {game.fault}" + ("" if is_told else f"; {game.cure}")
-        if _is_for_want_of_place(here):
-            report.add("place", "unknown", f"not judged, for {here.place_note}: {game.fault}")
+        if _is_for_want_of_sandbox(here):
+            report.add("place", "unknown", f"not judged, for {here.sandbox_note}: {game.fault}")
         elif game.is_late and not game.is_late_by(here.limits, is_idle=True):
             report.add("game", "unknown", f"{text}; {OTHERS_COMPUTED}")
         else:
@@ -201,7 +201,7 @@ def _report_game(here: Stage, game: SelfGame, asked: Asked, report: Report) -> N
         report.add("isolation", level, started + then)
 
 
-def _report_clock(here: Stage, game: SelfGame, asked: Asked, report: Report) -> None:
+def _report_clock(here: Sandbox, game: SelfGame, asked: Asked, report: Report) -> None:
     """Reports load, first move and overage time; leaves open what may have come from waiting for a processor."""
     timed = zip(("first move", ON_OVERAGE), asked.replies, strict=False)  # the replies that the figures are of
     fails = {topic for topic, reply in timed if reply["type"] == "exception"}
@@ -239,7 +239,7 @@ def _clock_findings(game: SelfGame, asked: Asked, limits: Limits, is_idle: bool)
     return [first, ReportLine(ON_OVERAGE, level, f"{suspicions[ON_OVERAGE]}: {gone}{usual}. Cure: {CURE_OF_OVERAGE}")]
 
 
-def _report_replies(here: Stage, asked: Asked, report: Report) -> None:
+def _report_replies(here: Sandbox, asked: Asked, report: Report) -> None:
     """Reports the replies of a file that was loaded, and what they took."""
     if peak := report.figures["peak_memory"]:
         grown = max(0, peak - here.runner.hello["memory"])
@@ -279,7 +279,7 @@ def _judge_guard(said: list[tuple[str, float]], situation: Situation, report: Re
         report.add("guard", level, f"{answered}{line[:400]}{'; ' * bool(cure)}{cure}")
 
 
-def _warn_of_missing_data(here: Stage, game: SelfGame, asked: Asked, report: Report) -> None:
+def _warn_of_missing_data(here: Sandbox, game: SelfGame, asked: Asked, report: Report) -> None:
     """Warns of data that the file looked for, and played without: with what it said of that in its first move."""
     beside = {os.path.basename(file) for file in here.situation.files}
     absent = dict.fromkeys(name for kind, name in asked.seen if kind == "absent" and name not in beside)
@@ -290,7 +290,7 @@ def _warn_of_missing_data(here: Stage, game: SelfGame, asked: Asked, report: Rep
         report.add("data", "warning", f"names {first_of(names)}, which is not beside it, and plays without{said}")
 
 
-def _note_assumptions(here: Stage, asked: Asked, report: Report) -> None:
+def _note_assumptions(here: Sandbox, asked: Asked, report: Report) -> None:
     """Notes what the file tried to use and was denied, or was given here and may lack on the judge."""
     found: dict[str, list[str]] = {}
     for kind, name in dict.fromkeys(asked.seen):
@@ -304,11 +304,11 @@ def _note_assumptions(here: Stage, asked: Asked, report: Report) -> None:
         otherwise = ": there it may play otherwise" if name in KNOWN_PACKAGES else ""
         text = f"{name} is not installed here, and it played without; {standing(name)}{otherwise}"
         report.add("package", "note", text)
-    if _is_for_want_of_place(here):
-        report.add("place", "note", f"{here.place_note}: what it does there could not be tried, the rest could")
+    if _is_for_want_of_sandbox(here):
+        report.add("place", "note", f"{here.sandbox_note}: what it does there could not be tried, the rest could")
 
 
-def _check_slow(here: Stage, report: Report, slowdown: float) -> None:
+def _check_slow(here: Sandbox, report: Report, slowdown: float) -> None:
     """Checks the clock again on a restricted processor; if it is at risk, a game at the judge's clock decides."""
     if SLOWER in here.runner.hello["lacks"]:
         report.add("slow", "unknown", "not judged: this system cannot slow a process down")

@@ -10,7 +10,7 @@ from connectx_toolkit.builder.notebook.page import as_page_writes_it, from_page
 from connectx_toolkit.builder.notebook.written import AGENT_PY
 from connectx_toolkit.builder.originals import Cells
 from connectx_toolkit.builder.preflight.findings import Report
-from connectx_toolkit.builder.preflight.stage import Runner, stage
+from connectx_toolkit.builder.preflight.questions import Runner, open_sandbox
 from connectx_toolkit.builder.source.refusals import Refused
 from connectx_toolkit.kaggle.rules import Limits
 from tests.builder.notebook.pages import FREE, HEAD, moves_in_ipython, moves_of_file, text_of, written
@@ -64,7 +64,7 @@ def refusal_of(path: Path, runner: Runner, name: str | None = None) -> str:
     except (Refused, ValueError) as refused:
         return str(refused)
     report = Report("submission.py")
-    with stage(Limits(), runner, "submission.py") as judge:
+    with open_sandbox(Limits(), runner, "submission.py") as judge:
         judge.main.write_text(render(inlined))
         Comparison(Cells(inlined, page), judge, judge.main, False, report).run(20)
     assert report.accepted or report.findings[-1].level == "reject"
