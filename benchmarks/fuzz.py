@@ -188,8 +188,8 @@ def file(rng: random.Random) -> str:
         damaged_one.write_bytes(packed)
         good.write_text(json.dumps(games()[0]))
         read = replays_of(damaged_one, good)
-        found = [game.source for game in read.games]
-        assert str(good) in found, "lost"
+        sources = [game.source for game in read.games]
+        assert str(good) in sources, "lost"
         said(["analyse", folder, "--me", "me", "--time", "0"], (None, 2))
         return "refused" if read.left_out else "read"
 

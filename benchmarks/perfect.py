@@ -136,13 +136,13 @@ def labels_of(positions: Sequence[Position]) -> Labels:
 
 def answered(file: Path, labels: Labels) -> Sheet:
     """A file's answers."""
-    found = list[Answer]()
+    given = list[Answer]()
     with open_pool(Setup(Rules())) as pool, progress(len(labels), "position") as bar:
         for _, answers in pool.each(answers_in, chunks_of(resolve(str(file)), labels, range(len(labels)))):
-            found += answers
+            given += answers
             bar.update(len(answers))
-    columns, seconds = ([getattr(answer, name) for answer in found] for name in ("column", "seconds"))
-    faults = [(answer.fault, answer.detail) for answer in found if answer.fault]
+    columns, seconds = ([getattr(answer, name) for answer in given] for name in ("column", "seconds"))
+    faults = [(answer.fault, answer.detail) for answer in given if answer.fault]
     return Sheet(file.name, labels, np.array([columns]), np.array([seconds]), faults)
 
 

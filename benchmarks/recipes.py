@@ -140,9 +140,9 @@ def columns_of(player: str, network: PlainNetwork, labels: Labels, evaluations: 
 def shares(labels: Labels, columns: np.ndarray) -> dict[str, list[float]]:
     """The shares of perfect, good and critical moves in percent, each with its Wilson interval (Wilson 1927)."""
     sheet = Sheet("", labels, columns[None], np.zeros((1, len(columns))), [])
-    found = {"perfect": sheet.perfect[0], "good": sheet.good[0], "critical": sheet.good[0, labels.critical]}
+    moves = {"perfect": sheet.perfect[0], "good": sheet.good[0], "critical": sheet.good[0, labels.critical]}
     percent = {}
-    for name, hits in found.items():
+    for name, hits in moves.items():
         if len(hits):
             interval = binomtest(int(hits.sum()), len(hits)).proportion_ci(method="wilson")
             percent[name] = [round(100 * float(share), 2) for share in (hits.mean(), interval.low, interval.high)]

@@ -44,10 +44,10 @@ def shifted(shares: tuple[float, ...], elo: float) -> np.ndarray:
     low, high, scores = -60.0, 60.0, np.array(PAIR_SCORES)
     for _ in range(100):
         tilt = (low + high) / 2
-        found = np.array(shares) * np.exp(tilt * scores)
-        found /= found.sum()
-        low, high = (tilt, high) if found @ scores < score_of(elo) else (low, tilt)
-    return found
+        tilted = np.array(shares) * np.exp(tilt * scores)
+        tilted /= tilted.sum()
+        low, high = (tilt, high) if tilted @ scores < score_of(elo) else (low, tilt)
+    return tilted
 
 
 class Seen(NamedTuple):
@@ -75,8 +75,8 @@ def says_stronger(evidence: Evidence, sprt: Sprt | None = None) -> bool:
 def one_look(shares: np.ndarray, rng: np.random.Generator) -> Seen:
     """50 pairs, and a look."""
     counts = draws(shares, 50, rng)[-1]
-    found = anytime(counts)
-    return Seen(says_stronger(evidence_of(counts)), not found.low <= truth(shares) <= found.high)
+    estimate = anytime(counts)
+    return Seen(says_stronger(evidence_of(counts)), not estimate.low <= truth(shares) <= estimate.high)
 
 
 def every_pair(pairs: int) -> Callable[[np.ndarray, np.random.Generator], Seen]:
@@ -106,8 +106,8 @@ def advised(shares: np.ndarray, rng: np.random.Generator) -> Seen:
     counts, played, missed = draws(shares, MOST_PAIRS, rng), 50, False
     while True:
         seen = counts[played - 1]
-        found, words = anytime(seen), verdict(evidence_of(seen), "A", "B")
-        missed |= not found.low <= truth(shares) <= found.high
+        estimate, words = anytime(seen), verdict(evidence_of(seen), "A", "B")
+        missed |= not estimate.low <= truth(shares) <= estimate.high
         if not words.startswith("too early") or played == MOST_PAIRS:
             return Seen("is stronger" in words, missed)
         needed = int(words.split()[-2]) if words.endswith("pairs") else 2 * played
@@ -177,8 +177,8 @@ def two_seeds(shares: np.ndarray, rng: np.random.Generator) -> Seen:
         for opening in rng.permutation(300)[:150].tolist():
             evidence.add(PairOfGames(opening, ((), ()), results[opening] / 2))
         stronger |= says_stronger(evidence)
-    found = anytime(evidence.counts)
-    return Seen(stronger, not found.low <= truth(shares) <= found.high)
+    estimate = anytime(evidence.counts)
+    return Seen(stronger, not estimate.low <= truth(shares) <= estimate.high)
 
 
 def truth(shares: np.ndarray) -> float:

@@ -53,8 +53,8 @@ def leaf_net(inputs: np.ndarray, outputs: np.ndarray, offsets: np.ndarray) -> Le
         "outputs": ("int16", (plies, hidden)),
         "offsets": ("int64", (plies,)),
     }
-    found = {"inputs": inputs, "outputs": outputs, "offsets": offsets}
-    for name, array in found.items():
+    arrays = {"inputs": inputs, "outputs": outputs, "offsets": offsets}
+    for name, array in arrays.items():
         if (array.dtype.name, array.shape) != expected[name]:
             raise ValueError(f"{name} of a leaf net: {array.dtype} {array.shape}, expected {expected[name]}")
     if np.abs(inputs.astype(np.int64)).max() > LARGEST_INPUT:

@@ -299,17 +299,17 @@ OPENBLAS_NAMES = [f"{prefix}openblas_{{}}_num_threads{suffix}" for prefix in ("s
 @cache
 def thread_functions() -> list[tuple[Callable[[], int], Callable[[int], None]]]:
     """The functions that tell and set the number of threads, of each OpenBLAS that is loaded; [] off Linux."""
-    found = []
+    functions = []
     with contextlib.suppress(OSError):
         maps = Path("/proc/self/maps").read_text(encoding="utf-8", errors="replace").splitlines()
         for shared in sorted({line.split()[-1] for line in maps if "openblas" in line}):
             library = ctypes.CDLL(shared)
-            found += [
+            functions += [
                 (getattr(library, name.format("get")), getattr(library, name.format("set")))
                 for name in OPENBLAS_NAMES
                 if hasattr(library, name.format("set"))
             ][:1]
-    return found
+    return functions
 
 
 @contextlib.contextmanager

@@ -163,10 +163,10 @@ def last_address() -> Address:
         return Address.new()
     with os.fdopen(handle, encoding="ascii", errors="replace") as file:
         status = os.fstat(handle)
-        found = re.fullmatch(r"(\d{1,5}) ([\w-]{32})", file.read(100))
-    if found is None or not is_own(status, 0o077):
+        match = re.fullmatch(r"(\d{1,5}) ([\w-]{32})", file.read(100))
+    if match is None or not is_own(status, 0o077):
         return Address.new()
-    return Address(int(found[1]), found[2])
+    return Address(int(match[1]), match[2])
 
 
 def remember(address: Address) -> None:

@@ -169,14 +169,14 @@ class Analyst:
         before, geometry = self._known(position), position.geometry
         seconds = min(LONGEST_SLICE, max(FIRST_SLICE, before.seconds))
         if not geometry.fits_word:
-            found = Found(why=UNSOLVABLE)
+            scores = Found(why=UNSOLVABLE)
         else:
             with solvers_for(geometry) as (solver, *_):
-                found = before.refined(move_values(position, solver, Budget.seconds(seconds)), seconds)
-        self._found[position] = found
+                scores = before.refined(move_values(position, solver, Budget.seconds(seconds)), seconds)
+        self._found[position] = scores
         if len(self._found) > KEPT_SCORES:
             self._found.popitem(last=False)
-        return found
+        return scores
 
 
 LATE_SECONDS = 1.0  # seconds beyond actTimeout that a move nobody waits for any more may go on

@@ -22,7 +22,7 @@ from connectx_toolkit.builder.notebook.written import placed
 from connectx_toolkit.builder.originals import Original, SideAnswer, Source, source_job
 from connectx_toolkit.builder.preflight.check import check
 from connectx_toolkit.builder.preflight.findings import Report
-from connectx_toolkit.builder.preflight.questions import Runner, Sandbox, open_sandbox
+from connectx_toolkit.builder.preflight.trial import Runner, Sandbox, open_sandbox
 from connectx_toolkit.builder.source.data_files import listed
 from connectx_toolkit.builder.source.inline import Inlined, Refused
 from connectx_toolkit.builder.source.refusals import TORCH_FILES, adopt_command

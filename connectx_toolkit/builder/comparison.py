@@ -20,14 +20,7 @@ from typing import Any, NamedTuple
 from connectx.position import STANDARD
 from connectx_toolkit.builder.originals import Kinds, Original, SideAnswer, answer_of
 from connectx_toolkit.builder.preflight.findings import Report
-from connectx_toolkit.builder.preflight.questions import (
-    NODES_EACH,
-    Question,
-    Sandbox,
-    compared,
-    openings_of_games,
-    sample,
-)
+from connectx_toolkit.builder.preflight.trial import FEW_NODES, Question, Sandbox, compared, openings_of_games, sample
 from connectx_toolkit.kaggle.rules import sizes_of
 from connectx_toolkit.system.console import progress
 
@@ -179,7 +172,7 @@ class Comparison:
                     return None
         legal = [each for each in (*asked, *later) if each.is_legal]
         self.report.figures |= {"compared_positions": len(legal)}
-        how = f" at {NODES_EACH} nodes a move" if self.at_nodes else ", by the clock" * is_slow(asked)
+        how = f" at {FEW_NODES} nodes a move" if self.at_nodes else ", by the clock" * is_slow(asked)
         cut = ". Its moves take long, so that not all were asked" if len(asked) < most - FULL_GAMES * 12 else ""
         agree = f"the built file, loaded twice, and {self.original.who} agree on {counted(legal)}{how}{cut}"
         self.report.add(TOPIC, "note" if self.excuse else "pass", self.excuse or agree)

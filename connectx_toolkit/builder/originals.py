@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from connectx_toolkit.builder.notebook.carrying import Values, qualified_name
 from connectx_toolkit.builder.notebook.live import namespace_of
 from connectx_toolkit.builder.notebook.written import Written
-from connectx_toolkit.builder.preflight.questions import NODES_EACH, Runner, Sandbox, open_sandbox
+from connectx_toolkit.builder.preflight.trial import FEW_NODES, Runner, Sandbox, open_sandbox
 from connectx_toolkit.builder.source.inline import Inlined
 from connectx_toolkit.kaggle.agent_file import Struct
 from connectx_toolkit.kaggle.replies import ask, ask_in_turn, positional
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 HANGING = 62.0  # seconds without a reply after which a function hangs: Kaggle waits no longer
 CELLS_SECONDS = 120.0  # that a page's cells may run
-NODE_CLOCK = f"moves are compared at {NODES_EACH} nodes each, without a clock; budget.is_late(nodes) counts them, too"
+NODE_CLOCK = f"moves are compared at {FEW_NODES} nodes each, without a clock; budget.is_late(nodes) counts them, too"
 Kinds = Mapping[str, Sequence[Mapping[str, Any]]]  # name -> units, see connectx_toolkit.kaggle.replies
 
 

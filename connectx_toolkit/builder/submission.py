@@ -24,7 +24,7 @@ from connectx_toolkit.builder.notebook.page import as_page_writes_it, from_page
 from connectx_toolkit.builder.originals import Cells, Function, Original, Source
 from connectx_toolkit.builder.preflight.check import check
 from connectx_toolkit.builder.preflight.findings import Report
-from connectx_toolkit.builder.preflight.questions import Runner
+from connectx_toolkit.builder.preflight.trial import Runner
 from connectx_toolkit.builder.source.inline import Inlined, inline
 from connectx_toolkit.builder.source.module import ON_YOUR_WORD, PERHAPS_WITHOUT, needed_packages
 from connectx_toolkit.builder.source.refusals import unknown_package
@@ -196,9 +196,9 @@ def with_book(agent: Path, book: Path | None, folder: Path) -> Path:
     if not book.exists():
         made = f"{shell('train book --games FILE')} writes it if your games teach something"
         raise ValueError(f"{book}: no such file. {made}; without it, perfect plays with its own book")
-    found = read_as(Book.from_bytes, book)
-    if found.geometry != STANDARD:
-        raise ValueError(f"{book}: a book for {found.geometry.rows}x{found.geometry.columns}, expected one for 7x6")
+    content = read_as(Book.from_bytes, book)
+    if content.geometry != STANDARD:
+        raise ValueError(f"{book}: a book for {content.geometry.rows}x{content.geometry.columns}, expected one for 7x6")
     shutil.copy(agent, folder)
     shutil.copytree(WEIGHTS, folder / WEIGHTS.name)
     shutil.copy(book, folder / WEIGHTS.name / "perfect_second_book.bin")
@@ -220,8 +220,8 @@ def output_of(output: Path | None, name: str, inlined: Inlined) -> Path:
         what = "the agent itself" if is_agent else "a module that the agent imports"
         raise ValueError(f"{output} is {what}: choose another file with {as_option('output')}")
     if output.exists() and not is_submission(output):
-        found = f"{output} exists and was not built by this script (it does not begin with {HEADER!r})"
-        raise ValueError(f"{found}: choose another file with {as_option('output')}, or move it away first")
+        problem = f"{output} exists and was not built by this script (it does not begin with {HEADER!r})"
+        raise ValueError(f"{problem}: choose another file with {as_option('output')}, or move it away first")
     return output
 
 

@@ -195,7 +195,7 @@ def judge_all(
             idle.put(solver)
 
     def judged_by(solver: Solver, game: Game) -> list[JudgedMove]:
-        found, whole, share = list[JudgedMove](), Budget.seconds(seconds), max(LEAST_SECONDS, SHARE * seconds)
+        moves, whole, share = list[JudgedMove](), Budget.seconds(seconds), max(LEAST_SECONDS, SHARE * seconds)
         after: int | None = None  # the score of the position after the move, if it is known
         for ply, position in reversed(game.positions(first_judged(game)).items()):
             column, scores = game.moves[ply], store.get(position)
@@ -212,9 +212,9 @@ def judge_all(
             if after is None or scores is None:
                 after, whole = None, Budget.seconds(0)  # from here on, only what the table has
                 continue
-            found.append(JudgedMove(ply, column, (*scores[:column], -after, *scores[column + 1 :])))
-            after = found[-1].value
-        return found[::-1]
+            moves.append(JudgedMove(ply, column, (*scores[:column], -after, *scores[column + 1 :])))
+            after = moves[-1].value
+        return moves[::-1]
 
     try:
         for geometry, group in groupby(games, lambda game: game.geometry):
@@ -237,8 +237,8 @@ def judge_all(
 
 def judge(game: Game, seconds: float = GAME_SECONDS, update: Callable[[], object] = lambda: None) -> list[JudgedMove]:
     """Judges a game's moves as ``judge_all`` does, with the scores of all moves."""
-    (found,) = judge_all([game], seconds, True, update)
-    return found
+    (moves,) = judge_all([game], seconds, True, update)
+    return moves
 
 
 def mistakes(judged: Iterable[JudgedMove]) -> list[JudgedMove]:

@@ -243,11 +243,11 @@ class GameDatabase:
 
     def match_games(self, match: int) -> dict[int, Game]:
         """The games of a match by number."""
-        found = dict[int, Game]()
+        by_number = dict[int, Game]()
         for row in self.connection.execute("SELECT * FROM games WHERE match = ? ORDER BY number", [match]):
             with noting(self.left_out, f"{self.path}: row {row['id']} of its games, number {row['number']}"):
-                found[row["number"]] = game_of(row, self.path)
-        return found
+                by_number[row["number"]] = game_of(row, self.path)
+        return by_number
 
     def matches(self) -> Iterator[StoredMatch]:
         """Every match that has games, oldest first."""
@@ -312,10 +312,10 @@ class GameDatabase:
 
     def scores(self) -> dict[str, list[tuple[str, float]]]:
         """The scores that were kept of each team, (date, score), by date."""
-        found: dict[str, list[tuple[str, float]]] = defaultdict(list)
+        by_name: dict[str, list[tuple[str, float]]] = defaultdict(list)
         for name, date, score in self.connection.execute("SELECT * FROM scores ORDER BY name, date"):
-            found[name].append((date, score))
-        return dict(found)
+            by_name[name].append((date, score))
+        return dict(by_name)
 
     # Questions
 
@@ -375,9 +375,9 @@ class GameDatabase:
                 results[column][points if ply % 2 == 0 or points is None else 1 - points] += 1
                 players[column][second if ply % 2 else first] += 1
         made = [
-            Played(column, found.total(), found[1], found[0.5], found[0],
+            Played(column, outcome.total(), outcome[1], outcome[0.5], outcome[0],
                    (*sorted(players[column].items(), key=lambda item: (-item[1], item[0])),))
-            for column, found in results.items()
+            for column, outcome in results.items()
         ]  # fmt: skip
         return sorted(made, key=lambda one: (-one.games, one.column))
 

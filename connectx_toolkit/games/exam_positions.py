@@ -59,15 +59,15 @@ def exam_positions(
         raise ValueError(f"{source} holds no typed columns: {as_option('from-one')} says how those are counted")
     if holds_games:
         games, player, left_out = own_games([str(source)], me)
-        found = [*positions_of(games, player)]
-        if not found:
+        positions = [*positions_of(games, player)]
+        if not positions:
             raise ValueError(f"{source} holds no positions of {player} with two or more legal moves")
-        labels = solved(source.name, found)
+        labels = solved(source.name, positions)
     elif source.suffix == LABELS_SUFFIX:
         labels, left_out = read_file(source)[0], []
     else:
-        found, left_out = positions_in(source, from_one)
-        labels = solved(source.name, found)
+        positions, left_out = positions_in(source, from_one)
+        labels = solved(source.name, positions)
     return first_of(labels, count or len(labels)), left_out
 
 
@@ -111,8 +111,8 @@ def solved(name: str, positions: Iterable[Position]) -> Labels:
     for some in (keys[first : first + GIVEN_PART] for first in range(0, len(keys), GIVEN_PART)):
         path = EXAMS / f"{sha256(str(some).encode()).hexdigest()[:16]}{LABELS_SUFFIX}"
         if not path.exists():
-            found = labelled(name, [different[key] for key in some], len(some), Solver(STANDARD, SOLVER_BITS))
-            write_labels(path, found, {"positions": name})
+            labels = labelled(name, [different[key] for key in some], len(some), Solver(STANDARD, SOLVER_BITS))
+            write_labels(path, labels, {"positions": name})
         parts.append(read_file(path)[0])
     return concatenated(parts)
 
@@ -153,16 +153,16 @@ def positions_in(path: Path, from_one: bool = False) -> tuple[list[Position], li
         ValueError: it cannot be read, has no such positions, or a line is none of 7x6 in which the game goes on. The
             text names the line.
     """
-    found = list[Position]()
+    positions = list[Position]()
     for number, text in lines_of(path):
         try:
-            found.append(_position_of(text, from_one))
+            positions.append(_position_of(text, from_one))
         except ValueError as problem:
             raise ValueError(f"{path}, line {number}: {text:.60}: {problem}") from None
-    asked = [position for position in found if len(position.legal_columns()) > 1]
+    asked = [position for position in positions if len(position.legal_columns()) > 1]
     if not asked:
         raise ValueError(f"{path} holds no positions with two or more legal moves")
-    forced = len(found) - len(asked)
+    forced = len(positions) - len(asked)
     return asked, [f"{path}: {forced} {plural('position', forced)} with one legal move"] if forced else []
 
 

@@ -206,12 +206,12 @@ class Game:
 
     def positions(self, first_ply: int = 0) -> dict[int, Position]:
         """The positions, by ply, in which a player chose a move, from ``first_ply`` on."""
-        found, position = {}, Position.empty(self.geometry)
+        by_ply, position = {}, Position.empty(self.geometry)
         for ply, column in enumerate(self.moves):
             if ply >= max(first_ply, self.opening):
-                found[ply] = position
+                by_ply[ply] = position
             position = position.play(column)
-        return found
+        return by_ply
 
     def player(self, seat: int) -> str:
         """The name of the agent in a seat, with the seat if both have the same name."""

@@ -63,10 +63,10 @@ class Sheet(NamedTuple):
     def parts(self) -> dict[str, np.ndarray]:
         """The parts of the exam that are looked at, by name: the numbers of their positions."""
         plies = self.labels.plies
-        found = {"all": np.full(len(plies), True), "critical": self.labels.critical}
-        found |= {f"plies {first} to {last}": (plies >= first) & (plies <= last) for first, last in STAGES}
-        found |= {f"moving {seat}": plies % 2 == number for number, seat in enumerate(SEATS)}
-        return {name: np.flatnonzero(which) for name, which in found.items() if which.any()}
+        which_of = {"all": np.full(len(plies), True), "critical": self.labels.critical}
+        which_of |= {f"plies {first} to {last}": (plies >= first) & (plies <= last) for first, last in STAGES}
+        which_of |= {f"moving {seat}": plies % 2 == number for number, seat in enumerate(SEATS)}
+        return {name: np.flatnonzero(which) for name, which in which_of.items() if which.any()}
 
 
 class MeanEstimate(NamedTuple):

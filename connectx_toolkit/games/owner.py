@@ -40,8 +40,8 @@ def name_in(counts: Mapping[str, int], wanted: str, asked: str = "") -> str:
         return called[0]
     close = called or difflib.get_close_matches(wanted, counts, 1)
     meant = f"did you mean {' or '.join(map(shlex.quote, close))}? " if close else ""
-    found = f"fits {len(called)} names" if called else "is in none of the games"
-    raise ValueError(f"{asked or as_option('me')} {wanted!r} {found}: {meant}Names and games: {_most(counts)}")
+    problem = f"fits {len(called)} names" if called else "is in none of the games"
+    raise ValueError(f"{asked or as_option('me')} {wanted!r} {problem}: {meant}Names and games: {_most(counts)}")
 
 
 def name_in_all(counts: Mapping[str, int], games: int) -> str:

@@ -112,13 +112,13 @@ def lines_of(path: Path, what: str = "") -> Iterator[tuple[int, str]]:
 def _replays_in(content: str | bytes) -> list[Any]:
     """The JSON of each replay in a document, or in its place the ValueError that says what is there instead."""
     try:
-        found = from_json(content)
+        entries = from_json(content)
     except ValueError as problem:
         if len(content) > MOST_BYTES:
             return [problem]
         text = content if isinstance(content, str) else content.decode(errors="replace")
         return _replays_in_text(text.strip())
-    return _replays_in_json(found)
+    return _replays_in_json(entries)
 
 
 def _replays_in_json(found: Any) -> list[Any]:
@@ -172,8 +172,8 @@ def _replays_in_text(text: str) -> list[Any]:
     """As ``_replays_in``, of what is not JSON: a page, or lines of JSON."""
     for page in (text, html.unescape(text)) if PLAYER_PAGE.search(text) else ():
         with noting([], "the page"):
-            found = [json.JSONDecoder().raw_decode(page, match.end())[0] for match in PLAYER_PAGE.finditer(page)]
-            return [one for each in found for one in _replays_in_json(each)]
+            entries = [json.JSONDecoder().raw_decode(page, match.end())[0] for match in PLAYER_PAGE.finditer(page)]
+            return [one for each in entries for one in _replays_in_json(each)]
     lines = [line for line in text.splitlines() if line.strip()]
     if len(lines) > 1 and all(line.lstrip().startswith(("{", '"')) for line in lines):
         return _of_several(one for line in lines for one in _replays_in(line))
@@ -189,9 +189,9 @@ def read_games(content: str | bytes, place: Path) -> Read:
     Args:
         place: where it lies, or only its name; with their numbers after it if it holds several.
     """
-    found, read = _replays_in(content), Read([], [])
-    for number, one in enumerate(found, 1):
-        name = place / f"{place.stem}-{number}" if len(found) > 1 else place
+    entries, read = _replays_in(content), Read([], [])
+    for number, one in enumerate(entries, 1):
+        name = place / f"{place.stem}-{number}" if len(entries) > 1 else place
         with noting(read.left_out, place):
             try:
                 if isinstance(one, ValueError):
@@ -324,7 +324,7 @@ def replay_paths(what: Iterable[str]) -> list[Path]:
     Raises:
         ValueError: one of them stands for no file.
     """
-    found: list[Path] = []
+    paths: list[Path] = []
     for named in what:
         if not named.strip():
             raise ValueError("an empty argument: expected a game, a file, a folder or a pattern")
@@ -337,10 +337,10 @@ def replay_paths(what: Iterable[str]) -> list[Path]:
         is_logs = path.is_file() and named.endswith(LOGS)  # a shell's pattern names them, too
         if not replays and not is_logs:
             raise ValueError(f"no replays (.json) in {path}" if path.is_dir() else f"no such file: {named}")
-        found += replays
-    if not found:
+        paths += replays
+    if not paths:
         raise ValueError("no replays, only agents' logs")
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(paths))
 
 
 def without_copies(replays: Iterable[Game]) -> Read:
@@ -397,10 +397,10 @@ def games_in(path: Path, latest: int | None = None) -> Read:
         )
     if is_database(path):
         groups, left_out = grouped_games(path)
-        found = [game for group in groups for game in group[-(latest or LISTED) :]]
-        if older := sum(map(len, groups)) - len(found):
+        games = [game for group in groups for game in group[-(latest or LISTED) :]]
+        if older := sum(map(len, groups)) - len(games):
             left_out.append(f"{path}: {older} older {plural('game', older)} ({as_option('latest', 'N')} shows more)")
-        return Read(found, left_out)
+        return Read(games, left_out)
     if latest:
         raise ValueError(f"{as_option('latest')} is for files of games, and {path} is none")
     if os.path.exists(path) or path.suffix == ".json":
@@ -446,9 +446,9 @@ def own_games(what: Sequence[str], me: str | None, latest: int | None = None) ->
     groups = list[list[Game]]()
     for path in databases:
         with noting(left_out, path):
-            found = grouped_games(path, f"{path.stem} " if len(databases) > 1 else "")
-            groups += found.groups
-            left_out += found.left_out
+            stored = grouped_games(path, f"{path.stem} " if len(databases) > 1 else "")
+            groups += stored.groups
+            left_out += stored.left_out
     if not replays and not groups:
         raise NothingLeft(left_out)
     me = team_of([*replays, *chain.from_iterable(groups)], me)

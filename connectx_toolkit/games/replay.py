@@ -147,10 +147,10 @@ def _clocks(steps: Sequence[Any]) -> tuple[tuple[float, float] | None, tuple[flo
     if not steps or any("remainingOverageTime" not in entry.get("observation", {}) for entry in steps[0][:2]):
         return None, ()
     overages = left(steps[0][0]), left(steps[0][1])
-    found: list[float] = []
+    times: list[float] = []
     for ply, step in enumerate(steps[1:]):
-        found.append(left(step[ply % 2], found[ply - 2] if ply >= 2 else overages[ply % 2]))
-    return overages, tuple(found)
+        times.append(left(step[ply % 2], times[ply - 2] if ply >= 2 else overages[ply % 2]))
+    return overages, tuple(times)
 
 
 def logs_path(replay: Path, seat: int) -> Path:

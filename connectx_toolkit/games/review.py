@@ -140,12 +140,12 @@ def judged(game: Game, seconds: float = GAME_SECONDS) -> Review:
 
 def own_judged(games: Sequence[Game], me: str, seconds: float = GAME_SECONDS, is_whole: bool = False) -> list[Review]:
     """One's own games, judged as ``judge_all`` does; shows how far it is."""
-    found = list[Review]()
+    reviews = list[Review]()
     with progress(len(games), "game", "judging", delay=0) as bar:
         for game, moves in zip(games, judge_all(games, seconds, is_whole), strict=True):
-            found.append(Review(game, moves, seat_of(game, me)))
+            reviews.append(Review(game, moves, seat_of(game, me)))
             bar.update()
-    return found
+    return reviews
 
 
 def headline(team: str, reviews: Sequence[Review]) -> list[str]:
@@ -228,11 +228,11 @@ def _causes(reviews: Sequence[Review]) -> list[tuple[str, int, float, str]]:
     for review in reviews:
         if review.cause:
             by_cause.setdefault(review.cause, []).append(review)
-    found = []
+    causes = []
     for cause, games in by_cause.items():
         lost = _points_lost(games)
-        found.append((cause, len(games), lost, " ".join(review.game.name for review in games[:4])))
-    return sorted(found, key=lambda item: -item[2])
+        causes.append((cause, len(games), lost, " ".join(review.game.name for review in games[:4])))
+    return sorted(causes, key=lambda item: -item[2])
 
 
 def _by_seat(reviews: Sequence[Review]) -> Table:
@@ -272,15 +272,15 @@ def oversights(review: Review) -> tuple[list[int], list[int]]:
 
 def _again(reviews: Sequence[Review]) -> list[list[tuple[Review, JudgedMove]]]:
     """One's mistakes that were made more than once, mirrored or not, the most frequent first."""
-    found: dict[tuple[Geometry, int, int], list[tuple[Review, JudgedMove]]] = {}
+    by_position: dict[tuple[Geometry, int, int], list[tuple[Review, JudgedMove]]] = {}
     for review in reviews:
         game = review.game
         for move in review.mistakes:
             before = Position.from_moves(game.moves[: move.ply], game.geometry)
             mirrored = game.geometry.columns - 1 - move.column
             key, column = min((before.key, move.column), (before.mirror().key, mirrored))
-            found.setdefault((game.geometry, key, column), []).append((review, move))
-    return sorted((made for made in found.values() if len(made) > 1), key=len, reverse=True)
+            by_position.setdefault((game.geometry, key, column), []).append((review, move))
+    return sorted((made for made in by_position.values() if len(made) > 1), key=len, reverse=True)
 
 
 def _repeated(reviews: Sequence[Review]) -> Table:
@@ -302,7 +302,7 @@ def _time(reviews: Sequence[Review]) -> Table:
     most, review = max(used, key=lambda item: item[0], default=(0.0, reviews[0]))
     if most > 0:
         rows.append(("most overage time of a game, s", most, review.game.name))
-    slow = [(found, review) for review in reviews if (found := review.game.slowest(review.own_seat))]
+    slow = [(slowest, review) for review in reviews if (slowest := review.game.slowest(review.own_seat))]
     if slow:
         (ply, time), review = max(slow, key=lambda item: item[0][1])
         rows.append(("slowest move, s", time, f"{review.game.name}, ply {ply}"))

@@ -66,14 +66,14 @@ def weaknesses(sheet: Sheet) -> list[Weakness]:
     """The mistakes by theme, the commonest first. Faults have no theme."""
     themes, rows = themes_of_moves(sheet.labels), np.arange(len(sheet.labels))
     made = np.where(sheet.columns == NO_ANSWER, NO_MISTAKE, themes[rows, sheet.columns])  # (t, n)
-    total, found = float((made != NO_MISTAKE).mean(0).sum()), list[Weakness]()
+    total, weak = float((made != NO_MISTAKE).mean(0).sum()), list[Weakness]()
     for number, theme in enumerate(THEMES):
         chances, missed = int((themes == number).any(1).sum()), float((made == number).mean(0).sum())
         own = np.flatnonzero(made[0] == number)
         worst = own[np.argsort(-sheet.given[0][own], kind="stable")][:WORST].tolist()
         if chances:
-            found.append(Weakness(theme, chances, missed, missed / total if total else 0.0, worst))
-    return sorted(found, key=lambda weakness: -weakness.missed)
+            weak.append(Weakness(theme, chances, missed, missed / total if total else 0.0, worst))
+    return sorted(weak, key=lambda weakness: -weakness.missed)
 
 
 class Horizon(NamedTuple):
@@ -89,12 +89,12 @@ def horizons(sheet: Sheet) -> list[Horizon]:
     """How many wins the agent keeps, by their distance; distances without any are left out."""
     labels, cells = sheet.labels, STANDARD.cells
     ends = plies_to_end_table(cells)[labels.plies.astype(np.int64), labels.values.astype(np.int64) + cells]
-    found = []
+    by_distance = []
     for first, last in AHEAD:
         rows = np.flatnonzero((labels.values > 0) & labels.critical & (ends >= first) & (ends <= last))
         if len(rows):
-            found.append(Horizon(first, last, len(rows), float(sheet.good[:, rows].mean())))
-    return found
+            by_distance.append(Horizon(first, last, len(rows), float(sheet.good[:, rows].mean())))
+    return by_distance
 
 
 def horizon_words(agent: str, found: Sequence[Horizon]) -> str:

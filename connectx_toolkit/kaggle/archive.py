@@ -75,8 +75,8 @@ def unpack(archive: BinaryIO, folder: Path) -> Path:
     if not main.is_file():
         deeper = sorted(file.relative_to(folder).as_posix() for file in folder.rglob("main.py") if file.is_file())
         names = ", ".join(sorted(file.name for file in folder.iterdir())[:5]) or "nothing"
-        found = f"it is at {deeper[0]}: pack from inside that folder" if deeper else f"it holds {names}"
-        raise BadArchive(f"the archive has no main.py at its root ({found})")
+        where = f"it is at {deeper[0]}: pack from inside that folder" if deeper else f"it holds {names}"
+        raise BadArchive(f"the archive has no main.py at its root ({where})")
     return main
 
 

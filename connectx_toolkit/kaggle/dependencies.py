@@ -81,8 +81,8 @@ def find_module(folders: Iterable[Path], dotted: str) -> Path | None:
     for folder in folders:
         base = folder.joinpath(*dotted.split("."))
         files = [base / "__init__.py", *(base.with_name(base.name + suffix) for suffix in (".py", *all_suffixes()))]
-        if found := next((file for file in files if file.is_file()), None):
-            return found
+        if source := next((file for file in files if file.is_file()), None):
+            return source
         if base.is_dir() and any(base.rglob("*.py")):
             return base
     return None
@@ -162,8 +162,8 @@ def files_below(path: Path) -> list[Path]:
     """A file, or the data files in a folder, but for hidden ones."""
     if path.is_file():
         return [path] if path.suffix not in SOURCE_SUFFIXES else []
-    found = sorted(file for file in path.rglob("*") if file.is_file() and file.suffix not in SOURCE_SUFFIXES)
-    return [file for file in found if not any(part.startswith((".", "__")) for part in file.relative_to(path).parts)]
+    files = sorted(file for file in path.rglob("*") if file.is_file() and file.suffix not in SOURCE_SUFFIXES)
+    return [file for file in files if not any(part.startswith((".", "__")) for part in file.relative_to(path).parts)]
 
 
 def is_private(path: Path, by_name: bool = False) -> bool:

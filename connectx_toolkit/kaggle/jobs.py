@@ -180,7 +180,7 @@ def supervise(process, job, news):
     that it waited for a processor; stages in ``job["limits"]`` have their own. ``job["duty"]`` is the share of the time
     that the process may run. ``news`` is called every few seconds with the step and the seconds of the job.
     """
-    started = last = looked = told = time.perf_counter()
+    started = last = looked = reported = time.perf_counter()
     peak, ended, left, tail, waited = 0, "ok", POLL, b"", waiting(str(process.pid))
     progress, is_open = Progress(process.pid), True
     while is_open and progress.result is None:
@@ -189,8 +189,8 @@ def supervise(process, job, news):
             left = duty_cycle(process, job["duty"], now - started)
         if now - looked >= POLL:
             looked, peak = now, max(peak, *map(resident, progress.pids))
-        if now - told >= NEWS:
-            told = now
+        if now - reported >= NEWS:
+            reported = now
             news(progress.step, now - started)
         ended = broken_limit(job, progress.step, now - last, waited, peak)
         if ended != "ok":
@@ -219,5 +219,5 @@ def supervise(process, job, news):
 
 def lacks():
     """What cannot be imitated here of a job's limits, each in a few words."""
-    found = [] if resident(os.getpid()) else ["a limit on memory"]
-    return found if HAS_FORK else [*found, SLOWER, "the end of all that a file starts"]
+    lacking = [] if resident(os.getpid()) else ["a limit on memory"]
+    return lacking if HAS_FORK else [*lacking, SLOWER, "the end of all that a file starts"]

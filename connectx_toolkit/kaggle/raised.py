@@ -80,22 +80,22 @@ def raised_in(line: str) -> Raised:
 
     For bases, the type has to be one of Python's.
     """
-    found = re.match(r"([\w.]+): (.*?)(?: \(([^()]+), line (\d+)\))?$", line)
-    if not found:
+    match = re.match(r"([\w.]+): (.*?)(?: \(([^()]+), line (\d+)\))?$", line)
+    if not match:
         return Raised((), line, line)
-    kind = vars(sys.modules["builtins"]).get(name := found[1].rpartition(".")[2])
+    kind = vars(sys.modules["builtins"]).get(name := match[1].rpartition(".")[2])
     bases = [each.__name__ for each in kind.__mro__ if each is not object] if isinstance(kind, type) else [name]
-    named = re.search(r"(?:name|No module named) '([\w.]+)'", found[2])
-    file = re.search(r"^\[Errno \d+\] [\w\s-]+: '([^']+)'", found[2])
-    number = re.match(r"\[Errno (\d+)\]", found[2])
+    named = re.search(r"(?:name|No module named) '([\w.]+)'", match[2])
+    file = re.search(r"^\[Errno \d+\] [\w\s-]+: '([^']+)'", match[2])
+    number = re.match(r"\[Errno (\d+)\]", match[2])
     return Raised(
         tuple(bases),
-        found[2],
+        match[2],
         line,
         named[1] if named else "",
         file[1] if file else "",
         int(number[1]) if number else 0,
-        ((found[3], int(found[4]), ""),) if found[3] else (),
+        ((match[3], int(match[4]), ""),) if match[3] else (),
     )
 
 

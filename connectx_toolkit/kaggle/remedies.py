@@ -124,9 +124,9 @@ def build_it() -> str:
 def _taken_name(fault: Raised, situation: Situation) -> str:
     """Of the one environment that leaves its folder on the path."""
     places = [fault.filename, *(file for file, _, _ in fault.frames)]
-    for found in filter(None, (re.search(r"kaggle_environments/envs/lux_ai_s3/(\w+)", place) for place in places)):
-        if situation.holds(found[1]):
-            return f"Kaggle's own environments put another {found[1]} on the path, before yours: rename your {found[1]}"
+    for match in filter(None, (re.search(r"kaggle_environments/envs/lux_ai_s3/(\w+)", place) for place in places)):
+        if situation.holds(match[1]):
+            return f"Kaggle's own environments put another {match[1]} on the path, before yours: rename your {match[1]}"
     return ""
 
 

@@ -52,8 +52,8 @@ def bind(source: str, target: str, read_only: bool) -> None:
     """Bind-mounts the folder or file ``source``, with everything mounted below it, at ``target``. Raises OSError."""
     mount(source, target, "", MS_BIND | MS_REC)
     if read_only:
-        found = os.statvfs(target).f_flag
-        kept = found & KEPT_FLAGS | (MS_RELATIME if found & ST_RELATIME else 0)
+        flags = os.statvfs(target).f_flag
+        kept = flags & KEPT_FLAGS | (MS_RELATIME if flags & ST_RELATIME else 0)
         mount("", target, "", MS_REMOUNT | MS_BIND | MS_RDONLY | kept)
 
 
@@ -89,8 +89,8 @@ class NoSandbox(RuntimeError):
 
 def _python_folders() -> list[str]:
     """Folders with this Python and its packages, outermost first, both as named and with links resolved."""
-    found = [sys.prefix, sys.exec_prefix, sys.base_prefix, os.path.dirname(os.path.realpath(sys.executable)), *sys.path]
-    named = {name for path in found if os.path.isdir(path) for name in (os.path.abspath(path), os.path.realpath(path))}
+    bases = [sys.prefix, sys.exec_prefix, sys.base_prefix, os.path.dirname(os.path.realpath(sys.executable)), *sys.path]
+    named = {name for path in bases if os.path.isdir(path) for name in (os.path.abspath(path), os.path.realpath(path))}
     chosen: list[str] = []
     for path in sorted(named, key=len):
         is_there = path.split("/")[1] in SYSTEM and not path.startswith(SOURCE_FOLDERS)
@@ -291,8 +291,8 @@ class Watch:
         for name in sorted(imported):
             if kind := self._kind_of_import(name):
                 self._note(kind, name)
-        found, self._told = self._seen[self._told :], len(self._seen)
-        return found
+        new, self._told = self._seen[self._told :], len(self._seen)
+        return new
 
     def _note(self, kind: str, name: str) -> None:
         if (kind, name) not in self._seen and len(self._seen) < MOST_FINDINGS:

@@ -183,7 +183,7 @@ def play(job: dict[str, Any], progress: Callable[[str], None], start: Callable[[
         ],
         "stderr": [seat.stderr for seat in seats],
         "said": [seat.said for seat in seats],
-        "seen": [found for seat in seats for found in seat.seen],
+        "seen": [finding for seat in seats for finding in seat.seen],
     }
 
 

@@ -85,7 +85,7 @@ def needs_building(file: str) -> Needs:
         tree = ast.parse(text)
     except (OSError, ValueError, SyntaxError, RecursionError, MemoryError):
         return Needs()  # whoever loads it says what is wrong
-    found, folder = Needs(), Path(file).absolute().parent
+    needs, folder = Needs(), Path(file).absolute().parent
     needed = sorted(_needed(tree), key=lambda each: each[0].lineno)
     files_named = named_files(folder, mentions(node for node, _ in needed)) if "kaggle_simulations" not in text else {}
     beside = {string: path.relative_to(folder).as_posix() for path, string in reversed(files_named.items())}
@@ -95,11 +95,11 @@ def needs_building(file: str) -> Needs:
                 return Needs(is_module=True)
             is_module = not isinstance(node, ast.Constant)
             line = f"{os.path.basename(file)}, line {node.lineno}: {what}, which fails on Kaggle as it stands"
-            if is_module or not found.words:
-                found = Needs(f"{line}: {build_it()}. Here it is played as if built", is_module)
+            if is_module or not needs.words:
+                needs = Needs(f"{line}: {build_it()}. Here it is played as if built", is_module)
             if is_module:
                 break
-    return found
+    return needs
 
 
 def _lacking(node: ast.stmt | ast.expr, is_late: bool, folder: Path, text: str, beside: Mapping[str, str]) -> str:

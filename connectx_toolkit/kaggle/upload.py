@@ -31,14 +31,14 @@ def read(path: Path, most: int) -> bytes:
         OSError: it cannot be read, or is not a file.
         Unsuitable: it is larger than Kaggle accepts.
     """
-    found = path.stat()
-    if stat.S_ISDIR(found.st_mode):
+    status = path.stat()
+    if stat.S_ISDIR(status.st_mode):
         raise IsADirectoryError(f"{path} is a folder: pack it, tar czf submission.tar.gz -C {path} .")
-    if not stat.S_ISREG(found.st_mode):
-        kind = "a pipe" if stat.S_ISFIFO(found.st_mode) else "a device or a socket"
+    if not stat.S_ISREG(status.st_mode):
+        kind = "a pipe" if stat.S_ISFIFO(status.st_mode) else "a device or a socket"
         raise OSError(f"{path} is {kind}, not a file")
-    if found.st_size > most:
-        raise Unsuitable(f"{found.st_size:,} bytes of {most:,} allowed")
+    if status.st_size > most:
+        raise Unsuitable(f"{status.st_size:,} bytes of {most:,} allowed")
     return path.read_bytes()
 
 

@@ -114,9 +114,9 @@ def verdicts(sheets: Sequence[Sheet]) -> list[str]:
 def _verdict(one: Sheet, other: Sheet) -> str:
     words, unproven = list[str](), list[str]()
     for name in ("good", "perfect"):
-        found = rate_difference(getattr(one, name), getattr(other, name))
-        better, worse = (one, other) if found.mean > 0 else (other, one)
-        if found.is_proof:
+        difference = rate_difference(getattr(one, name), getattr(other, name))
+        better, worse = (one, other) if difference.mean > 0 else (other, one)
+        if difference.is_proof:
             words.append(f"{better.agent} plays more {name} moves than {worse.agent}")
         else:
             unproven.append(f"of {name} moves it is too early to tell")
@@ -141,11 +141,11 @@ def mistake_of(sheet: Sheet, row: int) -> Review:
 
 def mistakes_of(sheets: Sequence[Sheet]) -> list[Review]:
     """All mistakes at the first answer; of each agent those by which it gave the most points away first."""
-    found = []
+    reviews = []
     for sheet in sheets:
         rows = np.flatnonzero(~sheet.good[0] & (sheet.columns[0] != NO_ANSWER))
-        found += [mistake_of(sheet, row) for row in rows[np.argsort(-sheet.given[0][rows], kind="stable")].tolist()]
-    return found
+        reviews += [mistake_of(sheet, row) for row in rows[np.argsort(-sheet.given[0][rows], kind="stable")].tolist()]
+    return reviews
 
 
 WEAKNESSES = (  # of rows (agent, weakness, examples)
@@ -171,12 +171,12 @@ def weaknesses_table(sheet: Sheet) -> Table:
 
 def horizons_table(sheets: Sequence[Sheet]) -> Table:
     """How many wins each agent finds, by their distance in plies."""
-    found = {sheet.agent: horizons(sheet) for sheet in sheets}
+    by_agent = {sheet.agent: horizons(sheet) for sheet in sheets}
     rows = [
         (f"{line[0].first} to {line[0].last}", line[0].wins, *(each.kept for each in line))
-        for line in zip(*found.values(), strict=True)
+        for line in zip(*by_agent.values(), strict=True)
     ]
-    columns: list[Column | str] = ["plies to the win", "wins", *(Column(agent, show=percent) for agent in found)]
+    columns: list[Column | str] = ["plies to the win", "wins", *(Column(agent, show=percent) for agent in by_agent)]
     return Table("wins found", columns, rows, "positions with a win that some legal move gives away")
 
 

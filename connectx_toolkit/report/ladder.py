@@ -34,16 +34,16 @@ def ladder_chart(ladder: Sequence[Standing]) -> str:
             if end in ends:
                 parts.append(line(x, y - 5, x, y + 5, stroke=COLOURS[0], stroke_width=2))
         parts += [text(left, y + 4, standing.name, "end"), dot(mean, y, COLOURS[0])]
-    told = "; ".join(f"{one.name} {one.rating.elo:.0f}, {one.rating.interval}" for one in ladder)
-    return chart("Elo with 95% intervals", told, bottom + 30, parts)
+    words = "; ".join(f"{one.name} {one.rating.elo:.0f}, {one.rating.interval}" for one in ladder)
+    return chart("Elo with 95% intervals", words, bottom + 30, parts)
 
 
 def write_ladder(stem: Path, ladder: Sequence[Standing], anchor: str) -> None:
     """Writes STEM.md, STEM.svg and STEM.json, each whole or not at all."""
     entries = {standing.name: standing.rating._asdict() for standing in ladder}
     strengths = json.dumps({"anchor": anchor, "agents": entries}, indent=2) + "\n"
-    found = {".md": ladder_table(ladder, anchor).markdown(), ".svg": ladder_chart(ladder), ".json": strengths}
-    for suffix, content in found.items():
+    contents = {".md": ladder_table(ladder, anchor).markdown(), ".svg": ladder_chart(ladder), ".json": strengths}
+    for suffix, content in contents.items():
         write_whole(stem.with_name(stem.name + suffix), content.encode())
 
 

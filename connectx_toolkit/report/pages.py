@@ -41,7 +41,7 @@ def time_chart(tournament: Tournament) -> str:
                 name = names[(ply % 2) ^ (number % 2)]
                 if seconds is not None and ply >= game.opening + 2:
                     times.setdefault(name, {}).setdefault(ply, []).append(min(max(seconds, 1e-6), 1e3))
-    medians = {name: [(ply, sorted(found)[len(found) // 2]) for ply, found in sorted(by_ply.items())]
+    medians = {name: [(ply, sorted(values)[len(values) // 2]) for ply, values in sorted(by_ply.items())]
                for name, by_ply in sorted(times.items())}  # fmt: skip
     return line_chart("Median time per move, without each agent's first move", "ply", medians, None, "s")
 
@@ -51,8 +51,8 @@ def accuracy_chart(judged: Mapping[str, Sequence[JudgedMove]]) -> str:
     rates: dict[str, list[tuple[float, float]]] = {}
     for name, moves in sorted(judged.items()):
         for step in sorted({move.ply // 4 for move in moves if move.holds}):
-            found = accuracy(move for move in moves if move.ply // 4 == step)
-            rates.setdefault(name, []).append((4 * step, 100 * found.kept / found.holding))
+            shares = accuracy(move for move in moves if move.ply // 4 == step)
+            rates.setdefault(name, []).append((4 * step, 100 * shares.kept / shares.holding))
     return line_chart("Good move rate by ply", "ply, in steps of 4", rates, 100, "%")
 
 

@@ -198,8 +198,8 @@ def played_table(
     rows: list[tuple[object, ...]] = []
     for one in played:
         games = f"{one.games} ({100 * one.games / total:.0f}%)"
-        found = (one.won, one.drawn, one.lost, exact_words(position, scores, one.column), players_words(one))
-        rows.append((column_words(position, one.column), games, one.points, *found))
+        row = (one.won, one.drawn, one.lost, exact_words(position, scores, one.column), players_words(one))
+        rows.append((column_words(position, one.column), games, one.points, *row))
     for column in _not_played(position, played):
         exact = exact_words(position, scores, column)
         rows.append((column_words(position, column), "-", None, None, None, None, exact, None))
@@ -260,18 +260,18 @@ class Analysis(Shown):
         return [accuracy_table(by_agent)] if by_agent else []
 
     def parts(self) -> list[Part]:
-        told = [part for one in self.games for part in game_parts(one, len(self.games) == 1, self.first)]
-        return [*told, *self.accuracy(), *left_out_lines(self.left_out)]
+        pieces = [part for one in self.games for part in game_parts(one, len(self.games) == 1, self.first)]
+        return [*pieces, *self.accuracy(), *left_out_lines(self.left_out)]
 
 
 def game_parts(one: Review, is_alone: bool, first: int) -> list[Part]:
     """What a game shows: where it turned; if it is alone, every move, too, and what the clocks tell."""
-    game, found = one.game, list[Part]()
+    game, pieces = one.game, list[Part]()
     if is_alone and first_judged(game) < len(game.moves):
-        found += [moves_table(game, one.moves, first), *_boards(game, one.mistakes, first)]
+        pieces += [moves_table(game, one.moves, first), *_boards(game, one.mistakes, first)]
     words, moves = game_summary(game, one.moves, first), write_columns([column + first for column in game.moves])
-    found.append(f"{game.names[0]} v {game.names[1]}, {moves or 'no moves'}: {words}")
-    return [*found, *(words for seat in (0, 1) if is_alone and (words := _clock_words(game, seat)))]
+    pieces.append(f"{game.names[0]} v {game.names[1]}, {moves or 'no moves'}: {words}")
+    return [*pieces, *(words for seat in (0, 1) if is_alone and (words := _clock_words(game, seat)))]
 
 
 def _clock_words(game: Game, seat: int) -> str:

@@ -123,15 +123,15 @@ def _games(pairings: Pairings, name: str) -> int:
 
 def connected(pairings: Pairings, start: str) -> set[str]:
     """The agents that are connected with ``start`` by a chain of pairings with games, including itself."""
-    found, frontier = {start}, [start]
+    reached, frontier = {start}, [start]
     while frontier:
         name = frontier.pop()
         for pairing, evidence in pairings.items():
             if name in pairing and evidence.pairs:
-                fresh = set(pairing) - found
-                found |= fresh
+                fresh = set(pairing) - reached
+                reached |= fresh
                 frontier.extend(fresh)
-    return found
+    return reached
 
 
 class _Fit(NamedTuple):

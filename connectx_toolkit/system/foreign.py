@@ -51,12 +51,12 @@ def integer(value: Any, name: str, least: int = -LARGEST_INTEGER - 1, most: int 
 def number(value: Any, name: str, least: float = float("-inf")) -> float:
     """A finite number, also from a text. Raises ValueError if it is none; ``name`` says of what."""
     try:
-        found = float("nan" if isinstance(value, bool) else value)
+        read = float("nan" if isinstance(value, bool) else value)
     except (TypeError, ValueError, OverflowError):
-        found = float("nan")
-    if not isfinite(found) or found < least:
+        read = float("nan")
+    if not isfinite(read) or read < least:
         raise ValueError(f"{name} should be a finite number, not {value!r:.80}")
-    return found
+    return read
 
 
 def text(value: Any, name: str) -> str:

@@ -72,8 +72,8 @@ class Table:
         self.columns = [
             c._replace(align=c.align or ("left", "right")[side]) for c, side in zip(whole, numeric, strict=True)
         ]
-        told = [(f"{column.head}: {column.help}", column.classes) for column in whole if column.help]
-        self.told = [*told, *([(note, "")] if note else [])]  # with the classes of the column
+        helps = [(f"{column.head}: {column.help}", column.classes) for column in whole if column.help]
+        self.told = [*helps, *([(note, "")] if note else [])]  # with the classes of the column
         self.note = "; ".join(words for words, _ in self.told)
 
     def cells(self) -> Iterator[list[tuple[Column, str, float | None]]]:

@@ -346,10 +346,10 @@ def function_of_file(path: Path) -> Callable[[Any, Any], int]:
     """
     if not path.is_file():
         raise FileNotFoundError(f"no agent {path}")
-    found = load_agent(str(path.resolve()))
-    if not found.is_meant:
-        raise ValueError(found.warning)
-    return found.agent
+    loaded = load_agent(str(path.resolve()))
+    if not loaded.is_meant:
+        raise ValueError(loaded.warning)
+    return loaded.agent
 
 
 def opponent_named(name: str, geometry: Geometry, rng: np.random.Generator) -> Player:

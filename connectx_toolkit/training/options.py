@@ -99,14 +99,14 @@ class Options:
 
         Where files are written and what is free are left out. A run is resumed only with the same settings.
         """
-        found: dict[str, Any] = {}
+        values: dict[str, Any] = {}
         for item in fields(self):  # type: ignore[arg-type]
             value, reads = getattr(self, item.name), item.metadata["reads"]
             if reads:
-                found[item.name] = digest_of(Path(value)) if value != "" else ""
+                values[item.name] = digest_of(Path(value)) if value != "" else ""
             elif item.type is not Path and not item.metadata["is_free"]:
-                found[item.name] = value
-        return found
+                values[item.name] = value
+        return values
 
     @cached_property
     def origin(self) -> dict[str, Any]:

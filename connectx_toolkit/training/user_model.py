@@ -142,12 +142,12 @@ def loaded_state(path: Path, module: str, arguments: dict[str, Any]) -> Any:
     import torch
 
     try:
-        found = torch.load(path, map_location="cpu", weights_only=True)
+        content = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as fault:  # an error of pickle's, or whatever a damaged file leads to
         whole = f'holds a module saved whole: save its numbers alone, torch.save(net.state_dict(), "{path.name}")'
         why = whole if "GLOBAL" in str(fault) else f"is no file of torch.save, or is damaged: {one_line(fault):.120}"
         raise ValueError(f"{path} {why}") from None
-    state = next((found[key] for key in PARAMETER_KEYS if isinstance(found, dict) and key in found), found)
+    state = next((content[key] for key in PARAMETER_KEYS if isinstance(content, dict) and key in content), content)
     if not isinstance(state, dict) or not state or not all(isinstance(value, torch.Tensor) for value in state.values()):
         raise ValueError(f"{path} holds {type(state).__name__}, where a state_dict was expected")
     if not module:
@@ -179,7 +179,7 @@ def loaded_archive(path: Path, module: str, arguments: dict[str, Any]) -> tuple[
         with zipfile.ZipFile(path) as archive:
             fields = json.loads(archive.read("data"))
             info = archive.read("system_info.txt").decode() if "system_info.txt" in archive.namelist() else ""
-        policy, told = fields["policy_class"]["__module__"], fields["policy_kwargs"]
+        policy, settings = fields["policy_class"]["__module__"], fields["policy_kwargs"]
     except Exception as fault:  # whatever a damaged file leads to
         raise ValueError(f"{path} is no whole model of stable-baselines3: {fault!r:.120}") from None
     algorithm = next((name for field, name in ALGORITHMS_BY_FIELD.get(policy, {}).items() if field in fields), "")
@@ -193,7 +193,7 @@ def loaded_archive(path: Path, module: str, arguments: dict[str, Any]) -> tuple[
     if stem and stem not in sys.modules:  # an import of the file itself would train the model again
         sys.modules[stem] = PartOfModule(stem)
         sys.modules[stem].__file__ = file
-    has_code = b"cloudpickle" in base64.b64decode(told.get(":serialized:", ""))  # which only its own Python can run
+    has_code = b"cloudpickle" in base64.b64decode(settings.get(":serialized:", ""))  # which only its own Python can run
     made_by = dict(re.findall(r"(Python|Stable-\S+|PyTorch): (\S+)", info))
     is_foreign = has_code and made_by.get("Python", "").split(".")[:2] != [str(part) for part in sys.version_info[:2]]
     why = "it holds code for another Python"
@@ -202,7 +202,7 @@ def loaded_archive(path: Path, module: str, arguments: dict[str, Any]) -> tuple[
         warnings.filterwarnings("error", "Could not deserialize")
         for is_anew in [False] * (not is_foreign) + [True] * bool(module or arguments):
             try:
-                own = {"policy_kwargs": options_of_policy(told, module) | arguments} if is_anew else {}
+                own = {"policy_kwargs": options_of_policy(settings, module) | arguments} if is_anew else {}
                 return load(path, device="cpu", custom_objects=FOR_TRAINING | own), is_anew
             except Exception as fault:  # whatever unpickling leads to
                 why = one_line(re.sub(r"Consider using `custom_objects` .*\n", "", str(fault)))
@@ -222,8 +222,8 @@ def options_of_policy(told: dict[str, Any], module: str) -> dict[str, Any]:
 
     options = {name: value for name, value in told.items() if not name.startswith(":")}  # which is of the pickle
     for name, value in options.items():
-        if found := TORCH_CLASS.fullmatch(str(value)):
-            options[name] = getattr(nn, found[1])
+        if match := TORCH_CLASS.fullmatch(str(value)):
+            options[name] = getattr(nn, match[1])
         elif name == "features_extractor_class" and module:
             options[name] = part_of(module).load()
         elif "<" in str(value):
@@ -308,9 +308,9 @@ def behind(normaliser: Any, network: Any) -> Any:
 
         def __init__(self) -> None:
             super().__init__()
-            found, self.network, self.most = normaliser.obs_rms, network, float(normaliser.clip_obs)
-            self.register_buffer("mean", torch.from_numpy(np.asarray(found.mean, np.float64)))
-            self.register_buffer("spread", torch.from_numpy(np.sqrt(found.var + normaliser.epsilon)))
+            statistics, self.network, self.most = normaliser.obs_rms, network, float(normaliser.clip_obs)
+            self.register_buffer("mean", torch.from_numpy(np.asarray(statistics.mean, np.float64)))
+            self.register_buffer("spread", torch.from_numpy(np.sqrt(statistics.var + normaliser.epsilon)))
 
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             return self.network(((x.double() - self.mean) / self.spread).clamp(-self.most, self.most).float())
@@ -435,8 +435,8 @@ def main(folder: str, home: str, unconfined: str) -> None:
     try:
         look = part_of(task["observation"]).load() if ":" in task["observation"] else None
         live, is_anew = loaded(Path(task["model"]), task["module"], task["arguments"])
-        found, forms = answers_of(live, task["model"], look, task)
-        result = found._replace(is_anew=is_anew, unconfined=unconfined)._asdict()
+        answers, forms = answers_of(live, task["model"], look, task)
+        result = answers._replace(is_anew=is_anew, unconfined=unconfined)._asdict()
     except ModuleNotFoundError as fault:
         result["error"] = missing_package(fault)
     except (ValueError, OSError) as fault:

@@ -73,13 +73,13 @@ def with_values(text: str, numbers: Sequence[Number], values: Mapping[str, Value
 
 def _number(code: str, words: str, start: int, where: str) -> Number:
     """The number of a line: ``code`` before its comment, whose ``words`` say the range; ``start`` is the line's."""
-    found = ASSIGNMENT.fullmatch(code)
-    if found is None:
+    match = ASSIGNMENT.fullmatch(code)
+    if match is None:
         raise ValueError(f'{where}"# tune:" belongs to a line that sets one number, such as DEPTH = 3')
-    name, written = found[1], found[2].strip()
+    name, written = match[1], match[2].strip()
     if (value := _literal(written)) is None:
         raise ValueError(f"{where}{name} is not set to a number or a word, but to something that is computed")
-    first = start + code.index(written, found.start(2))
+    first = start + code.index(written, match.start(2))
     return _ranged(Number(name, value, words, (first, first + len(written))), where + name)
 
 
@@ -106,8 +106,8 @@ def _ranged(number: Number, where: str) -> Number:
 def _chosen(number: Number, where: str) -> Number:
     """The number with the words that it is chosen from."""
     pieces = [piece.strip() for piece in number.range.split(",")]
-    found = (piece if isinstance(number.value, str) else _literal(piece) for piece in pieces)
-    choices = tuple(choice for choice in found if choice is not None)
+    values = (piece if isinstance(number.value, str) else _literal(piece) for piece in pieces)
+    choices = tuple(choice for choice in values if choice is not None)
     if not 2 <= len(choices) == len(pieces) or not all(pieces):
         raise ValueError(f"{where}: {EXPECTED_RANGE}, not {number.range!r}")
     if repr(number.value) not in map(repr, choices):

@@ -204,9 +204,9 @@ def _plots(search: "Study") -> str:
     from matplotlib import pyplot
     from optuna.visualization import matplotlib as plots
 
-    found = io.StringIO()
+    page = io.StringIO()
     for plot in (plots.plot_optimization_history, plots.plot_slice):
         plot(search.study)
-        pyplot.savefig(found, format="svg", bbox_inches="tight")
+        pyplot.savefig(page, format="svg", bbox_inches="tight")
         pyplot.close()
-    return re.sub(r"<\?xml.*?(?=<svg)", "", found.getvalue(), flags=re.S)  # inside a page there is no head
+    return re.sub(r"<\?xml.*?(?=<svg)", "", page.getvalue(), flags=re.S)  # inside a page there is no head

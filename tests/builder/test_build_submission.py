@@ -27,7 +27,7 @@ from connectx_toolkit.builder.build import (
     render,
 )
 from connectx_toolkit.builder.embedded.guard import fallback_column, legal_column
-from connectx_toolkit.builder.preflight.questions import Runner, question, sample
+from connectx_toolkit.builder.preflight.trial import Runner, question, sample
 from connectx_toolkit.builder.source.inline import inline
 from connectx_toolkit.cli import build as build_submission
 from connectx_toolkit.system.files import ROOT

@@ -8,7 +8,7 @@ from kaggle_environments.utils import structify
 
 from connectx import jit
 from connectx_toolkit.builder.build import BuildOptions, build
-from connectx_toolkit.builder.preflight.questions import Runner, question
+from connectx_toolkit.builder.preflight.trial import Runner, question
 from connectx_toolkit.builder.source.inline import inline
 from tests.conftest import needs
 

@@ -13,7 +13,7 @@ from connectx_toolkit.builder.build import render
 from connectx_toolkit.builder.preflight.asking import ON_OVERAGE
 from connectx_toolkit.builder.preflight.check import check
 from connectx_toolkit.builder.preflight.findings import Report
-from connectx_toolkit.builder.preflight.questions import Runner
+from connectx_toolkit.builder.preflight.trial import Runner
 from connectx_toolkit.builder.source.inline import inline
 from connectx_toolkit.cli import build as build_submission
 from connectx_toolkit.kaggle.agent_function import meant_agent

@@ -10,7 +10,7 @@ from kaggle_environments.utils import structify
 
 from connectx.position import geometry_of
 from connectx_toolkit.builder.embedded import guard
-from connectx_toolkit.builder.preflight.questions import JUDGE_CLOCK, question
+from connectx_toolkit.builder.preflight.trial import JUDGE_CLOCK, question
 from connectx_toolkit.kaggle.agent_file import Struct
 from connectx_toolkit.kaggle.rules import DEFAULTS, OVERAGE, Limits
 from connectx_toolkit.system.files import ROOT

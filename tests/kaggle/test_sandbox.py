@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from connectx_toolkit.builder.preflight.check import check
-from connectx_toolkit.builder.preflight.questions import Runner
+from connectx_toolkit.builder.preflight.trial import Runner
 from connectx_toolkit.system.files import ROOT
 from tests.corpus_files import CORPUS, content_of
 

@@ -220,8 +220,8 @@ class Values:
         return ["call", ["n", self._name_of(function)], list(refs), state, [], []]
 
     def _pairs(self, pairs: Any, path: str) -> list[Any]:
-        found = ((key, value, f"{path}[{literal(key) or '...':.30}]") for key, value in pairs)
-        return [ref for key, value, place in found for ref in (self._ref(key, path), self._ref(value, place))]
+        entries = ((key, value, f"{path}[{literal(key) or '...':.30}]") for key, value in pairs)
+        return [ref for key, value, place in entries for ref in (self._ref(key, path), self._ref(value, place))]
 
     def _predictor(self, value: Any, path: str) -> list[Any]:
         from connectx.predictor import Predictor
@@ -302,8 +302,8 @@ class Values:
 def _is_found_by_name(method: MethodType) -> bool:
     """Whether the class of a bound method has its function under the function's name."""
     owner = method.__self__
-    found = getattr(owner if isinstance(owner, type) else type(owner), method.__name__, None)
-    return getattr(found, "__func__", found) is method.__func__
+    attribute = getattr(owner if isinstance(owner, type) else type(owner), method.__name__, None)
+    return getattr(attribute, "__func__", attribute) is method.__func__
 
 
 def _is_ordered(value: Any) -> bool:

@@ -142,7 +142,7 @@ def _written(statements: Sequence[Statement], files: Sequence[File]) -> Iterator
 
 def _filled(statements: Sequence[Statement]) -> dict[str, str]:
     """Python files that cells write by open() or write_text(): what they hold, only running them tells -> the cell."""
-    values, found = dict[str, str](), dict[str, str]()
+    values, texts = dict[str, str](), dict[str, str]()
     for each in statements:
         code = ast.unparse(each.node)
         name, _, value = code.partition(" = ")
@@ -150,8 +150,8 @@ def _filled(statements: Sequence[Statement]) -> dict[str, str]:
         for match in WRITING.finditer(code if "getsource" not in code else ""):
             path = match[1] or match[2]
             files = re.findall(r"([\w.-]+\.py)'", values.get(path, path))
-            found |= dict.fromkeys(files, each.places[0].rpartition(", line ")[0])
-    return found
+            texts |= dict.fromkeys(files, each.places[0].rpartition(", line ")[0])
+    return texts
 
 
 def _is_alias(node: ast.stmt) -> bool:

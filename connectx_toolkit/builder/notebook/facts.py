@@ -24,8 +24,8 @@ def caches(named: Iterable[tuple[str, Any]], cells: list[RanCell]) -> Iterator[t
     for name, held in {id(held): (name, held) for name, held in reversed([*named])}.values():
         if isinstance(held, _lru_cache_wrapper) and (count := held.cache_info().currsize):
             code = getattr(held.__wrapped__, "__code__", None)
-            found = definition_of(code, cells) if code else None
-            yield f"{name}'s cache held {count} results{f' ({found.place})' if found else ''}", name, held
+            definition = definition_of(code, cells) if code else None
+            yield f"{name}'s cache held {count} results{f' ({definition.place})' if definition else ''}", name, held
 
 
 def acts(main: Mapping[str, Any], cells: list[RanCell]) -> Iterator[tuple[Definition, str, str]]:

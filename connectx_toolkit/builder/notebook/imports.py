@@ -44,10 +44,10 @@ class Imports:
 
         None: it cannot be imported by a name.
         """
-        found = place_of(value)
-        if found is None:
+        place = place_of(value)
+        if place is None:
             return None
-        module, attribute = found
+        module, attribute = place
         first, _, rest = attribute.partition(".")
         bound = f"_{first}" if rest else name
         statement = f"from {module} import {first}" if first else f"import {module}"
@@ -57,19 +57,19 @@ class Imports:
 
 def imports_in(cells: list[RanCell]) -> dict[str, list[tuple[str, Any]]]:
     """Name -> the imports in cells that bind it, of what is loaded: a statement, and what it gives."""
-    found: dict[str, list[tuple[str, Any]]] = {}
+    places: dict[str, list[tuple[str, Any]]] = {}
     nodes = (node for cell in cells for node in ast.walk(cell.tree) if isinstance(node, IMPORTS))
     for node in nodes:
         for alias in node.names:
             bound = alias.asname or alias.name.partition(".")[0]
             if isinstance(node, ast.Import):
                 value = sys.modules.get(alias.name if alias.asname else bound)
-                found.setdefault(bound, []).append((ast.unparse(ast.Import([alias])), value))
+                places.setdefault(bound, []).append((ast.unparse(ast.Import([alias])), value))
             elif not node.level:
                 value = _found(sys.modules.get(str(node.module)), alias.name)
                 value = sys.modules.get(f"{node.module}.{alias.name}") if value is None else value
-                found.setdefault(bound, []).append((ast.unparse(ast.ImportFrom(node.module, [alias], 0)), value))
-    return found
+                places.setdefault(bound, []).append((ast.unparse(ast.ImportFrom(node.module, [alias], 0)), value))
+    return places
 
 
 def place_of(value: Any) -> tuple[str, str] | None:
@@ -95,8 +95,8 @@ def _found(module: Any, name: str) -> Any:
 
 def lacking(value: Any) -> str:
     """The package of a function, a class or a module, and what Kaggle is known to have of it; "" if it can be had."""
-    found = place_of(value)
-    top = found[0].partition(".")[0] if found else ""
+    place = place_of(value)
+    top = place[0].partition(".")[0] if place else ""
     module = sys.modules.get(top)
     if top == "connectx_toolkit":
         return f"{top}: a submission brings only {REACHED}"

@@ -52,24 +52,24 @@ class Page:
 
     def _reached(self, name: str) -> set[str]:
         """The names that a function of the page reads, or those that it calls."""
-        found, pending = set[str](), [name]
+        reached, pending = set[str](), [name]
         while pending:
             function = self.names.functions.get(pending.pop())
             reads = reads_of(function) if function else None
-            new = (reads.later | reads.called | reads.now) - found - {self.agent} if reads else set()
-            found |= new
+            new = (reads.later | reads.called | reads.now) - reached - {self.agent} if reads else set()
+            reached |= new
             pending += new
-        return found
+        return reached
 
     def _changes(self, name: str) -> set[str]:
         """The names that a function, or one that it reaches, binds, stores parts of, or calls methods of in a line."""
-        found = set[str]()
+        changed = set[str]()
         for function in (self.names.functions.get(each) for each in (name, *self.reached[name])):
             nodes = [*ast.walk(function)] if function else []
             called = [getattr(node.value, "func", None) for node in nodes if isinstance(node, ast.Expr)]
-            found |= _stores(nodes) | {root(each) for each in called if isinstance(each, ast.Attribute)}
-            found |= reads_of(function).called if function else set()
-        return found
+            changed |= _stores(nodes) | {root(each) for each in called if isinstance(each, ast.Attribute)}
+            changed |= reads_of(function).called if function else set()
+        return changed
 
     def mentioned(self, each: Statement) -> set[str]:
         """The names that it reads as it runs, and that the functions and lambdas read which it mentions."""
@@ -125,15 +125,15 @@ class Page:
 
     def notes(self, kept: Sequence[Statement]) -> list[str]:
         """What depends on the machine, and which values functions change, as far as their text shows."""
-        found, changed = list[str](), set[str]()
+        lines, changed = list[str](), set[str]()
         for each in kept:
             if any(self.names.qualified(node) in ("os.environ", "os.getenv") for node in ast.walk(each.node)):
-                found.append(f"{each.places[0]}: it reads the environment, and the judge's variables are not known")
+                lines.append(f"{each.places[0]}: it reads the environment, and the judge's variables are not known")
             if isinstance(each.node, DEFINITIONS):
                 changed |= _stores(ast.walk(each.node)) | each.reads.called
         last = {name: each for each in kept if not each.is_plain for name in each.reads.binds}
         begins = "changes while the agent plays: it begins as this cell makes it"
-        return found + [f"{last[name].places[0]}: {name} {begins}" for name in sorted(changed & last.keys())]
+        return lines + [f"{last[name].places[0]}: {name} {begins}" for name in sorted(changed & last.keys())]
 
     def left_out(self) -> tuple[list[str], list[str]]:
         """What would run and is not needed, as "lesson.ipynb, cell 2, line 1: TEXT"; what of it mentions what is."""
@@ -148,7 +148,7 @@ class Page:
 
     def unbound(self) -> list[tuple[str, str]]:
         """(place, name) of what kept statements read and none binds."""
-        found, kept = list[tuple[str, str]](), [each for each in self.statements if each.number in self.kept]
+        missing, kept = list[tuple[str, str]](), [each for each in self.statements if each.number in self.kept]
         bound = set().union(*(each.reads.binds | each.reads.called | each.reads.perhaps for each in kept)) | BUILTINS
         last = {name: each.number for each in kept if each.is_plain for name in each.reads.binds}
         for each in kept:
@@ -156,8 +156,8 @@ class Page:
             for name in sorted((each.reads.now | (set() if is_old else each.reads.later)) - bound):
                 lines = [node.lineno for node in ast.walk(each.node) if isinstance(node, ast.Name) and node.id == name]
                 place = each.places[min(lines, default=first_line(each.node)) - first_line(each.node)]
-                found.append((place, name))
-        return found
+                missing.append((place, name))
+        return missing
 
     def undefined(self, name: str, cells: Sequence[Cell]) -> str:
         """Why no statement binds a name, and the cure."""
@@ -180,13 +180,13 @@ def _bound(statements: Iterable[Statement]) -> set[str]:
 
 def _stores(nodes: Iterable[ast.AST]) -> set[str]:
     """The names X of X.a = ..., X[0] = ..., del X.a and setattr(X, ...)."""
-    found = set[str]()
+    names = set[str]()
     for node in nodes:
         if isinstance(node, ast.Attribute | ast.Subscript) and isinstance(node.ctx, ast.Store | ast.Del):
-            found.add(root(node))
+            names.add(root(node))
         elif isinstance(node, ast.Call) and root(node.func) in ("setattr", "delattr"):
-            found |= set(map(root, node.args[:1]))
-    return found - {""}
+            names |= set(map(root, node.args[:1]))
+    return names - {""}
 
 
 def _stored(each: Statement) -> set[str]:
@@ -212,8 +212,8 @@ def _folders(statements: Sequence[Statement], home: Path) -> tuple[Path, ...]:
     nodes = (node for each in statements for node in outside_functions(each.node))
     calls = [node for node in nodes if isinstance(node, ast.Call) and node.args]
     added = [each.args[-1] for each in calls if names.qualified(each.func) in ("sys.path.append", "sys.path.insert")]
-    found = (home / each.value for each in added if isinstance(each, ast.Constant) and isinstance(each.value, str))
-    return tuple(path for path in dict.fromkeys(found) if path.is_dir())
+    folders = (home / each.value for each in added if isinstance(each, ast.Constant) and isinstance(each.value, str))
+    return tuple(path for path in dict.fromkeys(folders) if path.is_dir())
 
 
 def from_page(path: Path, name: str | None, folder: Path) -> Written:

@@ -107,15 +107,15 @@ def _blank(text: str) -> int:
 
 def _within_magics(cell: RanCell, transformed: Callable[[str], str]) -> list[RanCell]:
     """What %%time and the like ran, which is code of no file."""
-    found = []
+    inner = []
     for node in cell.tree.body if any(name in cell.text for name in MAGICS) else ():
         name, *options, text = texts_of_magic(node) or ["", ""]
         if name in TIMED:
             shift = cell.shift + node.lineno - (not options) + _blank(text)
             with contextlib.suppress(SyntaxError):
                 text = transformed(text)
-            found.append(RanCell(text, "", cell.number, shift))
-    return found
+            inner.append(RanCell(text, "", cell.number, shift))
+    return inner
 
 
 def definition_of(code: CodeType, cells: list[RanCell]) -> Definition | None:
@@ -153,10 +153,10 @@ def class_source(cls: type, cells: list[RanCell]) -> Definition | None:
     for function in functions_of(cls):
         if function.__module__ != cls.__module__:  # enum gives its own to a Flag
             continue
-        found = definition_of(function.__code__, cells)
-        for node in ast.walk(found.cell.tree) if found else ():
-            if found and isinstance(node, ast.ClassDef) and node.name == cls.__name__ and found.node in ast.walk(node):
-                return Definition(found.cell, node)
+        made = definition_of(function.__code__, cells)
+        for node in ast.walk(made.cell.tree) if made else ():
+            if made and isinstance(node, ast.ClassDef) and node.name == cls.__name__ and made.node in ast.walk(node):
+                return Definition(made.cell, node)
     return _last(cells, lambda node: isinstance(node, ast.ClassDef) and node.name == cls.__name__)
 
 
@@ -172,9 +172,9 @@ def _last(cells: list[RanCell], fits: Callable[[Any], bool]) -> Definition | Non
 
 def assigned_in(statements: Iterable[ast.stmt]) -> dict[str, ast.expr | None]:
     """Name -> expression of plain assignments."""
-    found = dict[str, ast.expr | None]()
+    assigned = dict[str, ast.expr | None]()
     for each in statements:
         if isinstance(each, ast.Assign | ast.AnnAssign):
             targets = each.targets if isinstance(each, ast.Assign) else [each.target]
-            found |= {target.id: each.value for target in targets if isinstance(target, ast.Name)}
-    return found
+            assigned |= {target.id: each.value for target in targets if isinstance(target, ast.Name)}
+    return assigned

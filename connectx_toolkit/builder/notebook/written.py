@@ -43,9 +43,9 @@ class Written(NamedTuple):
 
     def inlined(self, extra_packages: frozenset[str] = frozenset(), extra_files: Sequence[Path] = ()) -> Inlined:
         """What the builder takes; raises as ``connectx_toolkit.builder.source.inline.inline``."""
-        found = inline(self.agent, extra_packages, extra_files, self.entry, self.root, self.places, self.folders)
-        found.notes[:0] = self.notes
-        return found
+        sources = inline(self.agent, extra_packages, extra_files, self.entry, self.root, self.places, self.folders)
+        sources.notes[:0] = self.notes
+        return sources
 
     def placed(self, text: str) -> str:
         """See ``placed``."""

@@ -15,7 +15,7 @@ from statistics import fmean, median_low
 from typing import Any, NamedTuple
 
 from connectx_toolkit.builder.preflight.findings import Report
-from connectx_toolkit.builder.preflight.questions import GAME_PLIES, LONG_GAME, QUICK, Question, Sandbox, hard_questions
+from connectx_toolkit.builder.preflight.trial import GAME_PLIES, LONG_GAME, QUICK, Question, Sandbox, hard_questions
 from connectx_toolkit.kaggle.raised import Raised
 from connectx_toolkit.kaggle.remedies import explained, remedy, wrong_type
 from connectx_toolkit.kaggle.rules import Limits
@@ -103,12 +103,12 @@ class Asked:
 
     def suspicions(self, limits: Limits, is_idle: bool) -> dict[str, str]:
         """Topic -> how the clock may be exceeded."""
-        figures, found = self.figures(limits, is_idle), dict[str, str]()
+        figures, reasons = self.figures(limits, is_idle), dict[str, str]()
         if figures and figures["first_move_seconds"] > limits.first_move:
-            found["first move"] = f"the first move takes {figures['first_move_seconds']:.1f} s with the load"
+            reasons["first move"] = f"the first move takes {figures['first_move_seconds']:.1f} s with the load"
         if figures and (over := figures["overdrawn_seconds"]) > OVERDRAWN * limits.act_timeout:
-            found[ON_OVERAGE] = f"a move takes {limits.act_timeout + over:.1f} s even when no overage time is left"
-        return found
+            reasons[ON_OVERAGE] = f"a move takes {limits.act_timeout + over:.1f} s even when no overage time is left"
+        return reasons
 
 
 def ask(here: Sandbox, report: Report, restriction: dict[str, Any] | None = None, **options: Any) -> Asked:
@@ -188,7 +188,7 @@ def _faults(here: Sandbox, asked: Asked) -> list[FileFault]:
         cause = text.split("(")[0] if kind == "crash" else "not a legal column" if reply["type"] == "int" else text
         if kind:
             groups.setdefault((kind, cause), []).append((question, reply, text))
-    found = []
+    faults = []
     for (kind, _), cases in groups.items():
         question, reply, text = cases[0]
         returned = list(dict.fromkeys(case[1]["text"] for case in cases))
@@ -200,8 +200,8 @@ def _faults(here: Sandbox, asked: Asked) -> list[FileFault]:
         if reply["fault"]:
             text = explained(text, Raised(*reply["fault"]), here.situation)
         text = f"{text} ({len(names)} of {len(asked.replies)} positions)"
-        found.append(FileFault("replies", kind, text, names, question is asked.questions[0]))
-    return found
+        faults.append(FileFault("replies", kind, text, names, question is asked.questions[0]))
+    return faults
 
 
 def _note_a_busy_machine(replies: list[dict[str, Any]], report: Report) -> None:

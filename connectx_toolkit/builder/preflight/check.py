@@ -25,7 +25,7 @@ from connectx_toolkit.builder.preflight.asking import (
     validate,
 )
 from connectx_toolkit.builder.preflight.findings import Report, ReportLine, async_agent, judge_callable
-from connectx_toolkit.builder.preflight.questions import Runner, Sandbox, open_sandbox
+from connectx_toolkit.builder.preflight.trial import Runner, Sandbox, open_sandbox
 from connectx_toolkit.kaggle.jobs import SLOWER
 from connectx_toolkit.kaggle.raised import raised_in
 from connectx_toolkit.kaggle.remedies import KNOWN_PACKAGES, Situation, not_here, remedy, standing
@@ -162,8 +162,8 @@ def _is_for_want_of_sandbox(here: Sandbox) -> bool:
 
 def _missing_here(text: str) -> str:
     """The package that Kaggle probably has and this machine lacks, as a fault tells; "" if it tells of none."""
-    found = re.search(r"No module named '(\w+)", text)
-    return found[1] if found and found[1] in KNOWN_PACKAGES and find_spec(found[1]) is None else ""
+    match = re.search(r"No module named '(\w+)", text)
+    return match[1] if match and match[1] in KNOWN_PACKAGES and find_spec(match[1]) is None else ""
 
 
 def _report_game(here: Sandbox, game: SelfGame, asked: Asked, report: Report) -> None:
@@ -292,15 +292,15 @@ def _warn_of_missing_data(here: Sandbox, game: SelfGame, asked: Asked, report: R
 
 def _note_assumptions(here: Sandbox, asked: Asked, report: Report) -> None:
     """Notes what the file tried to use and was denied, or was given here and may lack on the judge."""
-    found: dict[str, list[str]] = {}
+    by_kind: dict[str, list[str]] = {}
     for kind, name in dict.fromkeys(asked.seen):
         if kind != "file" or os.path.exists(name):  # on this machine, outside the place
-            found.setdefault(kind, []).append(name)
-    report.figures["seen"] = [f"{kind} {name}" for kind, names in found.items() for name in names]
+            by_kind.setdefault(kind, []).append(name)
+    report.figures["seen"] = [f"{kind} {name}" for kind, names in by_kind.items() for name in names]
     for kind, (topic, text) in ASSUMPTIONS.items():
-        if kind in found:
-            report.add(topic, "note", text.format(first_of(found[kind])))
-    for name in found.get("missing", []):
+        if kind in by_kind:
+            report.add(topic, "note", text.format(first_of(by_kind[kind])))
+    for name in by_kind.get("missing", []):
         otherwise = ": there it may play otherwise" if name in KNOWN_PACKAGES else ""
         text = f"{name} is not installed here, and it played without; {standing(name)}{otherwise}"
         report.add("package", "note", text)
@@ -327,6 +327,6 @@ def _check_slow(here: Sandbox, report: Report, slowdown: float) -> None:
         slow.add(fault.topic, "reject" if fault.is_first else "warning", fault.text)
     if game.fault:
         slow.add("game", "reject", game.fault)
-    for _, level, found in slow.findings:
+    for _, level, text in slow.findings:
         is_open = level == "reject" and share < ENOUGH_SHARE / slowdown
-        report.add("slow", "unknown" if is_open else level, f"{found}; {OTHERS_COMPUTED}" if is_open else found)
+        report.add("slow", "unknown" if is_open else level, f"{text}; {OTHERS_COMPUTED}" if is_open else text)

@@ -31,8 +31,8 @@ class Project(NamedTuple):
 
     def find(self, dotted: str) -> Path | None:
         """The file of a project module, the folder of a package without ``__init__.py``, or None."""
-        found = find_module(module_folders(self.folders, dotted), dotted)
-        return found if found is None or found.suffix == ".py" or found.is_dir() else None
+        path = find_module(module_folders(self.folders, dotted), dotted)
+        return path if path is None or path.suffix == ".py" or path.is_dir() else None
 
 
 def read_source(path: Path) -> str:
@@ -104,9 +104,9 @@ class Module:
         """Adds the module's packages, which run before it."""
         for depth in range(1, len(self.package) + 1):
             dotted = ".".join(self.package[:depth])
-            found = self.project.find(dotted)
-            if found is not None and found != self.path:
-                self.wanted[dotted] = found
+            path = self.project.find(dotted)
+            if path is not None and path != self.path:
+                self.wanted[dotted] = path
 
     def _read_imports(self) -> None:
         forgiving = _forgiven_imports(self.tree)
@@ -131,11 +131,11 @@ class Module:
             return False
         parts = dotted.split(".")
         for depth in range(1, len(parts) + 1):
-            found = self.project.find(".".join(parts[:depth]))
-            if found is None:
+            path = self.project.find(".".join(parts[:depth]))
+            if path is None:
                 self.refuse(node, f"no module {dotted} in {local.parent}: only modules there can be embedded")
                 break
-            self.wanted[".".join(parts[:depth])] = found
+            self.wanted[".".join(parts[:depth])] = path
         return True
 
     def _note_package(self, node: ast.stmt, package: str) -> None:

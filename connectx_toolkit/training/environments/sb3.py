@@ -86,14 +86,14 @@ class BatchEnv(VecEnv):
         self._columns = actions
 
     def step_wait(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[dict]]:
-        observations, rewards, dones, _, found = self.env.step(self._columns)
+        observations, rewards, dones, _, facts = self.env.step(self._columns)
         infos: list[dict] = [{} for _ in range(self.num_envs)]
         over = np.flatnonzero(dones)
         if len(over):
-            self.counts += np.bincount(found["ending"][over], minlength=len(ENDINGS))
+            self.counts += np.bincount(facts["ending"][over], minlength=len(ENDINGS))
         for game in over:
-            ending = ENDINGS[found["ending"][game]]
-            infos[game] = {"terminal_observation": found["final_obs"][game], "ending": ending}
+            ending = ENDINGS[facts["ending"][game]]
+            infos[game] = {"terminal_observation": facts["final_obs"][game], "ending": ending}
         return observations, rewards, dones, infos
 
     def close(self) -> None:

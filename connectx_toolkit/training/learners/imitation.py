@@ -144,6 +144,6 @@ def train(config: Config) -> Fit:
     fit = Fit(config, network, parts, mirrored=lambda columns: COLUMNS - 1 - columns)
     agreement = fit.run("agreement with the look-ahead")
     facts = {"agreement": agreement.facts(), "look_ahead": config.depth, "seed": config.seed}
-    told = f"the move of the look-ahead of {config.depth} plies in {agreement}"
-    publish(config, network.to_bytes(), facts, told)
+    score = f"the move of the look-ahead of {config.depth} plies in {agreement}"
+    publish(config, network.to_bytes(), facts, score)
     return fit

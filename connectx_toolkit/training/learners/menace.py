@@ -187,10 +187,10 @@ class Population:
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Of each group, the beads of its members, and the first player's wins in each CURVE_SPAN games."""
-        found: dict[str, np.ndarray] = {}
+        named: dict[str, np.ndarray] = {}
         for name, group in self.groups.items():
-            found |= {f"{name}/beads": group.beads, f"{name}/curve": np.array(group.first_wins, np.int64)}
-        return found
+            named |= {f"{name}/beads": group.beads, f"{name}/curve": np.array(group.first_wins, np.int64)}
+        return named
 
 
 def members(count: int, games: int, rng: np.random.Generator, met: np.ndarray | None = None) -> np.ndarray:
@@ -207,14 +207,14 @@ def round_robin(population: Population, games: int, seed: int) -> np.ndarray:
     """
     rng, leads, tree = np.random.default_rng(seed), np.ones(games, bool), population.tree
     chances = [population.chances(name) for name in PLAYERS]
-    found = np.zeros((len(PLAYERS), len(PLAYERS), 3))
-    for row, column in np.ndindex(*found.shape[:2]):
+    counts = np.zeros((len(PLAYERS), len(PLAYERS), 3))
+    for row, column in np.ndindex(*counts.shape[:2]):
         first = members(len(chances[row]), games, rng)
         second = members(len(chances[column]), games, rng, first if row == column else None)
         sides = zip((row, column), (first, second), strict=True)
         one, other = (table_player(tree, chances[side], rng, tables) for side, tables in sides)
-        found[row, column] = play_games(games_named(population.config.game, games), (one, other), leads).counts()
-    return found / games
+        counts[row, column] = play_games(games_named(population.config.game, games), (one, other), leads).counts()
+    return counts / games
 
 
 def kept(tree: Tree, chances: np.ndarray) -> float:

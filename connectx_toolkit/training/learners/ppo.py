@@ -193,17 +193,17 @@ class SelfPlayTrainer:
 
     def _opponents(self, rng: np.random.Generator) -> list[Weighted]:
         """Those of the next period."""
-        found: list[Weighted] = []
+        opponents: list[Weighted] = []
         for name in parts(self.config.opponent):
             if name == ITSELF:
                 past = [self.versions[rng.integers(len(self.versions))] for _ in range(PAST_OPPONENTS)]
                 networks = [self.newest, *(PlainNetwork(self.config.architecture, old) for old in past)]
                 weights = [0.5] + [0.5 / PAST_OPPONENTS] * PAST_OPPONENTS
                 players = [network_player(network, rng) for network in networks]
-                found += map(Weighted, weights, players)
+                opponents += map(Weighted, weights, players)
             else:
-                found.append(Weighted(1, opponent_named(name, self.config.geometry, rng)))
-        return found
+                opponents.append(Weighted(1, opponent_named(name, self.config.geometry, rng)))
+        return opponents
 
     def advance(self) -> None:
         """Trains for one period, or what is left, and adds a point to the curve."""

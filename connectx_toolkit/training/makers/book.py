@@ -126,14 +126,14 @@ def answers(ahead: Ahead, scores: Scores, model: ReplyModel) -> list[Ahead]:
     """The positions after each of the opponent's moves, unless the game is over or won for us."""
     position = ahead.position
     chances = model.chances([position], columns_of_scores([scores]))[0]
-    found = []
+    later = []
     for column, score in enumerate(scores):
         if score is None or score < 0 or column in position.winning_columns():
             continue
         belief, child = ahead.belief * chances[:, column], position.play(column).canonical()
         if not child.is_full():
-            found.append(Ahead(child, ahead.reach * float(belief.sum()), belief / belief.sum()))
-    return found
+            later.append(Ahead(child, ahead.reach * float(belief.sum()), belief / belief.sum()))
+    return later
 
 
 def visit(ahead: Ahead, search: ModelFiles, known: Entry | None) -> tuple[Entry, list[Ahead]]:

@@ -54,7 +54,7 @@ def read_positions(path: Path, form: Form[Known], recipe: str = "") -> tuple[dic
     *lines, rest = path.read_bytes().split(b"\n")
     if recipe and lines and lines[0] != recipe.encode():
         raise ValueError(f"{path} begins with {lines[0][:60]!r}, expected {recipe!r}: remove it, or name another file")
-    line_form, found = re.compile(rf"(\d+) (\d+) ({form.pattern})".encode()), dict[Position, Known]()
+    line_form, known = re.compile(rf"(\d+) (\d+) ({form.pattern})".encode()), dict[Position, Known]()
     for number, line in list(enumerate(lines, 1))[1 if recipe else 0 :]:
         parts = line_form.fullmatch(line)
         if parts is None:
@@ -62,11 +62,11 @@ def read_positions(path: Path, form: Form[Known], recipe: str = "") -> tuple[dic
                 f"{path}, line {number}: expected a position, its mask and {form.words}, not {line[:40]!r}"
             )
         position, mask, said = parts.groups()
-        found[Position(int(position), int(mask), STANDARD)] = form.read(said.decode("ascii"))
+        known[Position(int(position), int(mask), STANDARD)] = form.read(said.decode("ascii"))
     is_recipe = recipe.encode().startswith(rest) and not lines
     if not is_recipe and not re.fullmatch(rb"[-\d ]*", rest):
         raise ValueError(f"{path}, line {len(lines) + 1}: expected the beginning of a position, not {rest[:40]!r}")
-    return found, len(rest)
+    return known, len(rest)
 
 
 class PositionFile(Generic[Known]):
@@ -147,12 +147,12 @@ def scores_kept_in(path: Path, workers: int, table_bits: int) -> Iterator[Scores
     with ScoreFile(path) as scores, solver_pool(workers, table_bits) as pool:
 
         def scores_of(positions: list[Position]) -> list[Scores]:
-            found = {p: openings().scores(p) or scores.get(p) for p in positions}
-            wanted = list({position.canonical() for position, known in found.items() if known is None})
+            solved = {p: openings().scores(p) or scores.get(p) for p in positions}
+            wanted = list({position.canonical() for position, known in solved.items() if known is None})
             with progress(len(wanted), "position", "exact scores", delay=0) as bar:
                 for position, known in pool.map_unordered(solve, wanted):
                     scores.add(position, known)
                     bar.update()
-            return [found[position] or scores[position] for position in positions]
+            return [solved[position] or scores[position] for position in positions]
 
         yield scores_of

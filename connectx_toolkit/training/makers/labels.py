@@ -109,8 +109,8 @@ def files_of(config: Config) -> list[Path]:
     """
     files = [config.run / "games" / f"{number:05}{LABELS_SUFFIX}" for number in range(-(-config.games // FILE_GAMES))]
     for path in filter(Path.exists, files):
-        if (found := read_file(path)[1]) != config.recipe:
-            raise ValueError(f"{config.run} holds labels of {found}, not of {config.recipe}: choose another --run")
+        if (made_as := read_file(path)[1]) != config.recipe:
+            raise ValueError(f"{config.run} holds labels of {made_as}, not of {config.recipe}: choose another --run")
     return files
 
 

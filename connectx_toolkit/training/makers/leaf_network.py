@@ -246,6 +246,6 @@ def train(config: Config) -> dict[str, Any]:
     net = rounded(fit(config, training))
     facts: dict[str, Any] = {"training_positions": len(training.masks), "test_positions": len(test.masks)}
     facts |= measure(net, test) | {f"{key}_of_heuristic": value for key, value in measure(None, test).items()}
-    told = f"won told from lost in {facts['sign']:.1%} of test positions, by the heuristic in"
-    publish(config, to_bytes(net), facts, f"{told} {facts['sign_of_heuristic']:.1%}")
+    score = f"won told from lost in {facts['sign']:.1%} of test positions, by the heuristic in"
+    publish(config, to_bytes(net), facts, f"{score} {facts['sign_of_heuristic']:.1%}")
     return facts

@@ -319,8 +319,8 @@ def moves_of_all(players: Sequence[PoolPlayer], config: Config) -> list[Moves]:
     """
     recipe = {name: config.settings[name] for name in ("plays", "rematches", "seed")}
     paths = {player: config.run / f"{player.name.replace(' ', '-')}.bin" for player in players}
-    found = {player: stored for player in players if (stored := runs.load(paths[player], recipe))}
-    moves = {player: Moves(**stored.arrays) for player, stored in found.items()}
+    kept = {player: stored for player in players if (stored := runs.load(paths[player], recipe))}
+    moves = {player: Moves(**stored.arrays) for player, stored in kept.items()}
     missing = [player for player in players if player not in moves]
     with (
         solver_pool(config.workers, TABLE_BITS, config.scheduler) as pool,

@@ -56,7 +56,7 @@ def own_games_in(path: Path, me: str) -> list[Met]:
         raise ValueError(f"no file of games {path}: {shell('evaluate explore --add FOLDER')} makes one of your replays")
     with GameDatabase(path, create=False) as database:
         name = own_name(database, me or None)
-        found = [
+        met = [
             Met(game.names[0], game.moves, game.points[1])
             for game in database.games(me=name, seat=1)
             if game.geometry == STANDARD and game.points and not (game.opening or game.fault) and game.names[0] != name
@@ -64,10 +64,10 @@ def own_games_in(path: Path, me: str) -> list[Met]:
         count = len(database)
     for line in left_out_lines(database.left_out):
         print(line)
-    if not found:
+    if not met:
         what = f"none of its {count} games is a finished game of 7x6, without a fault, with {name!r} as second player"
         raise ValueError(f"{path}: {what}. Add replays with explore --add, or pass {as_option('me', 'NAME')}")
-    return found
+    return met
 
 
 STRANGERS = 0.1  # least weight of opponents that one has not met
@@ -309,12 +309,12 @@ class OwnGames:
     @cached_property
     def _parents(self) -> dict[Position, list[tuple[TheirMoves, int]]]:
         """The opponents' moves that lead to each of our positions."""
-        found = defaultdict(list)
+        parents = defaultdict(list)
         for reply in self.replies.values():
             for index, child in enumerate(reply.children):
                 if child in self.turns:
-                    found[child].append((reply, index))
-        return found
+                    parents[child].append((reply, index))
+        return parents
 
     def _root(self) -> float:
         start = next(reply for position, reply in self.replies.items() if position.ply == 0)
@@ -322,27 +322,27 @@ class OwnGames:
 
     def _reach(self, strategy: Mapping[Position, np.ndarray]) -> dict[Position, np.ndarray]:
         """How often one meets each opponent in each of our positions: (opponents + 1,) by position."""
-        found: dict[Position, np.ndarray] = defaultdict(lambda: np.zeros(len(self.weights)))
+        reach: dict[Position, np.ndarray] = defaultdict(lambda: np.zeros(len(self.weights)))
         for position in sorted([*self.turns, *self.replies], key=lambda position: position.ply):
             if (turn := self.turns.get(position)) is not None:
                 shares = [(child, share) for child, share in zip(turn.children, strategy[position], strict=False)]
             else:
                 if position.ply == 0:
-                    found[position] = self.weights.copy()
+                    reach[position] = self.weights.copy()
                 reply = self.replies[position]
                 shares = list(zip(reply.children, reply.chances.T, strict=True))
             for child, share in shares:
-                found[child] = found[child] + found[position] * share
-        return found
+                reach[child] = reach[child] + reach[position] * share
+        return reach
 
 
 def grouped(position: Position, of_types: np.ndarray) -> dict[Position, np.ndarray]:
     """The chance of each move by its canonical child: (types,). ``of_types``: (types, columns)."""
-    found: dict[Position, np.ndarray] = {}
+    sums: dict[Position, np.ndarray] = {}
     for column in position.legal_columns():
         child = position.play(column).canonical()
-        found[child] = found.get(child, 0.0) + of_types[:, column]
-    return found
+        sums[child] = sums.get(child, 0.0) + of_types[:, column]
+    return sums
 
 
 def shares_of(tried: np.ndarray) -> np.ndarray:
@@ -379,27 +379,27 @@ def evidence_of(games: Sequence[Met], empty: Position, model: ReplyModel, scores
     asked = [positions_of(game, empty) for game in games]
     unique = list(dict.fromkeys(position.canonical() for positions in asked for position, _ in positions))
     chances = dict(zip(unique, model.chances(unique, columns_of_scores(scores_of(unique))), strict=True))
-    found = defaultdict(list)
+    logs_by = defaultdict(list)
     for game, positions in zip(games, asked, strict=True):
         logs = np.zeros(len(model.prior))
         for position, column in positions:
             mirrored = position != position.canonical()
             logs += np.log(chances[position.canonical()][:, :: -1 if mirrored else 1][:, column])
-        found[game.opponent].append((logs, len(positions)))
+        logs_by[game.opponent].append((logs, len(positions)))
     return {
         name: TypeLogs(np.array([logs for logs, _ in known]), np.array([moves for _, moves in known]))
-        for name, known in sorted(found.items())
+        for name, known in sorted(logs_by.items())
     }
 
 
 def positions_of(game: Met, empty: Position) -> list[tuple[Position, int]]:
     """The positions in which the first player had a choice, and its move there."""
-    found, position = [], empty
+    asked, position = [], empty
     for ply, column in enumerate(game.columns):
         if ply % 2 == 0 and len(position.legal_columns()) > 1:
-            found.append((position, column))
+            asked.append((position, column))
         position = position.play(column)
-    return found
+    return asked
 
 
 def prior_of(model: ReplyModel, evidence: Sequence[TypeLogs]) -> np.ndarray:

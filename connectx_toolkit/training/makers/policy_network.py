@@ -257,26 +257,26 @@ class Trainer:
 
     def load(self, path: Path) -> None:
         """Restores a checkpoint, if there is one. Raises ValueError if it is damaged or from another run."""
-        found = runs.load(path, self.config.settings)
-        if found is None:
+        checkpoint = runs.load(path, self.config.settings)
+        if checkpoint is None:
             return
         with runs.restoring(path):
             for name, kept in self._modules.items():
-                kept.load_state_dict(part(found.arrays, f"{name}:"))
+                kept.load_state_dict(part(checkpoint.arrays, f"{name}:"))
             for name, optimizer in self._optimizers.items():
                 now = optimizer.state_dict()
                 numbers = [number for group in now["param_groups"] for number in group["params"]]
-                state = {number: part(found.arrays, f"{name}:{number}:") for number in numbers}
+                state = {number: part(checkpoint.arrays, f"{name}:{number}:") for number in numbers}
                 optimizer.load_state_dict(now | {"state": state})
-            self.step, self.log = found.facts["step"], found.facts["log"]
+            self.step, self.log = checkpoint.facts["step"], checkpoint.facts["log"]
 
 
 def part(arrays: Mapping[str, np.ndarray], start: str) -> dict[str, Tensor]:
     """The arrays whose names begin so, as tensors, by the rest of their names. Raises KeyError if there are none."""
-    found = {name.removeprefix(start): array for name, array in arrays.items() if name.startswith(start)}
-    if not found:
+    named = {name.removeprefix(start): array for name, array in arrays.items() if name.startswith(start)}
+    if not named:
         raise KeyError(start)
-    return {name: torch.from_numpy(array) for name, array in found.items()}
+    return {name: torch.from_numpy(array) for name, array in named.items()}
 
 
 def optimizers_of(network: Network, config: Config) -> tuple[list[float], list[torch.optim.Optimizer]]:
@@ -381,11 +381,11 @@ def train(config: Config) -> dict[str, Any]:
     run(trainer, training, validation)
     content = trainer.average.to_bytes("int8")
     facts: dict[str, Any] = {"parameters": trainer.network.architecture.size, "training_positions": len(training)}
-    told = []
+    rates = []
     for name, part in measured_on(labels, training.labels, config.seed).items():
         right = judged_right(PlainNetwork.from_bytes(content), part)
         facts[name] = {"number": len(part)} | {kind: round(share, 4) for kind, share in right.items()}
-        told.append(f"good moves in {right['good']:.1%} and perfect ones in {right['perfect']:.1%} of {len(part):,} ")
-    score = f"{told[0]}new positions; {told[1]}that it learnt"
+        rates.append(f"good moves in {right['good']:.1%} and perfect ones in {right['perfect']:.1%} of {len(part):,} ")
+    score = f"{rates[0]}new positions; {rates[1]}that it learnt"
     publish(config, content, facts, score)
     return facts

@@ -9,7 +9,7 @@ from connectx.position import STANDARD
 from connectx_toolkit.builder.build import BuildOptions, NotAccepted, build
 from connectx_toolkit.builder.notebook.live import from_function
 from connectx_toolkit.builder.originals import Function, asked_here
-from connectx_toolkit.builder.preflight.questions import Runner, sample
+from connectx_toolkit.builder.preflight.trial import Runner, sample
 from connectx_toolkit.builder.source.refusals import Refused
 from connectx_toolkit.kaggle.agent_file import Struct
 from connectx_toolkit.kaggle.replies import seed_of

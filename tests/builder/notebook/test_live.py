@@ -14,7 +14,7 @@ from nbclient import NotebookClient
 from connectx.position import STANDARD
 from connectx_toolkit.builder.build import submission_bytes
 from connectx_toolkit.builder.notebook.written import Written
-from connectx_toolkit.builder.preflight.questions import Runner, open_sandbox, sample
+from connectx_toolkit.builder.preflight.trial import Runner, open_sandbox, sample
 from connectx_toolkit.builder.source.refusals import Refused
 from connectx_toolkit.kaggle.rules import Limits
 from connectx_toolkit.system.files import ROOT

@@ -7,7 +7,7 @@ import pytest
 
 from connectx.position import STANDARD
 from connectx_toolkit.builder.originals import asked_here
-from connectx_toolkit.builder.preflight.questions import Runner, sample
+from connectx_toolkit.builder.preflight.trial import Runner, sample
 from tests.builder.notebook.live_situations import Situation
 from tests.builder.notebook.test_live import built, moves_of, run, run_calls, written_in
 

@@ -10,7 +10,7 @@ from connectx_toolkit.builder.notebook.page import as_page_writes_it, from_page
 from connectx_toolkit.builder.notebook.written import AGENT_PY
 from connectx_toolkit.builder.originals import Cells
 from connectx_toolkit.builder.preflight.findings import Report
-from connectx_toolkit.builder.preflight.questions import Runner, open_sandbox
+from connectx_toolkit.builder.preflight.trial import Runner, open_sandbox
 from connectx_toolkit.builder.source.refusals import Refused
 from connectx_toolkit.kaggle.rules import Limits
 from tests.builder.notebook.pages import FREE, HEAD, moves_in_ipython, moves_of_file, text_of, written

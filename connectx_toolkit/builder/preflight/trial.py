@@ -38,7 +38,7 @@ LONG_THOUGHTS = (11, 20, 29)
 NO_OVERAGE = 1e-3  # share that stands for "no overage time left"; not 0, because agents may divide by it
 JUDGE_CLOCK = (Limits().act_timeout, Limits().overage)  # actTimeout and overage time of Kaggle's games
 QUICK = (0.2, 38.0)  # actTimeout and overage time of questions that test the answer, not the clock
-NODES_EACH = 300  # nodes per move when two agents are compared
+FEW_NODES = 300  # nodes per move when two agents are compared
 
 # The configurations of the sample, mostly Connect Four. One of another size shows what depends on the size, and one of
 # more than 64 bits what runs uncompiled. Each costs an exact agent about 5 s of compilation.
@@ -153,7 +153,7 @@ def sample(count: int, seed: int = 7, geometries: tuple[Geometry, ...] = SAMPLE_
 
 def compared(name: str, moves: Sequence[int], geometry: Geometry = STANDARD) -> Question:
     """A question for two sides that should play alike: at the judge's clock, or with a node budget in its place."""
-    return question(name, moves, geometry, JUDGE_CLOCK, nodeBudget=NODES_EACH)
+    return question(name, moves, geometry, JUDGE_CLOCK, nodeBudget=FEW_NODES)
 
 
 def openings_of_games(plies: Iterable[int]) -> list[Question]:
