@@ -94,10 +94,10 @@ def asked(drawn: Labels, learnt: Labels) -> Labels:
     return drawn.take(np.flatnonzero(differ & ~np.isin(canonical_keys(drawn.positions, drawn.masks), keys)))
 
 
-def judged_alone(network: PlainNetwork, labels: Labels) -> np.ndarray:
+def evaluated_alone(network: PlainNetwork, labels: Labels) -> np.ndarray:
     """What it says of the position, or of that after each move: logits of all columns, (n, columns) float32."""
     if network.architecture.judges != REPLIES:
-        return network.judge_many(labels.positions, labels.masks)["policy"]
+        return network.evaluate_many(labels.positions, labels.masks)["policy"]
     moves = moves_of(labels.masks, STANDARD)
     rows, columns = np.nonzero(moves)
     positions, masks = (labels.positions ^ labels.masks)[rows], labels.masks[rows] | moves[rows, columns]
@@ -124,14 +124,14 @@ def columns_of(player: str, network: PlainNetwork, labels: Labels, evaluations: 
     """The column of each position: (n,) int64."""
     if player in ("policy", "network"):
         is_alone = player == "network"
-        logits = judged_alone(network, labels) if is_alone else network.judge_many(*labels[:2])["policy"]
+        logits = evaluated_alone(network, labels) if is_alone else network.evaluate_many(*labels[:2])["policy"]
         return np.where(labels.legal, logits, -np.inf).argmax(1)
 
     columns = []
     with progress(len(labels), "position", player) as bar, one_thread():
         for stones, mask in zip(labels.positions.tolist(), labels.masks.tolist(), strict=True):
             budget = Budget.seconds(MOVE_SECONDS) if player == "clock" else Budget(nodes=evaluations)
-            search = Search(Position(stones, mask, STANDARD), value_search.judge, value_search.BATCH)
+            search = Search(Position(stones, mask, STANDARD), value_search.evaluate, value_search.BATCH)
             columns.append(search.run(budget).column)
             bar.update()
     return np.array(columns, np.int64)

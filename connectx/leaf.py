@@ -97,7 +97,7 @@ def active_rows(first, mask, rows, geometry):
 
 
 @jitable
-def judge(position, mask, net, geometry):
+def leaf_value(position, mask, net, geometry):
     """Value for the side to move, within +-LIMIT: the logit of its expected result (a draw is half a win)."""
     stones = popcount(mask)
     first = position if stones % 2 == 0 else position ^ mask

@@ -311,12 +311,12 @@ class PlainNetwork:
             x = flatten(x)
         return {name: self._linear(name, x) for name, _ in self.architecture.heads}
 
-    def judge(self, position: Position) -> dict[str, np.ndarray]:
-        """``judge_many`` for one position: (size,) float32."""
-        outputs = self.judge_many(np.array([position.position], np.int64), np.array([position.mask], np.int64))
+    def evaluate(self, position: Position) -> dict[str, np.ndarray]:
+        """``evaluate_many`` for one position: (size,) float32."""
+        outputs = self.evaluate_many(np.array([position.position], np.int64), np.array([position.mask], np.int64))
         return {name: output[0] for name, output in outputs.items()}
 
-    def judge_many(self, positions: np.ndarray, masks: np.ndarray) -> dict[str, np.ndarray]:
+    def evaluate_many(self, positions: np.ndarray, masks: np.ndarray) -> dict[str, np.ndarray]:
         """``judged`` by this network."""
         return judged(self.forward, self.architecture, positions, masks)
 
@@ -338,7 +338,7 @@ def judged(
         what is expected of each move for the side to move, -1 to 1.
     """
     if architecture.judges == REPLIES:
-        states, outputs = judged_replies(forward, architecture, positions, masks)
+        states, outputs = evaluated_replies(forward, architecture, positions, masks)
         moves = chances_of_moves(softmax(outputs["score"]), states)
         policy = policy_of(outputs["move"][:, 0], moves, states)
     else:
@@ -353,7 +353,7 @@ def judged(
     return {"policy": policy, "value": value_of(policy, moves), "results": expected_results(moves)}
 
 
-def judged_replies(
+def evaluated_replies(
     forward: Callable[[np.ndarray], dict[str, np.ndarray]],
     architecture: Architecture,
     positions: np.ndarray,
@@ -409,7 +409,7 @@ def policy_move(network: PlainNetwork, obs: Any, config: Any, elsewhere: Callabl
     position = Position.from_observation(obs, config)
     if position.geometry != network.architecture.geometry:
         return elsewhere(obs, config)
-    return masked_argmax(network.judge(position)["policy"], position)
+    return masked_argmax(network.evaluate(position)["policy"], position)
 
 
 def softmax(logits: np.ndarray, temperature: float = 1.0) -> np.ndarray:

@@ -135,7 +135,7 @@ class ReplyModel:
         """
         geometry, (stones, masks) = positions[0].geometry, arrays_of(positions)
         if self.knows(geometry):
-            logits = self.policy.judge_many(stones, masks)["policy"].astype(float)
+            logits = self.policy.evaluate_many(stones, masks)["policy"].astype(float)
         else:
             logits = np.array([heuristic_logits(position) for position in positions])
         lengths = lengths_of(stones, masks, scores, geometry)
@@ -153,7 +153,7 @@ class ReplyModel:
         if not self.knows(positions[0].geometry):
             left = np.array([position.geometry.cells - position.ply for position in positions])
             return np.repeat((1 - (1 - UNKNOWN_GAIN) ** (left // 2))[:, None] / 2, len(self.prior), 1)
-        return 1 / (1 + np.exp(-self.forecast.judge_many(*arrays_of(positions))[head].astype(float)))
+        return 1 / (1 + np.exp(-self.forecast.evaluate_many(*arrays_of(positions))[head].astype(float)))
 
 
 def arrays_of(positions: list[Position]) -> tuple[np.ndarray, np.ndarray]:

@@ -19,7 +19,7 @@ import numpy as np
 from connectx.clock import Budget
 from connectx.jit import int_array, jitable, njit, plain, popcount
 from connectx.leaf import GEOMETRY as LEAF_GEOMETRY
-from connectx.leaf import LeafNet, judge
+from connectx.leaf import LeafNet, leaf_value
 from connectx.lookahead import evaluate
 from connectx.machine_code import prepared
 from connectx.position import Geometry, Position, column_cells, key_of, open_cells, winning_spots
@@ -155,7 +155,7 @@ def enter(frames, base, order, table, geometry, net):
     if cells_left <= 2:  # neither the mover nor, after a safe move, the opponent can win with these stones
         return 0
     if depth <= 0:
-        return evaluate(position, mask, geometry) if net is None else judge(position, mask, net, geometry)
+        return evaluate(position, mask, geometry) if net is None else leaf_value(position, mask, net, geometry)
     alpha = max(frames[base + ALPHA], -win_score(mask, 3, geometry))
     beta = min(frames[base + BETA], win_score(mask, 2, geometry))
     first = -1

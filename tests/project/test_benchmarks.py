@@ -89,7 +89,7 @@ def test_the_network_alone_has_no_rules_to_help_it():
     """One forward pass for the position after each move: it does not know a line from any other position."""
     position, network = Position.from_moves([3, 0, 3, 0, 3, 0], STANDARD), recipes.value_search.network
     labels = labels_of(position)
-    logits = recipes.judged_alone(network, labels)[0]
+    logits = recipes.evaluated_alone(network, labels)[0]
     for column in range(7):
         after = position.play(column)
         stones, mask = (np.array([part]) for part in (after.position, after.mask))

@@ -8,7 +8,7 @@ import pytest
 
 from connectx import leaf
 from connectx.clock import Budget
-from connectx.leaf import ENCODING, MOST_ROWS, ROWS, LeafNet, from_bytes, judge
+from connectx.leaf import ENCODING, MOST_ROWS, ROWS, LeafNet, from_bytes, leaf_value
 from connectx.lookahead import LIMIT, evaluate
 from connectx.position import STANDARD, Position, geometry_of
 from connectx.search import Searcher
@@ -72,7 +72,7 @@ def test_value_is_the_networks(net):
     """Compiled, plain, and by definition: the same up to rounding down."""
     for position in positions(5, 1):
         first = position.position if position.ply % 2 == 0 else position.position ^ position.mask
-        in_plain = judge(position.position, position.mask, net, STANDARD)
+        in_plain = leaf_value(position.position, position.mask, net, STANDARD)
         stones = np.array([first], np.int64), np.array([position.mask], np.int64)
         compiled = values_of(*stones, net, STANDARD)[0] * (1 if position.ply % 2 == 0 else -1)
         assert compiled == in_plain and abs(in_plain - slow_value(position, net)) <= 1 and abs(in_plain) <= LIMIT
@@ -107,7 +107,7 @@ def test_searches_with_it_on_its_board_only(net):
     assert len(quiet) > 20
     for position in quiet:
         asked = with_net._value(position, -(1 << 20), 1 << 20, 0, Budget())
-        assert asked == judge(position.position, position.mask, net, STANDARD)
+        assert asked == leaf_value(position.position, position.mask, net, STANDARD)
         unasked = in_plain._value(position, -(1 << 20), 1 << 20, 0, Budget())
         assert unasked == evaluate(position.position, position.mask, STANDARD)
     small = Position.empty(geometry_of(5, 5, 4))

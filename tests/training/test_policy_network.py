@@ -225,7 +225,7 @@ def test_what_is_published_is_what_was_measured(file, tmp_path):
     seen, unseen = (keys_of(choices_of(part)[1]) for part in (training, parts["new_positions"]))
     assert found <= keys_of(test) and known <= learnt and not unseen & seen
     for name, part in parts.items():
-        policy = np.where(part.legal, network.judge_many(part.positions, part.masks)["policy"], -np.inf)
+        policy = np.where(part.legal, network.evaluate_many(part.positions, part.masks)["policy"], -np.inf)
         good = part.good[np.arange(len(part)), policy.argmax(1)].mean()
         assert good == pytest.approx(facts[name]["good"], abs=1e-4) and facts[name]["number"] == len(part)  # rounded
 

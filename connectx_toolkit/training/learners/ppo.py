@@ -138,7 +138,7 @@ def network_player(network: PlainNetwork, rng: np.random.Generator | None = None
 
     def player(games: Games, which: np.ndarray) -> np.ndarray:
         assert isinstance(games, ConnectX)
-        logits, legal = network.judge_many(*games.bitboards(which))["policy"], games.legal()[which]
+        logits, legal = network.evaluate_many(*games.bitboards(which))["policy"], games.legal()[which]
         return np.where(legal, logits, -np.inf).argmax(axis=1) if rng is None else sample(logits, legal, rng)
 
     return player

@@ -167,7 +167,7 @@ def match(
     plain = PlainNetwork.from_bytes(network.to_bytes())
 
     def logits(boards: np.ndarray) -> np.ndarray:
-        return plain.judge_many(*bitboards(boards, STANDARD))["value"]
+        return plain.evaluate_many(*bitboards(boards, STANDARD))["value"]
 
     players = value_player(logits, rules), sampling_player(logits_of(opponent), rng)
     return play_games(ConnectX(games, STANDARD), players, alternating(games, BLOCK)).counts()

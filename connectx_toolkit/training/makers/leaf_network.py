@@ -19,7 +19,7 @@ import numpy as np
 from connectx import leaf
 from connectx.encoding import safe_cells
 from connectx.jit import jitable, njit, popcount
-from connectx.leaf import ENCODING, GEOMETRY, MOST_ROWS, ROWS, LeafNet, active_rows, judge
+from connectx.leaf import ENCODING, GEOMETRY, MOST_ROWS, ROWS, LeafNet, active_rows, leaf_value
 from connectx.lookahead import evaluate
 from connectx.position import mirror_bits, open_cells, winning_spots
 from connectx.weights import pack
@@ -219,7 +219,7 @@ def values_of(first, masks, net, geometry):
     for i in range(len(first)):
         is_first = popcount(masks[i]) % 2 == 0
         position = first[i] if is_first else first[i] ^ masks[i]
-        value = evaluate(position, masks[i], geometry) if net is None else judge(position, masks[i], net, geometry)
+        value = evaluate(position, masks[i], geometry) if net is None else leaf_value(position, masks[i], net, geometry)
         values[i] = value if is_first else -value
     return values
 

@@ -98,7 +98,7 @@ def problems_of(labels: Labels, policy: PlainNetwork, types: np.ndarray) -> Prob
     for start in range(0, len(labels), FORESEEN_AT_ONCE):
         part = slice(start, start + FORESEEN_AT_ONCE)
         lengths = lengths_of(positions[part], masks[part], scores[part], STANDARD)
-        logits = policy.judge_many(positions[part], masks[part])["policy"].astype(float)
+        logits = policy.evaluate_many(positions[part], masks[part])["policy"].astype(float)
         chances[part] = np.einsum("tk,nkc->ntc", types, move_probabilities(scores[part], lengths, logits))
     kept = of_moves == results[:, None]
     return Problems(positions, masks, moves, results, chances, points, goes_on & (of_moves >= 0), goes_on & kept)
@@ -335,7 +335,7 @@ def moves_of_all(players: Sequence[PoolPlayer], config: Config) -> list[Moves]:
 
 def likelihoods(moves: Moves, policy: PlainNetwork) -> np.ndarray:
     """The probability that each kind gave to each move: (n, kinds)."""
-    logits = policy.judge_many(moves.positions, moves.masks)["policy"].astype(float)
+    logits = policy.evaluate_many(moves.positions, moves.masks)["policy"].astype(float)
     lengths = lengths_of(moves.positions, moves.masks, moves.scores, STANDARD)
     return move_probabilities(moves.scores, lengths, logits)[np.arange(len(moves.masks)), :, moves.columns]
 

@@ -26,7 +26,7 @@ from connectx.jit import njit
 from connectx.leaf import from_bytes
 from connectx.network import PlainNetwork, expected_result, softmax
 from connectx.position import STANDARD, Position, column_cells, has_line, open_cells
-from connectx.puct import Judgement, Search
+from connectx.puct import Evaluation, Search
 from connectx.search import Searcher
 from connectx.solver import Solver
 from connectx_toolkit.system.files import WEIGHTS
@@ -184,17 +184,17 @@ def sampled(weights: np.ndarray | list[float], chance: Random) -> int:
 
 
 def by_policy(position: Position, network: PlainNetwork, temperature: float, chance: Random) -> int:
-    chances = softmax(network.judge(position)["policy"][None], temperature)[0]
+    chances = softmax(network.evaluate(position)["policy"][None], temperature)[0]
     legal = position.legal_columns()
     return legal[sampled(chances[legal], chance)]
 
 
 def by_puct(position: Position, network: PlainNetwork, evaluations: int, chance: Random) -> int:
-    def judge(positions: np.ndarray, masks: np.ndarray) -> Judgement:
-        outputs = network.judge_many(positions, masks)
-        return Judgement(softmax(outputs["policy"], PRIOR_TEMPERATURE), expected_result(outputs["value"]))
+    def evaluate(positions: np.ndarray, masks: np.ndarray) -> Evaluation:
+        outputs = network.evaluate_many(positions, masks)
+        return Evaluation(softmax(outputs["policy"], PRIOR_TEMPERATURE), expected_result(outputs["value"]))
 
-    search = Search(position, judge)
+    search = Search(position, evaluate)
     choice = search.run(Budget(nodes=evaluations))
     if choice.score is not None or not any(search.root.tries):
         return choice.column

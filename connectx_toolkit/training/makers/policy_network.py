@@ -349,7 +349,7 @@ def run(trainer: Trainer, training: Examples, validation: Examples) -> None:
 
 def judged_right(network: PlainNetwork, labels: Labels) -> dict[str, float]:
     """``shares_right`` of what agents play, who look at mirror images, too."""
-    policy = network.judge_many(labels.positions, labels.masks)["policy"]
+    policy = network.evaluate_many(labels.positions, labels.masks)["policy"]
     return shares_right(np.where(labels.legal, policy, -np.inf).argmax(1), labels)
 
 
