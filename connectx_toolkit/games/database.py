@@ -90,7 +90,7 @@ class StoredMatch(NamedTuple):
 
     agents: tuple[StoredAgent, StoredAgent]
     config: dict[str, Any]
-    reserve: float  # seconds of overage time
+    overage: float  # seconds of overage time
     seed: int
     games: dict[int, Game]  # by number; in odd ones the second agent moves first
 
@@ -99,7 +99,7 @@ class StoredMatch(NamedTuple):
         """The configuration and the overage time."""
         config = self.config
         changed = {key: value for key, value in config.items() if DEFAULTS.get(key) != value}
-        size = f"{config['rows']}x{config['columns']}, {config['inarow']} in a row, {self.reserve:g} s overage time"
+        size = f"{config['rows']}x{config['columns']}, {config['inarow']} in a row, {self.overage:g} s overage time"
         return size + "".join(
             f", {key}={value}" for key, value in changed.items() if key not in ("rows", "columns", "inarow")
         )
@@ -256,8 +256,8 @@ class GameDatabase:
                 if not (games := self.match_games(row["id"])):
                     continue
                 first, second = (StoredAgent(*json.loads(row[seat])) for seat in ("first", "second"))
-                config, reserve, seed = json.loads(row["config"]), row["reserve"], row["seed"]
-                yield StoredMatch((first, second), config, reserve, seed, games)
+                config, overage, seed = json.loads(row["config"]), row["reserve"], row["seed"]
+                yield StoredMatch((first, second), config, overage, seed, games)
 
     # Games of the ladder
 
