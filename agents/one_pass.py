@@ -1,6 +1,6 @@
 """torch policy net that looks once: one forward pass a move, no rules but legality; 1.1 million parameters.
 
-``train.py distill`` makes the network, for the standard board; on others the course's one-step look-ahead plays. Where
+``train.py network`` makes the network, for the standard board; on others the course's one-step look-ahead plays. Where
 torch is missing or broken, the same network runs in numpy, with the same moves, and stderr says why.
 """
 

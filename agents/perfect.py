@@ -12,7 +12,7 @@ from connectx.books import Book, openings
 from connectx.clock import Budget, GameMemory, budget_for
 from connectx.exact import exact_scores, move_values, promising
 from connectx.network import PlainNetwork
-from connectx.opponent import SLOW_LOSS, ErrorForecast, Opponent, Replies, ReplyModel, choices, choose
+from connectx.opponent import SLOW_LOSS, ErrorForecast, Opponent, ReplyModel, Scorer, choices, choose
 from connectx.position import STANDARD, Geometry, Position, Scores
 from connectx.search import Searcher
 from connectx.solver import Solver, Value
@@ -62,7 +62,7 @@ def best_of(values: list[Value | None]) -> Value:
     return Value(max(value.low for value in proven), max(value.high for value in proven))
 
 
-def scores_within(budget: Budget, solver: Solver | None) -> Replies:
+def scores_within(budget: Budget, solver: Solver | None) -> Scorer:
     """Gives the exact scores of the moves of later positions, from the table or the solver, until the time is over."""
     start, answers = solver.nodes if solver else 0, 0
 
@@ -79,7 +79,7 @@ def scores_within(budget: Budget, solver: Solver | None) -> Replies:
     return scores_of
 
 
-def drawn(columns: list[int], budget: Budget) -> int:
+def one_of(columns: list[int], budget: Budget) -> int:
     """One of equally good columns, so that no two games need be alike; the first where a move must be repeatable."""
     return columns[0] if budget.nodes is not None else random.choice(columns)
 
@@ -89,7 +89,7 @@ def chosen(position: Position, scores: Scores, budget: Budget, solver: Solver | 
     if not SWINDLE:
         return choose(position, scores)
     forecast = ErrorForecast(opponent.model, opponent.belief, scores_within(budget, solver), openings().scores)
-    return drawn(choices(position, scores, forecast), budget)
+    return one_of(choices(position, scores, forecast), budget)
 
 
 def exact_move(position: Position, budget: Budget) -> int:
@@ -116,7 +116,7 @@ def exact_move(position: Position, budget: Budget) -> int:
 
 def move(position: Position, budget: Budget) -> int:
     if SWINDLE and (columns := second_book.columns(position)):
-        return drawn(columns, budget)
+        return one_of(columns, budget)
     if position.geometry.fits_word and solver_for(position.geometry).compiled:
         return exact_move(position, budget)
     scores = openings().scores(position)

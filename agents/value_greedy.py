@@ -19,7 +19,7 @@ def greedy_column(position: Position) -> int:
     columns = position.legal_columns()
     children = [position.play(column) for column in columns]
     positions, masks = (np.array(part, np.int64) for part in zip(*(child[:2] for child in children), strict=True))
-    worth = expected_result(network.judge_many(positions, masks)["value"])
+    worth = expected_result(network.evaluate_many(positions, masks)["value"])
     return columns[int(worth.argmin())]
 
 

@@ -15,7 +15,7 @@ from connectx.afterstates import MoveNetwork
 from connectx.clock import Budget, GameMemory, budget_for
 from connectx.network import expected_result, softmax
 from connectx.position import Geometry, Position
-from connectx.puct import Choice, Judgement, Search, one_thread
+from connectx.puct import Choice, Evaluation, Search, one_thread
 from connectx.search import Searcher
 from connectx.weights import read_data
 
@@ -28,10 +28,10 @@ BATCH = 16
 network = MoveNetwork.from_bytes(read_data("weights/policy.bin"))
 
 
-def judge(positions: np.ndarray, masks: np.ndarray) -> Judgement:
+def evaluate(positions: np.ndarray, masks: np.ndarray) -> Evaluation:
     """The network's policy and what it expects of positions and moves: probability to win minus that to lose."""
-    outputs = network.judge_many(positions, masks)
-    return Judgement(softmax(outputs["policy"], TEMPERATURE), expected_result(outputs["value"]), outputs["results"])
+    outputs = network.evaluate_many(positions, masks)
+    return Evaluation(softmax(outputs["policy"], TEMPERATURE), expected_result(outputs["value"]), outputs["results"])
 
 
 class Play:
@@ -47,7 +47,7 @@ class Play:
     def choose(self, position: Position, budget: Budget) -> Choice:
         """The move that the search finds, or the rules force."""
         if self.search is None:
-            self.search = Search(position, judge, BATCH)
+            self.search = Search(position, evaluate, BATCH)
         else:
             self.search.go_on_from(position)
         with one_thread():

@@ -87,13 +87,13 @@ def files_beside_functions() -> dict[str, float]:
             "get_win_percentages": lambda rounds: get_win_percentages(*paths, rounds),
             "match": play_match,
         }
-        found: dict[str, list[float]] = {name: [] for name in ways}
+        rates: dict[str, list[float]] = {name: [] for name in ways}
         for play in ways.values():
             processor_seconds(lambda play=play: play(2))  # type: ignore[misc]  # imports are over
         for _ in range(REPEATS):
             for name, play in ways.items():
-                found[name].append(processor_seconds(lambda play=play: play(ROUNDS)))  # type: ignore[misc]
-    return {name: statistics.median(seconds) for name, seconds in found.items()}
+                rates[name].append(processor_seconds(lambda play=play: play(ROUNDS)))  # type: ignore[misc]
+    return {name: statistics.median(seconds) for name, seconds in rates.items()}
 
 
 def main() -> None:

@@ -41,7 +41,7 @@ from connectx_toolkit.board.thinking import Analyst
 from connectx_toolkit.cli.main import run
 from connectx_toolkit.games.database import GameDatabase
 from connectx_toolkit.games.reader import read_game, replays_of
-from connectx_toolkit.games.review import Judged
+from connectx_toolkit.games.review import Review
 from connectx_toolkit.kaggle.account import Kaggle
 from connectx_toolkit.players.child import MOST_TOLD, HostedAgent, Struct
 from connectx_toolkit.players.spec import resolve
@@ -86,7 +86,7 @@ def replay(rng: random.Random) -> str:
     assert len(said) == 1 and said[0]["type"] in ("game", "problem"), f"lost: {said}"
     if said[0]["type"] == "problem" or not text.startswith("{"):
         return "refused"
-    review = Judged(read_game(text, Path("a.json")), [], 0)
+    review = Review(read_game(text, Path("a.json")), [], 0)
     return "read" if json.dumps(review.row(), allow_nan=False) and replays_page("me", [review], [], []) else "lost"
 
 
@@ -188,8 +188,8 @@ def file(rng: random.Random) -> str:
         damaged_one.write_bytes(packed)
         good.write_text(json.dumps(games()[0]))
         read = replays_of(damaged_one, good)
-        found = [game.source for game in read.games]
-        assert str(good) in found, "lost"
+        sources = [game.source for game in read.games]
+        assert str(good) in sources, "lost"
         said(["analyse", folder, "--me", "me", "--time", "0"], (None, 2))
         return "refused" if read.left_out else "read"
 

@@ -43,11 +43,11 @@ def main() -> int:
             workers=options.workers,
         )
         evidence = played.evidence
-        found, said = difference(evidence)[0], verdict(evidence, *names, played.sprt)
+        estimate, said = difference(evidence)[0], verdict(evidence, *names, played.sprt)
         seats = [list(played.side(0, seat).tally) for seat in (0, 1)]
         counts = {"pairs": evidence.pairs, "distinct": evidence.distinct, "forfeits": played.forfeits}
-        rows.append(counts | {"agents": names, "by seat": seats, "elo": interval(found), "verdict": said})
-        print(f"{' v '.join(names)}: {evidence.pairs} pairs, {seats}, {interval(found)}: {said}", flush=True)
+        rows.append(counts | {"agents": names, "by seat": seats, "elo": interval(estimate), "verdict": said})
+        print(f"{' v '.join(names)}: {evidence.pairs} pairs, {seats}, {interval(estimate)}: {said}", flush=True)
         proven += said == f"{names[0]} is stronger"
     kind = options.openings or "balanced"
     record(f"ladder-{kind}", proven, f"of {len(rows)} neighbours in a proven order", matches=rows, **CLOCK)

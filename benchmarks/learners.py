@@ -70,8 +70,8 @@ def measure_policy_gradient(seed: int, folder: Path) -> Measured:
     """Running reward at the end, when the chapter's stop was met, and mean results of the trained policy."""
     run = trained(policy_gradient.train, policy_gradient_config(seed, folder))
     games = policy_gradient.MATCH_GAMES
-    found = policy_gradient.matches(run.network, run.strong, games, seed)
-    means = [(found[how][0] - found[how][2]) / games for how in ("sampled", "greedy")]
+    results = policy_gradient.matches(run.network, run.strong, games, seed)
+    means = [(results[how][0] - results[how][2]) / games for how in ("sampled", "greedy")]
     return Measured([run.running_reward, run.games_to_stop, *means], run.seconds)
 
 
@@ -128,9 +128,9 @@ def measure_menace(seed: int, folder: Path) -> Measured:
         for row, first in enumerate(menace.PLAYERS)
         for column, second in enumerate(menace.PLAYERS)
     }
-    told = [(menace.KEEP, menace.KEEP), (menace.UNTRAINED, menace.KEEP), (menace.UNTRAINED, menace.DROP)]
+    pairs = [(menace.KEEP, menace.KEEP), (menace.UNTRAINED, menace.KEEP), (menace.UNTRAINED, menace.DROP)]
     most = max(wins[first, menace.IDEAL] for first in menace.PLAYERS)
-    return Measured([*(wins[pair] for pair in told), most], population.seconds)
+    return Measured([*(wins[pair] for pair in pairs), most], population.seconds)
 
 
 LEARNERS = {
@@ -209,8 +209,8 @@ def measured(name: str, seed: int, folder: Path) -> dict[str, Any]:
     path = folder / f"{name}.json"
     if not path.exists():
         how = {"commit": commit(), "date": datetime.now(UTC).date().isoformat()}
-        found = LEARNERS[name].measure(seed, folder)._asdict()
-        write_whole(path, (json.dumps(found | how) + "\n").encode())
+        figures = LEARNERS[name].measure(seed, folder)._asdict()
+        write_whole(path, (json.dumps(figures | how) + "\n").encode())
     return json.loads(path.read_text(encoding="utf-8"))
 
 
@@ -240,15 +240,15 @@ def main() -> None:
         "--folder", type=Path, default=Path("runs/learners"), help="folder for results (default %(default)s)"
     )
     options = parser.parse_args()
-    rows, told = list[list[str]](), list[str]()
+    rows, lines = list[list[str]](), list[str]()
     for name in options.learners:
         results = [measured(name, seed, options.folder / f"seed-{seed}") for seed in range(1, options.seeds + 1)]
         rows += rows_of(name, results)
-        told += sorted({f"{name}: measured at commit {each['commit']}, {each['date']}" for each in results})
+        lines += sorted({f"{name}: measured at commit {each['commit']}, {each['date']}" for each in results})
     head(seeds=options.seeds)
     print("\n".join(f"| {' | '.join(row)} |" for row in (HEADS, ["---"] * len(HEADS), *rows)))
-    print("\n".join(told))
-    record("learners", len(rows), "figures beside those of their sources", rows=rows, measured=told)
+    print("\n".join(lines))
+    record("learners", len(rows), "figures beside those of their sources", rows=rows, measured=lines)
 
 
 if __name__ == "__main__":

@@ -62,7 +62,7 @@ def record(name: str, figure: Any, unit: str, anchor: Any = None, **details: Any
         details: further numbers of the same run.
     """
     command = shlex.join(["python", "-m", f"benchmarks.{Path(sys.argv[0]).stem}", *sys.argv[1:]])
-    found = {
+    entry = {
         "figure": figure,
         "unit": unit,
         "anchor": anchor,
@@ -73,5 +73,5 @@ def record(name: str, figure: Any, unit: str, anchor: Any = None, **details: Any
         "date": datetime.now(UTC).date().isoformat(),
     }
     path = RESULTS / f"{name}.json"
-    write_whole(path, (json.dumps(found | details, indent=2, ensure_ascii=False) + "\n").encode())
+    write_whole(path, (json.dumps(entry | details, indent=2, ensure_ascii=False) + "\n").encode())
     print(f"{name}: {figure} {unit}; anchor: {anchor} ({os.path.relpath(path)})")

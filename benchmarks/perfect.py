@@ -31,7 +31,7 @@ from connectx_toolkit.arena.exam import Answer, answers_in, chunks_of
 from connectx_toolkit.arena.match import open_pool, play_all
 from connectx_toolkit.arena.schedule import derived_seed
 from connectx_toolkit.games.game import Game
-from connectx_toolkit.games.grades import FAILED, Sheet
+from connectx_toolkit.games.grades import NO_ANSWER, Sheet
 from connectx_toolkit.games.labelled import Labels
 from connectx_toolkit.games.recipes import erring_choice, play_out, uniform_choice
 from connectx_toolkit.kaggle.rules import DEFAULTS, OVERAGE, Rules
@@ -136,19 +136,19 @@ def labels_of(positions: Sequence[Position]) -> Labels:
 
 def answered(file: Path, labels: Labels) -> Sheet:
     """A file's answers."""
-    found = list[Answer]()
+    given = list[Answer]()
     with open_pool(Setup(Rules())) as pool, progress(len(labels), "position") as bar:
         for _, answers in pool.each(answers_in, chunks_of(resolve(str(file)), labels, range(len(labels)))):
-            found += answers
+            given += answers
             bar.update(len(answers))
-    columns, seconds = ([getattr(answer, name) for answer in found] for name in ("column", "seconds"))
-    faults = [(answer.fault, answer.detail) for answer in found if answer.fault]
+    columns, seconds = ([getattr(answer, name) for answer in given] for name in ("column", "seconds"))
+    faults = [(answer.fault, answer.detail) for answer in given if answer.fault]
     return Sheet(file.name, labels, np.array([columns]), np.array([seconds]), faults)
 
 
 def row_of(sheet: Sheet, chosen: np.ndarray) -> dict[str, int]:
     """How many of the chosen positions were asked, and what the answers were worth."""
-    failed = int((sheet.columns[0, chosen] == FAILED).sum())
+    failed = int((sheet.columns[0, chosen] == NO_ANSWER).sum())
     good, perfect = (int(which[0, chosen].sum()) for which in (sheet.good, sheet.perfect))
     return {"asked": int(chosen.sum()), "good": good, "perfect": perfect, "faults": failed}
 

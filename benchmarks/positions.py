@@ -15,7 +15,7 @@ from connectx.books import openings
 from connectx.clock import Budget
 from connectx.position import STANDARD, Geometry, Position, plies_to_end
 from connectx.solver import NO_LIMIT, Solver, job_of, read_queue
-from connectx_toolkit.games.recipes import TABLE_BITS, Choice, Sample, careful_choice, play_out, uniform_choice
+from connectx_toolkit.games.recipes import SOLVER_BITS, Choice, Sample, careful_choice, play_out, uniform_choice
 from connectx_toolkit.system.console import progress
 from connectx_toolkit.system.files import write_whole
 
@@ -162,7 +162,7 @@ def six_set(kind: Kind, size: int, seed: int, folder: Path = FOLDER) -> list[Sam
     path = folder / f"{kind.name}-{size}-{seed}.txt"
     samples = [sample_of(line) for line in path.read_text().splitlines()] if path.exists() else []
     with progress(size, kind.name, done=len(samples)) as bar:
-        for sample in labelled(kind, size, seed, Solver(STANDARD, TABLE_BITS), tuple(samples)):
+        for sample in labelled(kind, size, seed, Solver(STANDARD, SOLVER_BITS), tuple(samples)):
             samples.append(sample)
             write_whole(path, "".join(f"{line_of(each)}\n" for each in samples).encode())
             bar.update()

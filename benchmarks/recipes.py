@@ -35,7 +35,7 @@ from scipy.stats import binomtest
 from agents import value_search
 from benchmarks.machine import head, record
 from benchmarks.positions import SIX_SETS, six_set
-from connectx.afterstates import UNKNOWN, Afterstates, MoveNetwork, chances_of_moves, policy_of
+from connectx.afterstates import UNRATED, Afterstates, MoveNetwork, chances_of_moves, policy_of
 from connectx.clock import Budget
 from connectx.encoding import encode_many
 from connectx.network import REPLIES, softmax
@@ -45,12 +45,12 @@ from connectx.solver import Solver
 from connectx_toolkit.games.exam_positions import positions_in
 from connectx_toolkit.games.grades import Sheet
 from connectx_toolkit.games.labelled import Labels, canonical_keys, moves_of
-from connectx_toolkit.games.recipes import FOLDER, RECIPES, TABLE_BITS, labelled, labels_by
+from connectx_toolkit.games.recipes import RECIPES, RECIPES_FOLDER, SOLVER_BITS, labelled, labels_by
 from connectx_toolkit.system.console import progress
 from connectx_toolkit.system.files import WEIGHTS
-from connectx_toolkit.training.makers.distill import OPENING_PLIES
 from connectx_toolkit.training.makers.labels import TRAINING, labels_of, opening_labels, read_labels
-from connectx_toolkit.training.runs import NAME as MANIFEST
+from connectx_toolkit.training.makers.policy_network import OPENING_PLIES
+from connectx_toolkit.training.runs import MANIFEST as MANIFEST
 
 TIMED = 100  # positions, one by one
 MOVE_SECONDS = 1.7  # of a move in the middle of a game with Kaggle's 2 s
@@ -70,7 +70,7 @@ def labels_for(name: str, options: argparse.Namespace) -> Labels:
     if name not in KINDS:
         return labels_by(name, options.count, options.seed, options.folder)
     samples = six_set(KINDS[name], options.count, options.seed)
-    return labelled(name, (sample.position for sample in samples), options.count, Solver(STANDARD, TABLE_BITS))
+    return labelled(name, (sample.position for sample in samples), options.count, Solver(STANDARD, SOLVER_BITS))
 
 
 def training_labels(weights: Path) -> tuple[Labels, str]:
@@ -95,15 +95,15 @@ def asked(drawn: Labels, learnt: Labels) -> Labels:
     return drawn.take(np.flatnonzero(differ & ~np.isin(canonical_keys(drawn.positions, drawn.masks), keys)))
 
 
-def judged_alone(network: MoveNetwork, labels: Labels) -> np.ndarray:
+def evaluated_alone(network: MoveNetwork, labels: Labels) -> np.ndarray:
     """What it says of the position, or of that after each move: logits of all columns, (n, columns) float32."""
     if network.architecture.judges != REPLIES:
-        return network.judge_many(labels.positions, labels.masks)["policy"]
+        return network.evaluate_many(labels.positions, labels.masks)["policy"]
     moves = moves_of(labels.masks, STANDARD)
     rows, columns = np.nonzero(moves)
     positions, masks = (labels.positions ^ labels.masks)[rows], labels.masks[rows] | moves[rows, columns]
     outputs = network.forward(encode_many(positions, masks, STANDARD, network.architecture.encoding))
-    nothing, unknown = np.zeros(moves.shape, bool), np.full(moves.shape, UNKNOWN, np.int8)
+    nothing, unknown = np.zeros(moves.shape, bool), np.full(moves.shape, UNRATED, np.int8)
     states = Afterstates(rows, columns, positions, masks, np.zeros(len(rows), bool), unknown, nothing)
     return policy_of(outputs["move"][:, 0], chances_of_moves(softmax(outputs["score"]), states), states)
 
@@ -125,14 +125,14 @@ def columns_of(player: str, network: MoveNetwork, labels: Labels, evaluations: i
     """The column of each position: (n,) int64."""
     if player in ("policy", "network"):
         is_alone = player == "network"
-        logits = judged_alone(network, labels) if is_alone else network.judge_many(*labels[:2])["policy"]
+        logits = evaluated_alone(network, labels) if is_alone else network.evaluate_many(*labels[:2])["policy"]
         return np.where(labels.legal, logits, -np.inf).argmax(1)
 
     columns = []
     with progress(len(labels), "position", player) as bar, one_thread():
         for stones, mask in zip(labels.positions.tolist(), labels.masks.tolist(), strict=True):
             budget = Budget.seconds(MOVE_SECONDS) if player == "clock" else Budget(nodes=evaluations)
-            search = Search(Position(stones, mask, STANDARD), value_search.judge, value_search.BATCH)
+            search = Search(Position(stones, mask, STANDARD), value_search.evaluate, value_search.BATCH)
             columns.append(search.run(budget).column)
             bar.update()
     return np.array(columns, np.int64)
@@ -141,9 +141,9 @@ def columns_of(player: str, network: MoveNetwork, labels: Labels, evaluations: i
 def shares(labels: Labels, columns: np.ndarray) -> dict[str, list[float]]:
     """The shares of perfect, good and critical moves in percent, each with its Wilson interval (Wilson 1927)."""
     sheet = Sheet("", labels, columns[None], np.zeros((1, len(columns))), [])
-    found = {"perfect": sheet.perfect[0], "good": sheet.good[0], "critical": sheet.good[0, labels.critical]}
+    moves = {"perfect": sheet.perfect[0], "good": sheet.good[0], "critical": sheet.good[0, labels.critical]}
     percent = {}
-    for name, hits in found.items():
+    for name, hits in moves.items():
         if len(hits):
             interval = binomtest(int(hits.sum()), len(hits)).proportion_ci(method="wilson")
             percent[name] = [round(100 * float(share), 2) for share in (hits.mean(), interval.low, interval.high)]
@@ -212,7 +212,7 @@ def main() -> None:
     parser.add_argument(
         "--weights", type=Path, nargs="+", default=[WEIGHTS / "policy.bin"], help="networks, on the same positions"
     )
-    parser.add_argument("--folder", type=Path, default=FOLDER, help="where positions are kept")
+    parser.add_argument("--folder", type=Path, default=RECIPES_FOLDER, help="where positions are kept")
     options = parser.parse_args()
     try:
         found = {weights: training_labels(weights) for weights in options.weights}
@@ -231,7 +231,7 @@ def main() -> None:
             positions = positions_in(options.file)[0]
         except ValueError as fault:
             parser.error(str(fault))
-        labels = labelled(options.file.stem, positions, options.count, Solver(STANDARD, TABLE_BITS))
+        labels = labelled(options.file.stem, positions, options.count, Solver(STANDARD, SOLVER_BITS))
         return measure(options.file.stem, labels, options)
     for name in options.only:
         measure(name, labels_for(name, options), options)

@@ -23,7 +23,7 @@ import numpy as np
 from benchmarks.machine import head, record
 from connectx_toolkit.arena.results import verdict
 from connectx_toolkit.statistics.evidence import Evidence, PairOfGames
-from connectx_toolkit.statistics.intervals import ALPHA, PAIR_SCORES, Sprt, anytime, elo_of, log_wealth, score_of
+from connectx_toolkit.statistics.intervals import ERROR_RATE, PAIR_SCORES, Sprt, anytime, elo_of, log_wealth, score_of
 from connectx_toolkit.statistics.ratings import difference, ratings
 from connectx_toolkit.system.console import progress
 
@@ -44,10 +44,10 @@ def shifted(shares: tuple[float, ...], elo: float) -> np.ndarray:
     low, high, scores = -60.0, 60.0, np.array(PAIR_SCORES)
     for _ in range(100):
         tilt = (low + high) / 2
-        found = np.array(shares) * np.exp(tilt * scores)
-        found /= found.sum()
-        low, high = (tilt, high) if found @ scores < score_of(elo) else (low, tilt)
-    return found
+        tilted = np.array(shares) * np.exp(tilt * scores)
+        tilted /= tilted.sum()
+        low, high = (tilt, high) if tilted @ scores < score_of(elo) else (low, tilt)
+    return tilted
 
 
 class Seen(NamedTuple):
@@ -75,15 +75,15 @@ def says_stronger(evidence: Evidence, sprt: Sprt | None = None) -> bool:
 def one_look(shares: np.ndarray, rng: np.random.Generator) -> Seen:
     """50 pairs, and a look."""
     counts = draws(shares, 50, rng)[-1]
-    found = anytime(counts)
-    return Seen(says_stronger(evidence_of(counts)), not found.low <= truth(shares) <= found.high)
+    estimate = anytime(counts)
+    return Seen(says_stronger(evidence_of(counts)), not estimate.low <= truth(shares) <= estimate.high)
 
 
 def every_pair(pairs: int) -> Callable[[np.ndarray, np.random.Generator], Seen]:
     """A look after every pair: as ``verdict`` and ``anytime`` do it, for all looks at once."""
 
     def play(shares: np.ndarray, rng: np.random.Generator) -> Seen:
-        counts, limit = draws(shares, pairs, rng), log(2 / ALPHA)
+        counts, limit = draws(shares, pairs, rng), log(2 / ERROR_RATE)
         means = (0.5, float(shares @ PAIR_SCORES))
         richest = [np.maximum(log_wealth(counts, m), log_wealth(counts[:, ::-1], 1 - m)).max() for m in means]
         return Seen(bool(richest[0] >= limit), bool(richest[1] >= limit))
@@ -106,8 +106,8 @@ def advised(shares: np.ndarray, rng: np.random.Generator) -> Seen:
     counts, played, missed = draws(shares, MOST_PAIRS, rng), 50, False
     while True:
         seen = counts[played - 1]
-        found, words = anytime(seen), verdict(evidence_of(seen), "A", "B")
-        missed |= not found.low <= truth(shares) <= found.high
+        estimate, words = anytime(seen), verdict(evidence_of(seen), "A", "B")
+        missed |= not estimate.low <= truth(shares) <= estimate.high
         if not words.startswith("too early") or played == MOST_PAIRS:
             return Seen("is stronger" in words, missed)
         needed = int(words.split()[-2]) if words.endswith("pairs") else 2 * played
@@ -177,8 +177,8 @@ def two_seeds(shares: np.ndarray, rng: np.random.Generator) -> Seen:
         for opening in rng.permutation(300)[:150].tolist():
             evidence.add(PairOfGames(opening, ((), ()), results[opening] / 2))
         stronger |= says_stronger(evidence)
-    found = anytime(evidence.counts)
-    return Seen(stronger, not found.low <= truth(shares) <= found.high)
+    estimate = anytime(evidence.counts)
+    return Seen(stronger, not estimate.low <= truth(shares) <= estimate.high)
 
 
 def truth(shares: np.ndarray) -> float:
@@ -277,7 +277,7 @@ def judged(seen: list[Seen]) -> list[str]:
 def anytime_pairs(shares: np.ndarray, rng: np.random.Generator) -> int:
     """The first pair after which the verdict calls the stronger agent stronger."""
     counts = draws(shares, 4 * MOST_PAIRS, rng)
-    above = log_wealth(counts, 0.5) >= log(2 / ALPHA)
+    above = log_wealth(counts, 0.5) >= log(2 / ERROR_RATE)
     return int(above.argmax()) + 1 if above.any() else len(counts)
 
 
@@ -340,7 +340,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 0
     wrong = show("From openings that decide", heads, rows_of(VARIANTS, options.users, rng), len(VARIANTS))
     most = max(map(most_stronger, wrong))
-    record("verdicts-variants", most, UNIT, 100 * ALPHA, users=options.users, wrong=wrong)
+    record("verdicts-variants", most, UNIT, 100 * ERROR_RATE, users=options.users, wrong=wrong)
     if options.variants:
         return 0
     wrong = show("How often a verdict is wrong", heads, truth_table(options.users, rng), len(WORKFLOWS) + 2)
@@ -349,7 +349,7 @@ def main(arguments: list[str] | None = None) -> int:
         "Median pairs to a right verdict", heads, speed_table(options.users // 2, rng), len(EQUALS) * len(ELOS)
     )
     most = max(map(most_stronger, wrong))
-    record("verdicts", most, UNIT, 100 * ALPHA, users=options.users, wrong=wrong, pairs=pairs)
+    record("verdicts", most, UNIT, 100 * ERROR_RATE, users=options.users, wrong=wrong, pairs=pairs)
     return 0
 
 

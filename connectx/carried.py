@@ -78,8 +78,8 @@ class Carried:
         parts = ref[1:]
         if kind == "n":
             first, _, rest = parts[0].partition(".")
-            found = self._names[first] if first in self._names else getattr(builtins, first)
-            return attrgetter(rest)(found) if rest else found
+            held = self._names[first] if first in self._names else getattr(builtins, first)
+            return attrgetter(rest)(held) if rest else held
         if kind == "d":
             return {key: self._value(value) for key, value in zip(parts[::2], parts[1::2], strict=True)}
         if kind in ("t", "z"):

@@ -53,8 +53,8 @@ def leaf_net(inputs: np.ndarray, outputs: np.ndarray, offsets: np.ndarray) -> Le
         "outputs": ("int16", (plies, hidden)),
         "offsets": ("int64", (plies,)),
     }
-    found = {"inputs": inputs, "outputs": outputs, "offsets": offsets}
-    for name, array in found.items():
+    arrays = {"inputs": inputs, "outputs": outputs, "offsets": offsets}
+    for name, array in arrays.items():
         if (array.dtype.name, array.shape) != expected[name]:
             raise ValueError(f"{name} of a leaf net: {array.dtype} {array.shape}, expected {expected[name]}")
     if np.abs(inputs.astype(np.int64)).max() > LARGEST_INPUT:
@@ -97,7 +97,7 @@ def active_rows(first, mask, rows, geometry):
 
 
 @jitable
-def judge(position, mask, net, geometry):
+def leaf_value(position, mask, net, geometry):
     """Value for the side to move, within +-LIMIT: the logit of its expected result (a draw is half a win)."""
     stones = popcount(mask)
     first = position if stones % 2 == 0 else position ^ mask

@@ -1,7 +1,7 @@
 """Machine code of the kernels of search and solver, which runs without numba: embedded in a submission, or kept here.
 
 A kernel's code is one piece that runs at any address and calls nothing outside. It has one entry, which takes a buffer
-of 64-bit words: the result, then the arguments. ``connectx_toolkit.system.machine_code`` makes it.
+of 64-bit words: the result, then the arguments. ``connectx_toolkit.system.kernel_compiler`` makes it.
 
 Embedded code is tried before it is used, in a process of its own that may crash or hang. Whatever is wrong with it,
 numba compiles the kernel as if it were not there.
@@ -34,8 +34,8 @@ EMBEDDED = "machine_code.bin"  # a submission's data beside this module
 # What the code for a processor needs, the best first; as numpy names it, which asks the processor itself.
 TARGETS = {"x86-64-v4": ("AVX512_SKX",), "x86-64-v3": ("AVX2", "FMA3"), "x86-64-v2": ("SSE42", "POPCNT")}
 NOT_USABLE = "connectx: machine code is not usable, numba compiles instead: {!r:.200}"
-FLAGS = 0x1 | 0x2 | 0x100 | 0x400  # of an array: contiguous in C's or Fortran's order, aligned, writeable
-LEAST, MOST = -(1 << 63), (1 << 63) - 1
+ARRAY_FLAGS = 0x1 | 0x2 | 0x100 | 0x400  # of an array: contiguous in C's or Fortran's order, aligned, writeable
+LEAST_INTEGER, MOST_INTEGER = -(1 << 63), (1 << 63) - 1
 # Where an array has the addresses of its data, shape and strides (CPython and numpy, since their first versions).
 DATA, SHAPE, STRIDES = 16, 32, 40
 PROBE_SECONDS, PROBE_WAIT = 2, 8.0  # of a processor, by the clock: for trying embedded code, which takes some 10 ms
@@ -123,9 +123,9 @@ def kind_of(value: Any) -> Any:
     """
     kind = type(value)
     if kind is np.ndarray:
-        return value.dtype, value.ndim, value.flags.num & FLAGS
+        return value.dtype, value.ndim, value.flags.num & ARRAY_FLAGS
     if kind is int:
-        return "int" if LEAST <= value <= MOST else None
+        return "int" if LEAST_INTEGER <= value <= MOST_INTEGER else None
     if isinstance(value, tuple):
         return (kind.__name__, getattr(kind, "_fields", ()), *map(kind_of, value))
     return kind.__name__
@@ -143,7 +143,7 @@ class Code(NamedTuple):
     memory: Any  # holds it
 
 
-class Call:
+class KernelCall:
     """A kernel as a function, by its machine code. For one thread at a time: the arguments lie in one buffer.
 
     It passes an array as its address in Python, where the code reads data, shape and strides.
@@ -235,7 +235,7 @@ def prepared(
         jit.noted[-1].append(wanted)
         return None
     code = code_for(wanted, jit.kept)
-    return kernel.dispatcher if code is None else Call(code, examples)
+    return kernel.dispatcher if code is None else KernelCall(code, examples)
 
 
 _codes: dict[str, Code | None] = {}  # by key, of this process
@@ -280,7 +280,7 @@ def _embedded(wanted: Wanted, key: str) -> Code | None:
     if content is None:
         return None
     code, expected = in_memory(content), json.loads(parts[f"{key}.probe"])
-    if not _probe(lambda: list(wanted.probe(Call(code, wanted.examples))) == expected):
+    if not _probe(lambda: list(wanted.probe(KernelCall(code, wanted.examples))) == expected):
         raise RuntimeError("it gives other results here")
     return code
 

@@ -22,7 +22,7 @@ from connectx.weights import compressed, pack, reduce, restored, unpack
 # 3x3 convolution. "pooled": two of these with a ReLU between them, to which the layer's input is added; before that
 # ReLU each channel gets a bias, a linear map of the means and largest values of all channels of the input over the
 # board (KataGo's global pooling, Wu 2019). "point": 1x1 convolution. "dense": fully connected; only "dense" may follow.
-KINDS: dict[str, Callable[[Any, int, Any], Any]] = {
+LAYER_KINDS: dict[str, Callable[[Any, int, Any], Any]] = {
     "conv": lambda net, i, x: net.window(f"{i}a", x),
     "pooled": lambda net, i, x: net.window(f"{i}b", net.relu(net.window(f"{i}a", x) + net.pooled(f"{i}pool", x))) + x,
     "point": lambda net, i, x: net.point(f"{i}a", x),
@@ -33,7 +33,7 @@ KINDS: dict[str, Callable[[Any, int, Any], Any]] = {
 def trunk(net: Any, layers: Sequence[tuple[str, int]], x: Any) -> Any:
     """What the layers make of the planes, by the operations of a ``PlainNetwork`` or of its torch form."""
     for index, (kind, _) in enumerate(layers):
-        x = net.relu(KINDS[kind](net, index, x))
+        x = net.relu(LAYER_KINDS[kind](net, index, x))
     return x
 
 
@@ -71,7 +71,12 @@ class Architecture:
         width, flat = planes_of(self.encoding), False
         for kind, size in self.layers:
             flat = flat or kind == "dense"
-            if kind not in KINDS or size < 1 or (kind == "pooled" and size != width) or (flat and kind != "dense"):
+            if (
+                kind not in LAYER_KINDS
+                or size < 1
+                or (kind == "pooled" and size != width)
+                or (flat and kind != "dense")
+            ):
                 raise ValueError(f"layer {(kind, size)!r} cannot follow a width of {width} in {self.layers!r}")
             width = size
         if flat and self.judges == MOVES:
@@ -225,12 +230,12 @@ class PlainNetwork:
         """What the heads read of the trunk's output."""
         return flatten(x)
 
-    def judge(self, position: Position) -> dict[str, np.ndarray]:
-        """``judge_many`` for one position: (size,) float32."""
-        outputs = self.judge_many(np.array([position.position], np.int64), np.array([position.mask], np.int64))
+    def evaluate(self, position: Position) -> dict[str, np.ndarray]:
+        """``evaluate_many`` for one position: (size,) float32."""
+        outputs = self.evaluate_many(np.array([position.position], np.int64), np.array([position.mask], np.int64))
         return {name: output[0] for name, output in outputs.items()}
 
-    def judge_many(self, positions: np.ndarray, masks: np.ndarray) -> dict[str, np.ndarray]:
+    def evaluate_many(self, positions: np.ndarray, masks: np.ndarray) -> dict[str, np.ndarray]:
         """What the network says of n positions, two (n,) int64: the means over each and its mirror image."""
         seen = encode_many(positions, masks, self.architecture.geometry, self.architecture.encoding)
         return mean_of_views(self.forward(both_views(seen)))
@@ -269,7 +274,7 @@ def policy_move(network: PlainNetwork, obs: Any, config: Any, elsewhere: Callabl
     position = Position.from_observation(obs, config)
     if position.geometry != network.architecture.geometry:
         return elsewhere(obs, config)
-    return masked_argmax(network.judge(position)["policy"], position)
+    return masked_argmax(network.evaluate(position)["policy"], position)
 
 
 def softmax(logits: np.ndarray, temperature: float = 1.0) -> np.ndarray:

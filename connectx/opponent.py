@@ -35,17 +35,17 @@ FORGETTING = 0.05  # of what the opponent's moves have told, with each further m
 UNKNOWN_GAIN = 0.02  # of a type in each later reply, on boards without a network
 
 
-class Kind(NamedTuple):
+class Skill(NamedTuple):
     """A kind of player: how many plies it sees, and how strictly it follows the policy beyond them."""
 
     horizon: int
     temperature: float
 
 
-KINDS = (
-    *(Kind(1, temperature) for temperature in (0.3, 1.0, 2.5)),
-    *(Kind(horizon, 1.0) for horizon in (4, 8, 12, 16)),
-    *(Kind(EVERYTHING, temperature) for temperature in (0.3, 2.5)),
+SKILLS = (
+    *(Skill(1, temperature) for temperature in (0.3, 1.0, 2.5)),
+    *(Skill(horizon, 1.0) for horizon in (4, 8, 12, 16)),
+    *(Skill(EVERYTHING, temperature) for temperature in (0.3, 2.5)),
 )
 
 
@@ -73,9 +73,9 @@ def move_probabilities(scores: np.ndarray, lengths: np.ndarray, logits: np.ndarr
         logits: of the policy, (n, columns).
     """
     legal = scores != NO_MOVE
-    chances = np.empty((len(scores), len(KINDS), scores.shape[1]))
+    chances = np.empty((len(scores), len(SKILLS), scores.shape[1]))
     blunders = BLUNDER * legal / legal.sum(1, keepdims=True)
-    for index, kind in enumerate(KINDS):
+    for index, kind in enumerate(SKILLS):
         seen = np.where(legal, np.where(lengths <= kind.horizon, np.sign(scores), 0), -2)
         best = seen.max(1, keepdims=True)
         quickest = np.where(seen == best, lengths, EVERYTHING).min(1, keepdims=True)
@@ -99,13 +99,13 @@ class ReplyModel:
             to move, and where the other side is.
 
     Raises:
-        ValueError: the arrays do not fit each other, ``KINDS`` or the networks.
+        ValueError: the arrays do not fit each other, ``SKILLS`` or the networks.
     """
 
     def __init__(self, prior: np.ndarray, types: np.ndarray, policy: PlainNetwork, forecast: PlainNetwork):
         self.prior, self.types, self.policy, self.forecast = prior, types, policy, forecast
         heads = dict(forecast.architecture.heads)
-        if types.shape != (len(prior), len(KINDS)) or heads != {"gift": len(prior), "hope": len(prior)}:
+        if types.shape != (len(prior), len(SKILLS)) or heads != {"gift": len(prior), "hope": len(prior)}:
             raise ValueError(f"a model of {prior.shape} types, {types.shape} shares of kinds and heads {heads}")
 
     @classmethod
@@ -135,7 +135,7 @@ class ReplyModel:
         """
         geometry, (stones, masks) = positions[0].geometry, arrays_of(positions)
         if self.knows(geometry):
-            logits = self.policy.judge_many(stones, masks)["policy"].astype(float)
+            logits = self.policy.evaluate_many(stones, masks)["policy"].astype(float)
         else:
             logits = np.array([heuristic_logits(position) for position in positions])
         lengths = lengths_of(stones, masks, scores, geometry)
@@ -153,7 +153,7 @@ class ReplyModel:
         if not self.knows(positions[0].geometry):
             left = np.array([position.geometry.cells - position.ply for position in positions])
             return np.repeat((1 - (1 - UNKNOWN_GAIN) ** (left // 2))[:, None] / 2, len(self.prior), 1)
-        return 1 / (1 + np.exp(-self.forecast.judge_many(*arrays_of(positions))[head].astype(float)))
+        return 1 / (1 + np.exp(-self.forecast.evaluate_many(*arrays_of(positions))[head].astype(float)))
 
 
 def arrays_of(positions: list[Position]) -> tuple[np.ndarray, np.ndarray]:
@@ -199,13 +199,13 @@ class Opponent:
 MOST_REPLIES = 8  # of the opponent that the choice looks ahead
 LEAST_SHARE = 0.02  # of a reply: what follows rarer ones is estimated
 BEAM = 3  # moves that are tried at our later turns: those of the largest estimates
-BATCH = 64  # positions whose estimates are made at once
+ESTIMATES_AT_ONCE = 64  # positions whose estimates are made at once
 # Losses of this score come in the last six plies, from ply 37 on with 42 cells. Earlier ones are not risked while one
 # so late can be had: whoever makes no error shall at least have to play on to the end.
 SLOW_LOSS = -3
 EQUAL = 0.02  # points: smaller differences of what is expected count as none
 
-Replies = Callable[[Position], Scores | None]  # the exact scores of a position's moves; None if there is no time
+Scorer = Callable[[Position], Scores | None]  # the exact scores of a position's moves; None if there is no time
 
 
 class Branch(NamedTuple):
@@ -213,10 +213,10 @@ class Branch(NamedTuple):
 
     share: float
     points: float
-    turn: "Turn | None"  # ours; None where nothing more can be gained
+    turn: "OurTurn | None"  # ours; None where nothing more can be gained
 
 
-class Turn:
+class OurTurn:
     """A position in which it is our turn.
 
     Attributes:
@@ -228,7 +228,7 @@ class Turn:
 
     def __init__(self, position: Position, result: int, gain: float):
         self.position, self.result, self.gain = position, result, gain
-        self.tries: list[Reply] = []
+        self.tries: list[TheirTurn] = []
 
     def value(self) -> float:
         """The largest value of the tries; the estimate as long as none of them has been expanded."""
@@ -237,7 +237,7 @@ class Turn:
         return max(reply.value() for reply in self.tries)
 
 
-class Reply:
+class TheirTurn:
     """A position in which the opponent is to move.
 
     Attributes:
@@ -273,19 +273,19 @@ class ErrorForecast:
         table: exact scores that cost nothing; None where there are none.
     """
 
-    def __init__(self, model: ReplyModel, belief: np.ndarray, replies: Replies, table: Replies = lambda position: None):
+    def __init__(self, model: ReplyModel, belief: np.ndarray, replies: Scorer, table: Scorer = lambda position: None):
         self.model, self.belief, self.replies, self.table = model, belief, replies, table
-        self.known: dict[Position, Reply] = {}
+        self.known: dict[Position, TheirTurn] = {}
 
-    def after(self, positions: list[Position]) -> list[Reply]:
+    def after(self, positions: list[Position]) -> list[TheirTurn]:
         """The nodes of positions in which the opponent is to move, with estimates."""
         new = [p for p in dict.fromkeys(positions) if p not in self.known]
         if new:
             gains = self.model.gains_at_their_turn(new) @ self.belief
-            self.known.update((position, Reply(position, gain)) for position, gain in zip(new, gains, strict=True))
+            self.known.update((position, TheirTurn(position, gain)) for position, gain in zip(new, gains, strict=True))
         return [self.known[position] for position in positions]
 
-    def grow(self, roots: Iterable[Reply], most_replies: int) -> None:
+    def grow(self, roots: Iterable[TheirTurn], most_replies: int) -> None:
         """Expands level by level until a position's scores are not known in time."""
         level = dict.fromkeys(roots, 1.0)
         for _ in range(most_replies):
@@ -297,10 +297,10 @@ class ErrorForecast:
                 return
             level = self.next_level(level)
 
-    def expand(self, nodes: list[Reply]) -> bool:
+    def expand(self, nodes: list[TheirTurn]) -> bool:
         """Gives nodes their branches; False if there was no time for all."""
-        for start in range(0, len(nodes), BATCH):
-            batch, known = nodes[start : start + BATCH], list[Scores]()
+        for start in range(0, len(nodes), ESTIMATES_AT_ONCE):
+            batch, known = nodes[start : start + ESTIMATES_AT_ONCE], list[Scores]()
             for node in batch:
                 scores = self.replies(node.position)
                 if scores is None:
@@ -312,17 +312,17 @@ class ErrorForecast:
                 return False
         return True
 
-    def _branch(self, nodes: list[Reply], scores: np.ndarray) -> None:
+    def _branch(self, nodes: list[TheirTurn], scores: np.ndarray) -> None:
         chances = self.model.chances([node.position for node in nodes], scores)
         shares, results = np.einsum("t,ntc->nc", self.belief, chances), np.sign(scores)
-        turns: list[tuple[Turn, np.ndarray]] = []
+        turns: list[tuple[OurTurn, np.ndarray]] = []
         for node, of_types, share, result in zip(nodes, chances, shares, results, strict=True):
             wins, node.branches = node.position.winning_columns(), []
             best = int(result[node.position.legal_columns()].max())
             for column in node.position.legal_columns():
                 child = node.position.play(column)
                 goes_on = column not in wins and result[column] >= 0 and not child.is_full()
-                turn = Turn(child, -int(result[column]), 0.0) if goes_on else None
+                turn = OurTurn(child, -int(result[column]), 0.0) if goes_on else None
                 node.branches.append(Branch(float(share[column]), (best - int(result[column])) / 2, turn))
                 if turn:
                     turns.append((turn, self.belief * of_types[:, column]))
@@ -332,7 +332,7 @@ class ErrorForecast:
                 most = 0.5 if turn.result == 0 else 1.0  # the estimates alone may add up to more
                 turn.gain = min(most, float(gain @ belief / belief.sum()))
 
-    def next_level(self, level: dict[Reply, float]) -> dict[Reply, float]:
+    def next_level(self, level: dict[TheirTurn, float]) -> dict[TheirTurn, float]:
         """The nodes two plies below expanded ones, with the probability to get there."""
         turns = [
             (branch.turn, reach * branch.share)
@@ -342,7 +342,7 @@ class ErrorForecast:
         ]
         ours = {turn: self.moves(turn) for turn, _ in turns if not turn.tries}
         self.after([child for children in ours.values() for child in children])
-        later: dict[Reply, float] = {}
+        later: dict[TheirTurn, float] = {}
         for turn, reach in turns:
             if not turn.tries:
                 tries = self.after(ours[turn])
@@ -351,7 +351,7 @@ class ErrorForecast:
                 later[reply] = later.get(reply, 0.0) + reach
         return later
 
-    def moves(self, turn: Turn) -> list[Position]:
+    def moves(self, turn: OurTurn) -> list[Position]:
         """The positions after our moves that keep the result; none where it is not known in time which do.
 
         Where all lose, and the table does not tell how late, any move counts.

@@ -49,5 +49,5 @@ class TorchOrNumpy(MoveNetwork):
         position = Position.from_observation(obs, config)
         if position.geometry != self.architecture.geometry:
             return one_step_move(obs, config)
-        logits = self.judge(position)["policy"]
+        logits = self.evaluate(position)["policy"]
         return masked_argmax(logits > logits.max() - TIE, position)

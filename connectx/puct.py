@@ -35,7 +35,7 @@ SPREAD = 0.5  # how far the mean of simulations may be off, times the root of th
 MAX_IDLE_BATCHES = 1000  # the search stops after so many batches in a row without a network evaluation
 
 
-class Judgement(NamedTuple):
+class Evaluation(NamedTuple):
     """What a network says of n positions; expected results are those of the side to move, -1 to 1."""
 
     chances: np.ndarray  # (n, columns): the probabilities of the moves
@@ -43,7 +43,7 @@ class Judgement(NamedTuple):
     results: np.ndarray | None = None  # (n, columns): those of each move, from a network that judges what moves lead to
 
 
-Judge = Callable[[np.ndarray, np.ndarray], Judgement]  # of positions and masks, (n,) int64 each
+Evaluator = Callable[[np.ndarray, np.ndarray], Evaluation]  # of positions and masks, (n,) int64 each
 
 
 class Node:
@@ -114,12 +114,12 @@ class Search:
     """A search tree for one position, in which the game is not over.
 
     Args:
-        judge: the network.
+        evaluate: the network.
         batch: positions that it judges at once.
     """
 
-    def __init__(self, position: Position, judge: Judge, batch: int = 8):
-        self.geometry, self.judge, self.batch = position.geometry, judge, batch
+    def __init__(self, position: Position, evaluate: Evaluator, batch: int = 8):
+        self.geometry, self.evaluate, self.batch = position.geometry, evaluate, batch
         self.nodes: dict[int, Node] = {}
         self.go_on_from(position)
 
@@ -224,9 +224,9 @@ class Search:
             return
         leaves = [path[-1] for path in paths]
         positions, masks = np.array([leaf.position for leaf in leaves]), np.array([leaf.mask for leaf in leaves])
-        judgement = self.judge(positions, masks)
-        chances, values = judgement.chances.tolist(), judgement.values.tolist()
-        results = [None] * len(paths) if judgement.results is None else judgement.results.tolist()
+        evaluation = self.evaluate(positions, masks)
+        chances, values = evaluation.chances.tolist(), evaluation.values.tolist()
+        results = [None] * len(paths) if evaluation.results is None else evaluation.results.tolist()
         for path, leaf, priors, value, of_moves in zip(paths, leaves, chances, values, results, strict=True):
             moves = safe_moves(leaf.position, leaf.mask, self.geometry)
             order = self.geometry.column_order
@@ -293,23 +293,23 @@ class Search:
 
 
 # What OpenBLAS calls its functions, in the builds of numpy, of scipy and of systems; {} is "get" or "set".
-NAMES = [f"{prefix}openblas_{{}}_num_threads{suffix}" for prefix in ("scipy_", "") for suffix in ("64_", "")]
+OPENBLAS_NAMES = [f"{prefix}openblas_{{}}_num_threads{suffix}" for prefix in ("scipy_", "") for suffix in ("64_", "")]
 
 
 @cache
 def thread_functions() -> list[tuple[Callable[[], int], Callable[[int], None]]]:
     """The functions that tell and set the number of threads, of each OpenBLAS that is loaded; [] off Linux."""
-    found = []
+    functions = []
     with contextlib.suppress(OSError):
         maps = Path("/proc/self/maps").read_text(encoding="utf-8", errors="replace").splitlines()
         for shared in sorted({line.split()[-1] for line in maps if "openblas" in line}):
             library = ctypes.CDLL(shared)
-            found += [
+            functions += [
                 (getattr(library, name.format("get")), getattr(library, name.format("set")))
-                for name in NAMES
+                for name in OPENBLAS_NAMES
                 if hasattr(library, name.format("set"))
             ][:1]
-    return found
+    return functions
 
 
 @contextlib.contextmanager

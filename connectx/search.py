@@ -20,7 +20,7 @@ from connectx.clock import Budget
 from connectx.evaluation import evaluate
 from connectx.jit import int_array, jitable, njit, plain, popcount
 from connectx.leaf import GEOMETRY as LEAF_GEOMETRY
-from connectx.leaf import LeafNet, judge
+from connectx.leaf import LeafNet, leaf_value
 from connectx.machine_code import prepared
 from connectx.position import Geometry, Position, column_cells, key_of, open_cells, winning_spots
 
@@ -43,10 +43,10 @@ PLY, NODES, VALUE, ENTERING, NODE_LIMIT = 0, 1, 2, 3, 4
 CONTROL_SIZE = 5
 
 # A frame of the stack. The parent sets the first five; DEPTH is the number of plies left before the evaluation.
-POSITION, MASK, DEPTH, ALPHA, BETA = 0, 1, 2, 3, 4
+FRAME_POSITION, MASK, DEPTH, ALPHA, BETA = 0, 1, 2, 3, 4
 BEST, BEST_COLUMN, FLOOR = 5, 6, 7  # best value so far, its column, and alpha before the first move
 NEXT, COUNT, SCOUTING = 8, 9, 10  # index of the current move, number of moves, whether the window is a null window
-MOVES = 11  # the first of the moves; there is room for one per column
+FRAME_MOVES = 11  # the first of the moves; there is room for one per column
 
 # A move in a frame is column << RANK_BITS | rank.
 RANK_BITS = 16
@@ -123,8 +123,8 @@ def order_moves(frames, base, candidates, first, order, geometry):
     Column ``first``, the move from the table or -1, leads; then the moves that leave the most threats, and among equals
     those that come first in ``order``.
     """
-    position, mask = frames[base + POSITION], frames[base + MASK]
-    start = end = base + MOVES
+    position, mask = frames[base + FRAME_POSITION], frames[base + MASK]
+    start = end = base + FRAME_MOVES
     for index in range(len(order)):
         column = order[index]
         move = candidates & column_cells(column, geometry)
@@ -147,7 +147,7 @@ def enter(frames, base, order, table, geometry, net):
 
     Precondition, as everywhere in this search: the mover cannot win with its next stone (the parent made sure of it).
     """
-    position, mask, depth = frames[base + POSITION], frames[base + MASK], frames[base + DEPTH]
+    position, mask, depth = frames[base + FRAME_POSITION], frames[base + MASK], frames[base + DEPTH]
     cells_left = geometry.rows * geometry.columns - popcount(mask)
     candidates = safe_moves(position, mask, geometry)
     if candidates == 0 and cells_left > 0:
@@ -155,7 +155,7 @@ def enter(frames, base, order, table, geometry, net):
     if cells_left <= 2:  # neither the mover nor, after a safe move, the opponent can win with these stones
         return 0
     if depth <= 0:
-        return evaluate(position, mask, geometry) if net is None else judge(position, mask, net, geometry)
+        return evaluate(position, mask, geometry) if net is None else leaf_value(position, mask, net, geometry)
     alpha = max(frames[base + ALPHA], -win_score(mask, 3, geometry))
     beta = min(frames[base + BETA], win_score(mask, 2, geometry))
     first = -1
@@ -179,8 +179,8 @@ def enter(frames, base, order, table, geometry, net):
 @jitable
 def push_child(frames, base, move, geometry):
     """Prepares the next frame for the move, with a null window if this frame is scouting."""
-    position, mask, child = frames[base + POSITION], frames[base + MASK], base + MOVES + geometry.columns
-    frames[child + POSITION] = position ^ mask
+    position, mask, child = frames[base + FRAME_POSITION], frames[base + MASK], base + FRAME_MOVES + geometry.columns
+    frames[child + FRAME_POSITION] = position ^ mask
     frames[child + MASK] = mask | (open_cells(mask, geometry) & column_cells(move >> RANK_BITS, geometry))
     # A forced reply does not reduce the depth. The search still ends, since every ply fills a cell.
     frames[child + DEPTH] = frames[base + DEPTH] - (1 if frames[base + COUNT] > 1 else 0)
@@ -213,7 +213,7 @@ def leave(frames, base, table):
     elif best >= frames[base + BETA]:
         bound = LOWER
     entry = pack(best, frames[base + BEST_COLUMN], frames[base + DEPTH], bound)
-    store(table, key_of(frames[base + POSITION], frames[base + MASK]), entry)
+    store(table, key_of(frames[base + FRAME_POSITION], frames[base + MASK]), entry)
     return best
 
 
@@ -226,7 +226,7 @@ def negamax(control, frames, order, table, geometry, net):
 
     Args:
         control: (CONTROL_SIZE,) int64; at the start all 0 except ENTERING = 1 and the NODE_LIMIT.
-        frames: ((cells + 1) * (MOVES + columns),) int64; the first five numbers of the first frame are the task. Its
+        frames: ((cells + 1) * (FRAME_MOVES + columns),) int64; the first five numbers of the first are the task. Its
             mover must not have a winning move.
         order: (columns,) int64, the columns in the order in which moves of equal rank are tried.
         table: (4 * buckets,) int64, the transposition table: two slots per bucket, each a key and its entry.
@@ -237,7 +237,7 @@ def negamax(control, frames, order, table, geometry, net):
     """
     ply = control[PLY]
     while ply >= 0:
-        base = ply * (MOVES + geometry.columns)
+        base = ply * (FRAME_MOVES + geometry.columns)
         value = INFINITY
         if control[ENTERING]:
             if control[NODES] >= control[NODE_LIMIT]:
@@ -247,10 +247,10 @@ def negamax(control, frames, order, table, geometry, net):
             control[ENTERING] = 0
             value = enter(frames, base, order, table, geometry, net)
         else:
-            absorb(frames, base, frames[base + MOVES + frames[base + NEXT]], -control[VALUE])
+            absorb(frames, base, frames[base + FRAME_MOVES + frames[base + NEXT]], -control[VALUE])
         if value == INFINITY:
             if frames[base + NEXT] < frames[base + COUNT]:
-                push_child(frames, base, frames[base + MOVES + frames[base + NEXT]], geometry)
+                push_child(frames, base, frames[base + FRAME_MOVES + frames[base + NEXT]], geometry)
                 control[ENTERING] = 1
                 ply += 1
                 continue
@@ -427,4 +427,4 @@ def trial(geometry: Geometry, net: LeafNet | None, run: Callable) -> list[int]:
 
 def frame_numbers(geometry: Geometry) -> int:
     """Numbers that the frames of the deepest search take."""
-    return (min(geometry.cells, MAX_DEPTH) + 1) * (MOVES + geometry.columns)
+    return (min(geometry.cells, MAX_DEPTH) + 1) * (FRAME_MOVES + geometry.columns)

@@ -25,7 +25,7 @@ __all__ = ["read_data"]
 MAGIC = b"CXW2"
 COMPRESSED = b"CXWX"
 LARGEST = 1 << 28  # bytes of a container that was compressed
-MEMORY = 1 << 26  # bytes that expanding xz may take: 9 million are usual
+XZ_MEMORY = 1 << 26  # bytes that expanding xz may take: 9 million are usual
 DIGEST = 32  # bytes
 DTYPES = frozenset({"bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"}) | frozenset(
     {"float16", "float32", "float64"}
@@ -82,7 +82,7 @@ def _expanded(content: bytes) -> bytes:
     """The container that was given to ``compressed``; another one as it is."""
     if content[:4] != COMPRESSED:
         return content
-    stream = lzma.LZMADecompressor(lzma.FORMAT_XZ, MEMORY)
+    stream = lzma.LZMADecompressor(lzma.FORMAT_XZ, XZ_MEMORY)
     try:
         whole = stream.decompress(content[4:], LARGEST)
     except lzma.LZMAError as fault:

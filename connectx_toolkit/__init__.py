@@ -72,7 +72,7 @@ def _kept(wanted: Any) -> bytes | None:
     """What this computer keeps of a kernel. ``connectx`` asks for it, also while an agent's file loads."""
     sys.modules.update(hidden)
     try:
-        from connectx_toolkit.system.machine_code import kept
+        from connectx_toolkit.system.kernel_compiler import kept
 
         return kept(wanted)
     finally:

@@ -449,7 +449,7 @@ def report(
         ValueError: there are no games of matches, or a file cannot be written.
     """
     from connectx_toolkit.games.groups import groups_in
-    from connectx_toolkit.games.review import Judged, judged
+    from connectx_toolkit.games.review import Review, judged
     from connectx_toolkit.report.results import results
 
     if judge and not html:
@@ -461,7 +461,7 @@ def report(
         titles = "; ".join(group.title for group in found)
         raise ValueError(f"{as_option('ladder')} takes a file of one kind of matches, but {games} holds {titles}")
     shown = [group.games()[-latest:] if html else [] for group in found]
-    pages = [[judged(game) if judge else Judged(game, []) for game in part] for part in shown]
+    pages = [[judged(game) if judge else Review(game, []) for game in part] for part in shown]
     return results(found, pages, left_out, _path(ladder), _path(html), judge)
 
 

@@ -15,7 +15,7 @@ import pytest
 from xdist.scheduler import LoadScopeScheduling
 
 from connectx.position import Geometry, Position, geometry_of
-from connectx_toolkit.builder.preflight.stage import Runner
+from connectx_toolkit.builder.preflight.trial import Runner
 from connectx_toolkit.cli.main import run
 from connectx_toolkit.system.console import DOOR
 from connectx_toolkit.system.cores import usable_cores

@@ -20,8 +20,8 @@ from connectx.position import STANDARD, Position, key_of
 from connectx_toolkit.arena.match import Slot, open_pool
 from connectx_toolkit.arena.referee import detail_of, illegal_kind
 from connectx_toolkit.arena.schedule import derived_seed
-from connectx_toolkit.games.exam_positions import FOLDER
-from connectx_toolkit.games.grades import FAILED, Sheet
+from connectx_toolkit.games.exam_positions import EXAMS
+from connectx_toolkit.games.grades import NO_ANSWER, Sheet
 from connectx_toolkit.games.labelled import Labels
 from connectx_toolkit.kaggle.rules import Rules
 from connectx_toolkit.players.process import Setup
@@ -37,7 +37,7 @@ LONG = 60.0  # seconds of an exam from which they are said beforehand
 class Answer(NamedTuple):
     """One move."""
 
-    column: int  # FAILED where there was no legal move
+    column: int  # NO_ANSWER where there was no legal move
     seconds: float  # without the load
     fault: str  # its kind, "" where there was none
     detail: str = ""  # the last line of what is known of a fault
@@ -87,7 +87,7 @@ def answers_in(slot: Slot, chunk: Chunk) -> list[Answer]:
         fault = reply.fault or ("timeout" if took > limit + rules.overage else illegal or "")
         if fault:
             lines = detail_of(reply, fault).strip().splitlines()
-            answers.append(Answer(FAILED, took, fault, *lines[-1:]))
+            answers.append(Answer(NO_ANSWER, took, fault, *lines[-1:]))
         else:
             answers.append(Answer(int(reply.action or 0), took, ""))
     return answers
@@ -210,7 +210,7 @@ class Answered(NamedTuple):
     is_interrupted: bool  # then only positions count that all agents have answered
 
 
-def examine(specs: Sequence[AgentSpec], labels: Labels, setup: Setup, workers: int, folder: Path = FOLDER) -> Answered:
+def examine(specs: Sequence[AgentSpec], labels: Labels, setup: Setup, workers: int, folder: Path = EXAMS) -> Answered:
     """Asks the agents in these positions; what is kept in the folder is not asked again.
 
     Raises:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from connectx_toolkit.games.game import SEATS, Game
+from connectx_toolkit.games.game import MOVING, Game
 from connectx_toolkit.kaggle.rules import Fault
 from connectx_toolkit.players.spec import AgentSpec, resolve
 from connectx_toolkit.statistics.evidence import Evidence, PairOfGames, pair_of
@@ -181,7 +181,7 @@ def match_table(match: Match) -> Table:
     rows: list[tuple[str, str, Side]] = []
     for agent, name in enumerate(match.names):
         rows.append((name, "both", match.side(agent)))
-        rows += [("", seat_name, match.side(agent, seat)) for seat, seat_name in enumerate(SEATS)]
+        rows += [("", seat_name, match.side(agent, seat)) for seat, seat_name in enumerate(MOVING)]
     return Table(f"{' v '.join(match.names)}: {len(match.games)} games", MATCH, rows)
 
 
@@ -247,7 +247,7 @@ def totals(match: Match) -> str:
     counts, played = "{} won, {} drawn, {} lost".format, len(match.games)
     stopped = f"stopped after {played} of {match.fixed} games. " if match.fixed and played < match.fixed else ""
     counted = ", forfeits counted as losses" if any(match.forfeits) else ""
-    seats = "; ".join(f"{name} {counts(*match.side(0, seat).tally)}" for seat, name in enumerate(SEATS))
+    seats = "; ".join(f"{name} {counts(*match.side(0, seat).tally)}" for seat, name in enumerate(MOVING))
     return f"{stopped}{' v '.join(match.names)}{counted}: {counts(*match.side(0).tally)} ({seats})"
 
 

@@ -27,14 +27,14 @@ from connectx_toolkit.games.exam_positions import positions_in
 from connectx_toolkit.games.reader import game_meant
 from connectx_toolkit.kaggle import archive
 from connectx_toolkit.kaggle.rules import Rules
-from connectx_toolkit.page import FOLDER
+from connectx_toolkit.page import PAGE_FOLDER
 from connectx_toolkit.players.spec import resolve
 from connectx_toolkit.system.console import as_option
 from connectx_toolkit.system.posix import is_own, user
 
 HOST = "127.0.0.1"
-PAGE = "board.html"
-LARGEST = 16 * 2**20  # bytes of a message: a replay has 10 to 60 kB
+BOARD_PAGE = "board.html"
+LARGEST_MESSAGE = 16 * 2**20  # bytes of a message: a replay has 10 to 60 kB
 SECURITY = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
     "connect-src 'self' ws://{host}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -66,10 +66,10 @@ def application(address: Address, opening: Opening, analyst: Analyst) -> web.App
     app["lines"] = set()
 
     async def page(request: web.Request) -> web.StreamResponse:
-        name = request.match_info["name"] or PAGE
-        if name not in {path.name for path in FOLDER.iterdir()}:
+        name = request.match_info["name"] or BOARD_PAGE
+        if name not in {path.name for path in PAGE_FOLDER.iterdir()}:
             raise web.HTTPNotFound
-        return web.FileResponse(FOLDER / name)
+        return web.FileResponse(PAGE_FOLDER / name)
 
     async def converse(request: web.Request) -> web.WebSocketResponse:
         return await _converse(request, opening, analyst)
@@ -105,7 +105,7 @@ async def _close_all(app: web.Application) -> None:
 
 async def _converse(request: web.Request, opening: Opening, analyst: Analyst) -> web.WebSocketResponse:
     """One board, as long as its page is open."""
-    line = web.WebSocketResponse(max_msg_size=LARGEST, heartbeat=30.0)
+    line = web.WebSocketResponse(max_msg_size=LARGEST_MESSAGE, heartbeat=30.0)
     await line.prepare(request)
     loop, outgoing = asyncio.get_running_loop(), asyncio.Queue[dict]()
 
@@ -163,10 +163,10 @@ def last_address() -> Address:
         return Address.new()
     with os.fdopen(handle, encoding="ascii", errors="replace") as file:
         status = os.fstat(handle)
-        found = re.fullmatch(r"(\d{1,5}) ([\w-]{32})", file.read(100))
-    if found is None or not is_own(status, 0o077):
+        match = re.fullmatch(r"(\d{1,5}) ([\w-]{32})", file.read(100))
+    if match is None or not is_own(status, 0o077):
         return Address.new()
-    return Address(int(found[1]), found[2])
+    return Address(int(match[1]), match[2])
 
 
 def remember(address: Address) -> None:

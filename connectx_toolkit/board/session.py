@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from connectx.position import Geometry, Position
-from connectx_toolkit.board.thinking import Analyst, Found, Question, Seat
+from connectx_toolkit.board.thinking import Analyst, BoardSeat, Found, MoveQuestion
 from connectx_toolkit.games.database import GameDatabase
 from connectx_toolkit.games.game import UNKNOWN_NAMES, Game
 from connectx_toolkit.games.reader import is_columns, parse_game, read_game
@@ -70,9 +70,9 @@ def _sizes(geometry: Geometry):
 
 
 PARTNERS = ("minimax@1", "minimax@2", "minimax@4", "minimax@8", "perfect~20")
-OURS = "built-in, strongest first"
-MOST_POSITIONS = 5000  # of one request: a game on the largest board has 4096
-MOST_NAMED = 5  # players of a move
+BUILT_IN = "built-in, strongest first"
+MOST_REQUESTED = 5000  # of one request: a game on the largest board has 4096
+NAMED_PLAYERS = 5  # players of a move
 LONGEST_PROBLEM = 1000  # characters
 Message = dict[str, Any]
 
@@ -90,7 +90,7 @@ class Opening(NamedTuple):
 def choices() -> list[Message]:
     """The agents that can be chosen by name, with what is known of them."""
     ladder = read_ladder()
-    ours = [(OURS, name, entry_of(name).summary) for name in our_agents()]
+    ours = [(BUILT_IN, name, entry_of(name).summary) for name in our_agents()]
     partners = [("easier to beat", name, "") for name in PARTNERS]
     kaggles = [("Kaggle's agents", name, "") for name in sorted(kaggle_agents())]
     return [
@@ -123,7 +123,7 @@ class Session:
         self._analyst = analyst
         self._opening = opening
         self._specs = {spec.label: spec for spec in opening.seats if spec is not None}
-        self._seats: dict[int, Seat] = {}
+        self._seats: dict[int, BoardSeat] = {}
         self._answers: dict[str, Callable[[Message], None]] = {
             "hello": self._hello,
             "solve": self._solve,
@@ -168,7 +168,7 @@ class Session:
         })  # fmt: skip
 
     def _solve(self, message: Message) -> None:
-        positions = [position_in(entry) for entry in message["positions"][:MOST_POSITIONS]]
+        positions = [position_in(entry) for entry in message["positions"][:MOST_REQUESTED]]
         self._analyst.want(self, positions, self._tell_values)
 
     def _tell_values(self, position: Position, found: Found) -> None:
@@ -192,8 +192,8 @@ class Session:
             sitting.close()
             sitting = None
         if sitting is None:
-            sitting = self._seats[seat] = Seat(spec, self._send)
-        sitting.ask(Question(number, game, position, rules, left))
+            sitting = self._seats[seat] = BoardSeat(spec, self._send)
+        sitting.ask(MoveQuestion(number, game, position, rules, left))
 
     def _explore(self, message: Message) -> None:
         position, games = position_in(message["position"]), self._opening.games
@@ -201,7 +201,7 @@ class Session:
             raise ValueError("this board was started without a file of games")
         with GameDatabase(games, create=False) as database:
             played = database.at(position)
-        moves = [{**one._asdict(), "players": one.players[:MOST_NAMED]} for one in played]
+        moves = [{**one._asdict(), "players": one.players[:NAMED_PLAYERS]} for one in played]
         self._send({"type": "played", "position": position_entry(position), "moves": moves})
 
     def _spec(self, name: str) -> AgentSpec:

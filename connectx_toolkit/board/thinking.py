@@ -35,8 +35,8 @@ from connectx_toolkit.system.posix import end
 
 FIRST_SLICE, LONGEST_SLICE = 0.1, 0.5  # seconds: from ply 12 on the first mostly does
 FAVOUR = 4.0  # the position on the board gets so many times the time of any other of its game
-KEPT = 20_000  # positions whose scores are kept
-TOO_LARGE = "this board is too large to solve"
+KEPT_SCORES = 20_000  # positions whose scores are kept
+UNSOLVABLE = "this board is too large to solve"
 
 
 class Found(NamedTuple):
@@ -169,20 +169,20 @@ class Analyst:
         before, geometry = self._known(position), position.geometry
         seconds = min(LONGEST_SLICE, max(FIRST_SLICE, before.seconds))
         if not geometry.fits_word:
-            found = Found(why=TOO_LARGE)
+            scores = Found(why=UNSOLVABLE)
         else:
             with solvers_for(geometry) as (solver, *_):
-                found = before.refined(move_values(position, solver, Budget.seconds(seconds)), seconds)
-        self._found[position] = found
-        if len(self._found) > KEPT:
+                scores = before.refined(move_values(position, solver, Budget.seconds(seconds)), seconds)
+        self._found[position] = scores
+        if len(self._found) > KEPT_SCORES:
             self._found.popitem(last=False)
-        return found
+        return scores
 
 
-PATIENCE = 1.0  # seconds beyond actTimeout that a move nobody waits for any more may go on
+LATE_SECONDS = 1.0  # seconds beyond actTimeout that a move nobody waits for any more may go on
 
 
-class Question(NamedTuple):
+class MoveQuestion(NamedTuple):
     """What to move in a position."""
 
     number: int  # which the answer repeats
@@ -195,7 +195,7 @@ class Question(NamedTuple):
 Tell = Callable[[dict[str, Any]], None]
 
 
-class Seat:
+class BoardSeat:
     """Asks one agent, one question after the other; answers go to ``tell``, from the seat's own thread."""
 
     def __init__(self, spec: AgentSpec, tell: Tell):
@@ -203,12 +203,12 @@ class Seat:
         self._tell = tell
         self._player: AgentProcess | None = None
         self._game: int | None = None
-        self._latest: Question | None = None
+        self._latest: MoveQuestion | None = None
         self._asked: int | None = None  # the number of the question that the agent thinks about
-        self._questions: SimpleQueue[Question | None] = SimpleQueue()
+        self._questions: SimpleQueue[MoveQuestion | None] = SimpleQueue()
         threading.Thread(target=self._work, name=spec.label, daemon=True).start()
 
-    def ask(self, question: Question) -> None:
+    def ask(self, question: MoveQuestion) -> None:
         """Puts a question; of several that wait only the last is asked."""
         self._latest = question
         self._questions.put(question)
@@ -218,7 +218,7 @@ class Seat:
         question, self._latest = self._latest, None
         if question is not None and (player := self._player) is not None:
             timer = threading.Timer(
-                question.rules.config["actTimeout"] + PATIENCE, self._end_if, (player, question.number)
+                question.rules.config["actTimeout"] + LATE_SECONDS, self._end_if, (player, question.number)
             )
             timer.daemon = True
             timer.start()
@@ -253,7 +253,7 @@ class Seat:
         if self._player is not None:
             self._player.close()
 
-    def _fail(self, question: Question, problem: Exception) -> None:
+    def _fail(self, question: MoveQuestion, problem: Exception) -> None:
         with contextlib.suppress(Exception):
             self._tell({"type": "problem", "about": "ask", "id": question.number, "text": in_a_line(problem)})
         player, self._player, self._game, self._asked = self._player, None, None, None
@@ -261,7 +261,7 @@ class Seat:
             with contextlib.suppress(OSError):
                 player.close()
 
-    def _answer(self, question: Question) -> dict[str, Any]:
+    def _answer(self, question: MoveQuestion) -> dict[str, Any]:
         config, position = question.rules.config, question.position
         try:
             player = self._begun(question)
@@ -280,7 +280,7 @@ class Seat:
                 self._game = None
         return answer
 
-    def _begun(self, question: Question) -> AgentProcess:
+    def _begun(self, question: MoveQuestion) -> AgentProcess:
         """The agent's process, in which the question's game has begun."""
         if self._player is None:
             self._player = AgentProcess(self.spec)
@@ -292,7 +292,7 @@ class Seat:
         return self._player
 
 
-def verdict(question: Question, reply: Reply) -> dict[str, Any]:
+def verdict(question: MoveQuestion, reply: Reply) -> dict[str, Any]:
     """What a reply amounts to: a move, or the fault that Kaggle would end the game for, which looks at the clock first.
 
     The move is that of ``connectx_toolkit.arena.referee.play_fast``.
@@ -315,7 +315,7 @@ def verdict(question: Question, reply: Reply) -> dict[str, Any]:
     }
 
 
-def fault(question: Question, kind: str, detail: str, seconds: float) -> dict[str, Any]:
+def fault(question: MoveQuestion, kind: str, detail: str, seconds: float) -> dict[str, Any]:
     lines = [line.strip() for line in detail.splitlines() if line.strip()]
     return {
         "type": "fault",

@@ -19,10 +19,10 @@ from connectx.machine_code import EMBEDDED
 from connectx.machine_code import packed as packed_parts
 from connectx_toolkit.builder.comparison import POSITIONS, Comparison, lacking
 from connectx_toolkit.builder.notebook.written import placed
-from connectx_toolkit.builder.originals import Answer, Original, Source, source_job
+from connectx_toolkit.builder.originals import Original, SideAnswer, Source, source_job
 from connectx_toolkit.builder.preflight.check import check
 from connectx_toolkit.builder.preflight.findings import Report
-from connectx_toolkit.builder.preflight.stage import Runner, Stage, stage
+from connectx_toolkit.builder.preflight.trial import Runner, Sandbox, open_sandbox
 from connectx_toolkit.builder.source.data_files import listed
 from connectx_toolkit.builder.source.inline import Inlined, Refused
 from connectx_toolkit.builder.source.refusals import TORCH_FILES, adopt_command
@@ -31,7 +31,7 @@ from connectx_toolkit.system.files import replacing, version_of
 
 IMPORTER, GUARD = (Path(__file__).parent / "embedded" / name for name in ("importer.py", "guard.py"))
 HEADER = "# ConnectX submission:"  # how every built file begins
-LINE = 116  # characters of base64 per line: editors cannot handle lines of megabytes
+LINE_WIDTH = 116  # characters of base64 per line: editors cannot handle lines of megabytes
 
 _TAIL = """
 _importer, _guard = type(_time)("submission_importer"), type(_time)("submission_guard")
@@ -98,7 +98,7 @@ def submission_text(inlined: Inlined, contents: Mapping[str, bytes], notes: Mapp
     parts.append("\nDATA = {}\n")
     for path, content in sorted(contents.items()):
         digest, text = packed(content)
-        wrapped = "\n".join(text[start : start + LINE] for start in range(0, len(text), LINE))
+        wrapped = "\n".join(text[start : start + LINE_WIDTH] for start in range(0, len(text), LINE_WIDTH))
         parts.append(f"DATA[{path!r}] = ({digest!r}, r'''\n{wrapped}\n''')\n")
     for name, source in (("IMPORTER", IMPORTER), ("GUARD", GUARD)):
         parts.append(f"\n{name} = {quoted(source.read_text(encoding='utf-8'))}\n")
@@ -124,7 +124,7 @@ MACHINE_CODE = f"connectx/{EMBEDDED}"
 ABOUT_CODE = f""": machine code of the modules' kernels for x86-64, by numba {version_of("numba")}
 #     and LLVM, from the sources in this file; used if it passes a test when the file is loaded, else numba compiles.
 #     Built with --no-machine-code, the file has none."""
-LISTED = 20  # files that an error names
+LISTED_FILES = 20  # files that an error names
 
 
 class NotAccepted(ValueError):
@@ -136,7 +136,7 @@ class NotAccepted(ValueError):
 
 
 @dataclass(frozen=True)
-class Options:
+class BuildOptions:
     """Options of a build.
 
     positions: in how many positions the built file is compared with its original, besides openings and games
@@ -170,7 +170,7 @@ def submission_bytes(inlined: Inlined, output: Path, code: bytes = b"") -> bytes
     most = Limits().size
     if sum(file.stat().st_size for file, _ in inlined.files.values()) > most:
         why = f"the judge allows {most:,} bytes: move away what it does not open"
-        raise ValueError(f"{why}; {packed_files(inlined, LISTED)}")
+        raise ValueError(f"{why}; {packed_files(inlined, LISTED_FILES)}")
     text = render(inlined, code)
     if output.name.endswith(".tar.gz"):
         return archive(text.encode(), {path: file.read_bytes() for path, (file, _) in inlined.files.items()})
@@ -190,7 +190,7 @@ def submission_bytes(inlined: Inlined, output: Path, code: bytes = b"") -> bytes
 def build(
     inlined: Inlined,
     output: Path,
-    options: Options,
+    options: BuildOptions,
     runner: Runner,
     tell: Callable[[str], None] = lambda text: None,
     original: Original | None = None,
@@ -198,7 +198,7 @@ def build(
     """Writes ``output``, a .py or a .tar.gz by its name, if and only if the pre-flight and the comparison accept it.
 
     Args:
-        tell: called with a line at each stage.
+        tell: called with a line at each step.
         original: what the file should play as; by default the agent's own module.
 
     Raises:
@@ -212,11 +212,11 @@ def build(
     tell(f"checking {parts}: some seconds, or minutes if a move takes a second")
     at_nodes, original = any("nodeBudget" in text for text in inlined.sources.values()), original or Source(inlined)
 
-    def compare(stage: Stage, file: Path, report: Report) -> None:
+    def compare(sandbox: Sandbox, file: Path, report: Report) -> None:
         if not report.accepted:
             if facts := lacking(original):
                 report.add("notebook", "note", facts)
-        elif (answers := Comparison(original, stage, file, at_nodes, report).run(options.positions)) and code:
+        elif (answers := Comparison(original, sandbox, file, at_nodes, report).run(options.positions)) and code:
             _report_code(*answers, report)
 
     with replacing(output) as draft:
@@ -234,7 +234,7 @@ def build(
     return report
 
 
-def _report_code(source: Answer, built: Answer, report: Report) -> None:
+def _report_code(source: SideAnswer, built: SideAnswer, report: Report) -> None:
     """Says whether the built file's machine code was used; numba compiles the kernels of its source."""
     said = "".join([built.loaded["load_stderr"], *(reply["stderr"] for reply in built.replies)])
     is_used = "machine code is not usable" not in said
@@ -245,15 +245,15 @@ def _report_code(source: Answer, built: Answer, report: Report) -> None:
 
 
 def machine_code(
-    inlined: Inlined, runner: Runner, options: Options, tell: Callable[[str], None]
+    inlined: Inlined, runner: Runner, options: BuildOptions, tell: Callable[[str], None]
 ) -> tuple[bytes, list[str]]:
     """Machine code of the kernels that the agent prepares, b"" if there is none; why there is none where it should."""
     if not options.machine_code or "connectx/machine_code.py" not in inlined.sources:
         return b"", []
     tell("compiling its kernels for the processors that Kaggle may have")
     job = source_job(inlined) | {"job": "kernels", "form": "source", "file": str(inlined.agent_path.resolve())}
-    with stage(Limits(), runner, "main.py") as place:
-        answer = place.run(job | {"limit": COMPILE_SECONDS}, "compiling")
+    with open_sandbox(Limits(), runner, "main.py") as sandbox:
+        answer = sandbox.run(job | {"limit": COMPILE_SECONDS}, "compiling")
     result = answer["result"] or {}
     if answer["ended"] != "ok" or "raised" in result:
         why = result.get("text", answer["ended"])

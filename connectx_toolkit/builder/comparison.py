@@ -18,24 +18,24 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from connectx.position import STANDARD
-from connectx_toolkit.builder.originals import Answer, Kinds, Original, answer_of
+from connectx_toolkit.builder.originals import Kinds, Original, SideAnswer, answer_of
 from connectx_toolkit.builder.preflight.findings import Report
-from connectx_toolkit.builder.preflight.stage import NODE_BUDGET, Question, Stage, compared, openings_of_games, sample
+from connectx_toolkit.builder.preflight.trial import FEW_NODES, Question, Sandbox, compared, openings_of_games, sample
 from connectx_toolkit.kaggle.rules import sizes_of
 from connectx_toolkit.system.console import progress
 
 TOPIC = "same moves"
-GAMES, POSITIONS = 6, 120  # besides the openings; where no move of N differs, fewer than 3 of N would (at 95%)
+FULL_GAMES, POSITIONS = 6, 120  # besides the openings; where no move of N differs, fewer than 3 of N would (at 95%)
 LATER = 6  # games that both play in another process, so that each seat once plays as in the first game of a process
 QUICK_LOAD = 2.0  # seconds: an original that takes longer to load is not loaded again for that
-AGAIN = 60  # positions that the second load is asked then
+RELOADED = 60  # positions that the second load is asked then
 ENOUGH, USUAL_SECONDS = 100, 10.0  # so many are asked at least, then no more if usual moves have taken that long
 COMPARE_SECONDS = 40.0  # of each side's moves; after that no further position is asked
 CLOCKED = 0.05  # seconds a move: from there on the clock may decide how far an agent searches
 ROUNDS, LEAST_ROUNDS = 12, 3  # in which both sides are asked again where they differed
 PREDICTOR = "connectx/predictor.py"  # draws moves by numpy, where the original's library has generators of its own
 SIGMAS = 4.3  # one faithful file in 100,000 of an agent that draws is refused at a look, of which there are at most ten
-SHOWN = 6  # facts that a report names
+NAMED_FACTS = 6  # facts that a report names
 
 
 def kinds_of(positions: int) -> dict[str, list[dict[str, Any]]]:
@@ -44,7 +44,7 @@ def kinds_of(positions: int) -> dict[str, list[dict[str, Any]]]:
     short, long = openings[:8], openings[8:]
     spread = [long[number * 101 % len(long)] for number in range(len(long))]  # 101 has no divisor in common with 287
     return {
-        "games": games_of(range(GAMES)),
+        "games": games_of(range(FULL_GAMES)),
         "openings": short + spread,
         "positions": [question.as_json() for question in sample(positions)],
     }
@@ -56,7 +56,7 @@ def games_of(numbers: Iterable[int]) -> list[dict[str, Any]]:
     return [empty | {"game": number} for number in numbers]
 
 
-class Asked(NamedTuple):
+class Query(NamedTuple):
     """A question, with the original's reply, and its unit: a game, or the question alone."""
 
     question: Question
@@ -138,18 +138,18 @@ class Comparison:
         at_nodes: whether the agent counts nodes in place of the clock, where it is given a budget of them.
     """
 
-    def __init__(self, original: Original, judge: Stage, file: Path, at_nodes: bool, report: Report):
+    def __init__(self, original: Original, judge: Sandbox, file: Path, at_nodes: bool, report: Report):
         self.original, self.judge, self.file, self.at_nodes, self.report = original, judge, file, at_nodes, report
         self.excuse = ""  # why moves may differ
 
-    def run(self, positions: int) -> tuple[Answer, Answer] | None:
+    def run(self, positions: int) -> tuple[SideAnswer, SideAnswer] | None:
         """Asks both, and reports whether they play alike; what both said, None if the report rejects them.
 
         Args:
             positions: how many are asked besides the openings and the games.
         """
         kinds, pace = kinds_of(positions), 0.0 if self.at_nodes else self.report.figures.get("slowest_move_seconds", 0)
-        most = sum(map(len, kinds.values())) + GAMES * 12
+        most = sum(map(len, kinds.values())) + FULL_GAMES * 12
         usual = round(min(most, max(ENOUGH, USUAL_SECONDS / max(pace, 1e-9)), COMPARE_SECONDS / max(pace, 1e-9)))
         total = 2 * usual + 2 * min(usual, LATER * 12)
         about = f": at most about {pace * total:.0f} s, and as much again if moves differ" if pace * total > 10 else ""
@@ -160,9 +160,9 @@ class Comparison:
             asked = [asked_of(reply) for reply in ours.replies]
             if not self._is_answered(ours, asked):
                 return None
-            later, answers = self._later(ours, bar), list[Answer]()
-            bar.total = 2 * len(asked) + (2 * len(later) or len(asked[:AGAIN]))
-            for seed, part in enumerate((asked, later or asked[:AGAIN])):
+            later, answers = self._later(ours, bar), list[SideAnswer]()
+            bar.total = 2 * len(asked) + (2 * len(later) or len(asked[:RELOADED]))
+            for seed, part in enumerate((asked, later or asked[:RELOADED])):
                 answers.append(self._file(alone(part), load_seed=seed, bar=bar))
                 if answers[-1].why:
                     self.report.add(TOPIC, "reject", f"the built file {answers[-1].why}")
@@ -172,24 +172,24 @@ class Comparison:
                     return None
         legal = [each for each in (*asked, *later) if each.is_legal]
         self.report.figures |= {"compared_positions": len(legal)}
-        how = f" at {NODE_BUDGET} nodes a move" if self.at_nodes else ", by the clock" * is_slow(asked)
-        cut = ". Its moves take long, so that not all were asked" if len(asked) < most - GAMES * 12 else ""
+        how = f" at {FEW_NODES} nodes a move" if self.at_nodes else ", by the clock" * is_slow(asked)
+        cut = ". Its moves take long, so that not all were asked" if len(asked) < most - FULL_GAMES * 12 else ""
         agree = f"the built file, loaded twice, and {self.original.who} agree on {counted(legal)}{how}{cut}"
         self.report.add(TOPIC, "note" if self.excuse else "pass", self.excuse or agree)
         return ours, answers[0]
 
-    def _later(self, ours: Answer, bar: Any) -> list[Asked]:
+    def _later(self, ours: SideAnswer, bar: Any) -> list[Query]:
         """More games of the original, in a new process; [] if it takes long to load, or does not answer again."""
         if ours.loaded and ours.loaded["load_seconds"] - ours.loaded["waited"] > QUICK_LOAD:
             return []
         limits = {"stop_after": COMPARE_SECONDS / 2, "enough": (ENOUGH / 2, USUAL_SECONDS / 2)}
-        more = self.original.ask({"games": games_of(range(GAMES + 1, GAMES + 1 + LATER))}, bar=bar, **limits)
-        return [asked_of(reply, GAMES) for reply in more.replies]
+        more = self.original.ask({"games": games_of(range(FULL_GAMES + 1, FULL_GAMES + 1 + LATER))}, bar=bar, **limits)
+        return [asked_of(reply, FULL_GAMES) for reply in more.replies]
 
-    def _file(self, kinds: Kinds, **options: Any) -> Answer:
+    def _file(self, kinds: Kinds, **options: Any) -> SideAnswer:
         return answer_of(self.judge.replies(self.file, "path", kinds, imports=self.original.imports, **options))
 
-    def _is_answered(self, ours: Answer, asked: Sequence[Asked]) -> bool:
+    def _is_answered(self, ours: SideAnswer, asked: Sequence[Query]) -> bool:
         """Reports what the original does not answer, and what its guard repairs; whether it answers anything."""
         who, failed = self.original.who, [each for each in asked if not each.is_legal and each.is_standard]
         if ours.why:
@@ -211,7 +211,7 @@ class Comparison:
                 self.report.add("guard", "note", f"{text}. Better return int(column)")
         return self.report.accepted
 
-    def _judge(self, asked: Sequence[Asked], theirs: Answer, seed: int) -> None:
+    def _judge(self, asked: Sequence[Query], theirs: SideAnswer, seed: int) -> None:
         """Rejects the file because of moves that differ, or finds what excuses it: chance, or the clock.
 
         Args:
@@ -236,7 +236,7 @@ class Comparison:
             return
         units = {each.unit for each in differ}
         sides = reference, partial(self._file, load_seed=seed)
-        draws = drawn([each for each in asked if each.unit in units], sides, is_slow(asked), self._has_own_draws)
+        draws = draws_of([each for each in asked if each.unit in units], sides, is_slow(asked), self._has_own_draws)
         text += f". Asked again {len(draws.rounds)} times"
         if draws.why:
             self.report.add(TOPIC, "reject", f"{text}, one side {draws.why}")
@@ -256,35 +256,35 @@ class Comparison:
 
 def lacking(original: Original) -> str:
     """What exists there and not in the file, in words; "" if nothing is known."""
-    facts, more = original.lacks[:SHOWN], len(original.lacks) - SHOWN
+    facts, more = original.lacks[:NAMED_FACTS], len(original.lacks) - NAMED_FACTS
     return f"Not in the file: {'; '.join(facts)}{f'; and {more} more' if more > 0 else ''}" if facts else ""
 
 
-def asked_of(reply: dict[str, Any], before: int = 0) -> Asked:
+def asked_of(reply: dict[str, Any], before: int = 0) -> Query:
     """What an original was asked, by its reply. ``before``: units of its kind in another process."""
-    return Asked(Question(reply["kind"], reply["obs"], reply["config"]), reply, (reply["kind"], before + reply["unit"]))
+    return Query(Question(reply["kind"], reply["obs"], reply["config"]), reply, (reply["kind"], before + reply["unit"]))
 
 
-def alone(asked: Sequence[Asked]) -> Kinds:
+def alone(asked: Sequence[Query]) -> Kinds:
     """The same questions in the same order, whatever is replied."""
     return {"questions": [each.question.as_json() for each in asked]}
 
 
-def differs(asked: Asked, reply: dict[str, Any]) -> bool:
+def differs(asked: Query, reply: dict[str, Any]) -> bool:
     """Whether the other side replies otherwise, where the original replies with a legal column."""
     return asked.is_legal and asked.reply["column"] != reply["column"]
 
 
-def differing(asked: Sequence[Asked], theirs: Answer) -> list[Asked]:
+def differing(asked: Sequence[Query], theirs: SideAnswer) -> list[Query]:
     return [each for each, reply in zip(asked, theirs.replies, strict=False) if differs(each, reply)]
 
 
-def is_slow(asked: Sequence[Asked]) -> bool:
+def is_slow(asked: Sequence[Query]) -> bool:
     """Whether its moves take so long that the clock may decide them."""
     return median(each.reply["seconds"] for each in asked) >= CLOCKED
 
 
-def counted(asked: Sequence[Asked]) -> str:
+def counted(asked: Sequence[Query]) -> str:
     """How much was asked, in words: "295 openings, 12 games, 120 positions"."""
     counts = Counter(kind for kind, _ in {each.unit for each in asked})
     return ", ".join(f"{counts[kind]} {kind}" for kind in ("openings", "games", "positions") if counts[kind])
@@ -294,14 +294,14 @@ def said(reply: dict[str, Any]) -> str:
     return f"{reply['text']:.100}" if reply["type"] != "exception" else f"raises {reply['text']:.100}"
 
 
-def drawn(asked: Sequence[Asked], sides: tuple[Any, Any], is_by_clock: bool, has_own_draws: bool) -> Draws:
+def draws_of(asked: Sequence[Query], sides: tuple[Any, Any], is_by_clock: bool, has_own_draws: bool) -> Draws:
     """Asks both sides in turn, in rounds, until their difference is plain or all rounds are done.
 
     Each round has new processes, since what a process keeps makes its answers alike; whole games are asked as such.
     With the same seeds, a faithful file draws the same, and only what draws from the system itself varies.
 
     Args:
-        sides: each gives an ``Answer`` to questions and a "draw".
+        sides: each gives an ``SideAnswer`` to questions and a "draw".
         is_by_clock: whether the clock may decide: all rounds are needed then, of other seeds each.
         has_own_draws: whether one side draws in another way: of other seeds each.
     """

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from connectx_toolkit.builder.notebook.carrying import Values, qualified_name
 from connectx_toolkit.builder.notebook.live import namespace_of
 from connectx_toolkit.builder.notebook.written import Written
-from connectx_toolkit.builder.preflight.stage import NODE_BUDGET, Runner, Stage, stage
+from connectx_toolkit.builder.preflight.trial import FEW_NODES, Runner, Sandbox, open_sandbox
 from connectx_toolkit.builder.source.inline import Inlined
 from connectx_toolkit.kaggle.agent_file import Struct
 from connectx_toolkit.kaggle.replies import ask, ask_in_turn, positional
@@ -32,13 +32,13 @@ from connectx_toolkit.system.posix import HAS_FORK, signal_name
 if TYPE_CHECKING:
     from tqdm import tqdm
 
-SILENCE = 62.0  # seconds without a reply after which a function hangs: Kaggle waits no longer
+HANGING = 62.0  # seconds without a reply after which a function hangs: Kaggle waits no longer
 CELLS_SECONDS = 120.0  # that a page's cells may run
-NODE_CLOCK = f"moves are compared at {NODE_BUDGET} nodes each, without a clock; budget.is_late(nodes) counts them, too"
+NODE_CLOCK = f"moves are compared at {FEW_NODES} nodes each, without a clock; budget.is_late(nodes) counts them, too"
 Kinds = Mapping[str, Sequence[Mapping[str, Any]]]  # name -> units, see connectx_toolkit.kaggle.replies
 
 
-class Answer(NamedTuple):
+class SideAnswer(NamedTuple):
     """What one side of a comparison replies.
 
     replies: in the form of ``ask_in_turn``, as many as the time allows.
@@ -71,11 +71,11 @@ class Original(Protocol):
 
     def __exit__(self, *_: object) -> None: ...
 
-    def ask(self, kinds: Kinds, **options: Any) -> Answer:
+    def ask(self, kinds: Kinds, **options: Any) -> SideAnswer:
         """What it replies in a new process. ``options``: of a job of the runner, such as "draw" and "stop_after"."""
         ...
 
-    def ask_as_loaded(self, judge: Stage, kinds: Kinds, **options: Any) -> Answer | None:
+    def ask_as_loaded(self, judge: Sandbox, kinds: Kinds, **options: Any) -> SideAnswer | None:
         """What it replies if it is loaded where the built file is, with the same seeds.
 
         None if it is not loaded anew in each game, as a notebook's values are not.
@@ -83,15 +83,15 @@ class Original(Protocol):
         ...
 
 
-def answer_of(answer: dict[str, Any]) -> Answer:
+def answer_of(answer: dict[str, Any]) -> SideAnswer:
     """The runner's answer to a job."""
     if answer["ended"] != "ok":
         why = f"gave no answer in time: {NODE_CLOCK}" if answer["ended"] == "timeout" else answer["ended"]
-        return Answer([], f"{why} ({answer['stage']})")
+        return SideAnswer([], f"{why} ({answer['step']})")
     result = answer["result"]
     if "raised" in result:
-        return Answer([], f"does not load: {result['raised']}: {result['text']}")
-    return Answer(result["replies"], loaded=result)
+        return SideAnswer([], f"does not load: {result['raised']}: {result['text']}")
+    return SideAnswer(result["replies"], loaded=result)
 
 
 def source_job(inlined: Inlined) -> dict[str, Any]:
@@ -117,20 +117,20 @@ class Source:
     def __enter__(self) -> "Source":
         self._open = contextlib.ExitStack()
         runner = self._open.enter_context(Runner(is_judge=False))
-        self._stage = self._open.enter_context(stage(Limits(), runner, self.file.name))
+        self._sandbox = self._open.enter_context(open_sandbox(Limits(), runner, self.file.name))
         return self
 
     def __exit__(self, *_: object) -> None:
         self._open.close()
 
-    def _asked(self, where: Stage, kinds: Kinds, options: dict[str, Any]) -> Answer:
+    def _asked(self, where: Sandbox, kinds: Kinds, options: dict[str, Any]) -> SideAnswer:
         job = self.job | {"folders": [str(where.root), *self.job["folders"]]} | options
         return answer_of(where.replies(self.file, "source", kinds, **job))
 
-    def ask(self, kinds: Kinds, **options: Any) -> Answer:
-        return self._asked(self._stage, kinds, options)
+    def ask(self, kinds: Kinds, **options: Any) -> SideAnswer:
+        return self._asked(self._sandbox, kinds, options)
 
-    def ask_as_loaded(self, judge: Stage, kinds: Kinds, **options: Any) -> Answer | None:
+    def ask_as_loaded(self, judge: Sandbox, kinds: Kinds, **options: Any) -> SideAnswer | None:
         return self._asked(judge, kinds, options)
 
 
@@ -144,7 +144,7 @@ class Cells(Source):
         self.who, self.lacks = f"{written.entry} of the page's own cells", facts_of(written)
         self.cure = f"Run build({written.entry}) in the notebook, which carries its values, or save them to a file"
 
-    def ask(self, kinds: Kinds, **options: Any) -> Answer:
+    def ask(self, kinds: Kinds, **options: Any) -> SideAnswer:
         answer = super().ask(kinds, **options)
         failed = json.loads(said) if (said := _text(self.file.with_suffix(".json"))) else []
         if failed and "failed here" not in self.who:
@@ -152,7 +152,7 @@ class Cells(Source):
             self.who += f" (some cells failed here: {shown})"
         return answer
 
-    def ask_as_loaded(self, judge: Stage, kinds: Kinds, **options: Any) -> Answer | None:
+    def ask_as_loaded(self, judge: Sandbox, kinds: Kinds, **options: Any) -> SideAnswer | None:
         return None
 
 
@@ -171,11 +171,11 @@ class Function:
     def __exit__(self, *_: object) -> None:
         pass
 
-    def ask(self, kinds: Kinds, **options: Any) -> Answer:
+    def ask(self, kinds: Kinds, **options: Any) -> SideAnswer:
         answer = asked_here(self.function, self.written.state, kinds, **options)
         return answer._replace(changed=[self._note_of(label) for label in answer.changed])
 
-    def ask_as_loaded(self, judge: Stage, kinds: Kinds, **options: Any) -> Answer | None:
+    def ask_as_loaded(self, judge: Sandbox, kinds: Kinds, **options: Any) -> SideAnswer | None:
         return None
 
     def _note_of(self, label: str) -> str:
@@ -203,7 +203,7 @@ def asked_here(
     draw: int = 0,
     bar: "tqdm | None" = None,
     **limits: Any,
-) -> Answer:
+) -> SideAnswer:
     """What a function replies that lives in this process.
 
     Args:
@@ -215,9 +215,9 @@ def asked_here(
         names = namespace_of(function)
         before = dict(names)
         try:
-            return Answer(list(_asked(function, kinds, draw, limits)))
+            return SideAnswer(list(_asked(function, kinds, draw, limits)))
         except Exception as problem:
-            return Answer([], f"raises {type(problem).__name__}: {problem}")
+            return SideAnswer([], f"raises {type(problem).__name__}: {problem}")
         finally:
             names.update(before)  # what was bound anew; what was changed in place stays so
     ours, theirs = os.pipe()
@@ -245,12 +245,12 @@ def asked_here(
     is_whole = bool(lines) and isinstance(lines[-1], list)
     changed = lines.pop() if is_whole else []
     if lines and isinstance(lines[-1], str):
-        return Answer(lines[:-1], lines[-1], changed)
+        return SideAnswer(lines[:-1], lines[-1], changed)
     why = ""
     if not is_whole:
         ends = f"is killed by {signal_name(-code)}" if code < 0 else f"ends its process (exit code {code})"
-        why = f"gives no answer in {SILENCE:g} s" if code == -signal.SIGKILL else ends
-    return Answer(lines, why, changed)
+        why = f"gives no answer in {HANGING:g} s" if code == -signal.SIGKILL else ends
+    return SideAnswer(lines, why, changed)
 
 
 def contents(state: Mapping[str, Callable[[], Any]]) -> dict[str, str]:
@@ -268,7 +268,7 @@ def _lines(pipe: int, bar: "tqdm | None") -> list[bytes]:
     """The whole lines that come from a process until it ends or is silent for too long."""
     content = b""
     with os.fdopen(pipe, "rb", buffering=0) as file:
-        while select.select([file], [], [], SILENCE)[0] and (chunk := file.read(1 << 16)):
+        while select.select([file], [], [], HANGING)[0] and (chunk := file.read(1 << 16)):
             content += chunk
             if bar is not None:
                 bar.update(chunk.count(b"\n"))

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from connectx.books import Book
 from connectx.position import STANDARD
-from connectx_toolkit.builder.build import HEADER, Options, build
+from connectx_toolkit.builder.build import HEADER, BuildOptions, build
 from connectx_toolkit.builder.comparison import POSITIONS
 from connectx_toolkit.builder.notebook.cells import page_named
 from connectx_toolkit.builder.notebook.live import from_function
@@ -24,11 +24,11 @@ from connectx_toolkit.builder.notebook.page import as_page_writes_it, from_page
 from connectx_toolkit.builder.originals import Cells, Function, Original, Source
 from connectx_toolkit.builder.preflight.check import check
 from connectx_toolkit.builder.preflight.findings import Report
-from connectx_toolkit.builder.preflight.stage import Runner
+from connectx_toolkit.builder.preflight.trial import Runner
 from connectx_toolkit.builder.source.inline import Inlined, inline
 from connectx_toolkit.builder.source.module import ON_YOUR_WORD, PERHAPS_WITHOUT, needed_packages
 from connectx_toolkit.builder.source.refusals import unknown_package
-from connectx_toolkit.kaggle.remedies import KNOWN
+from connectx_toolkit.kaggle.remedies import KNOWN_PACKAGES
 from connectx_toolkit.kaggle.upload import Unsuitable, refuse_other_texts
 from connectx_toolkit.system.console import as_option, shell, unquoted
 from connectx_toolkit.system.files import AGENTS, IS_CHECKOUT, ROOT, WEIGHTS, check_folder, our_agents, read_as
@@ -40,14 +40,14 @@ Tell = Callable[[str], None]
 
 def options_of(
     positions: int = POSITIONS, slowdown: float | None = None, full: bool = False, machine_code: bool = True
-) -> Options:
+) -> BuildOptions:
     """The options of a build or a check. Raises ValueError if one is impossible."""
     if type(positions) is not int or not 1 <= positions <= MOST_POSITIONS:
         wanted = f"an integer from 1 to {MOST_POSITIONS:,}"
         raise ValueError(f"{as_option('positions')} should be {wanted}, not {positions!r}")
     if slowdown is not None and not 1 <= slowdown < math.inf:
         raise ValueError(f"{as_option('slowdown')} should be at least 1, not {slowdown:g}")
-    return Options(positions, slowdown, full, machine_code)
+    return BuildOptions(positions, slowdown, full, machine_code)
 
 
 def packages_of(names: str | Sequence[str]) -> frozenset[str]:
@@ -59,7 +59,7 @@ def packages_of(names: str | Sequence[str]) -> frozenset[str]:
     return frozenset(names)
 
 
-def checked(path: Path, options: Options, allowed: frozenset[str], tell: Tell) -> Report:
+def checked(path: Path, options: BuildOptions, allowed: frozenset[str], tell: Tell) -> Report:
     """The pre-flight of a finished file, a .py or a .tar.gz, or of what a notebook writes.
 
     Raises:
@@ -91,8 +91,8 @@ def judge_packages(file: Path, allowed: frozenset[str], report: Report) -> None:
     """Judges the packages that a finished file was seen to import by the rule of the build; ``allowed``: on the user's
     word."""
     seen = {entry.removeprefix("package ") for entry in report.figures.get("seen", ()) if entry.startswith("package ")}
-    needed = needed_packages(sources_of(file)) if seen - KNOWN else {}
-    for name in sorted(seen - KNOWN):
+    needed = needed_packages(sources_of(file)) if seen - KNOWN_PACKAGES else {}
+    for name in sorted(seen - KNOWN_PACKAGES):
         if name in allowed:
             report.add("package", "note", ON_YOUR_WORD.format(name))
         elif name in needed:
@@ -104,7 +104,7 @@ def judge_packages(file: Path, allowed: frozenset[str], report: Report) -> None:
 def built(
     agent: str | PathLike | Callable,
     output: Path | None,
-    options: Options,
+    options: BuildOptions,
     tell: Tell,
     *,
     data: Sequence[Path] = (),
@@ -196,9 +196,9 @@ def with_book(agent: Path, book: Path | None, folder: Path) -> Path:
     if not book.exists():
         made = f"{shell('train book --games FILE')} writes it if your games teach something"
         raise ValueError(f"{book}: no such file. {made}; without it, perfect plays with its own book")
-    found = read_as(Book.from_bytes, book)
-    if found.geometry != STANDARD:
-        raise ValueError(f"{book}: a book for {found.geometry.rows}x{found.geometry.columns}, expected one for 7x6")
+    content = read_as(Book.from_bytes, book)
+    if content.geometry != STANDARD:
+        raise ValueError(f"{book}: a book for {content.geometry.rows}x{content.geometry.columns}, expected one for 7x6")
     shutil.copy(agent, folder)
     shutil.copytree(WEIGHTS, folder / WEIGHTS.name)
     shutil.copy(book, folder / WEIGHTS.name / "perfect_second_book.bin")
@@ -220,8 +220,8 @@ def output_of(output: Path | None, name: str, inlined: Inlined) -> Path:
         what = "the agent itself" if is_agent else "a module that the agent imports"
         raise ValueError(f"{output} is {what}: choose another file with {as_option('output')}")
     if output.exists() and not is_submission(output):
-        found = f"{output} exists and was not built by this script (it does not begin with {HEADER!r})"
-        raise ValueError(f"{found}: choose another file with {as_option('output')}, or move it away first")
+        problem = f"{output} exists and was not built by this script (it does not begin with {HEADER!r})"
+        raise ValueError(f"{problem}: choose another file with {as_option('output')}, or move it away first")
     return output
 
 

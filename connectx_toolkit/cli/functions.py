@@ -16,14 +16,14 @@ from types import NoneType
 from typing import Any, Literal, NamedTuple, get_args, get_origin
 
 from connectx_toolkit import api
-from connectx_toolkit.cli.options import AGENTS, Command, any_seed, from_one, number, parse_config, seconds
+from connectx_toolkit.cli.options import AGENT_FORMS, Command, any_seed, from_one, number, parse_config, seconds
 from connectx_toolkit.system.console import as_help
 from connectx_toolkit.system.files import ROOT
 
 FLAGS = {"n_rounds": "rounds"}  # the course's function has its own word
 ALIASES = {"workers": "concurrency", "overage": "bank", "seconds": "time", "origin": "from"}  # their old flags
 SHORT = {"output": "o"}
-PAIRS = {"sprt": ("ELO0", "ELO1"), "names": ("FIRST", "SECOND"), "rating": ("LOW", "HIGH")}
+METAVARS = {"sprt": ("ELO0", "ELO1"), "names": ("FIRST", "SECOND"), "rating": ("LOW", "HIGH")}
 MAY_BE_NONE = (api.board, api.explore)  # functions that take no agent, or no move, as well
 JSON = (api.exam, api.analyse, api.episodes)  # functions whose results machines may want
 TAKE_AGENTS = (api.get_win_percentages, api.match, api.tournament, api.exam, api.board)
@@ -128,8 +128,8 @@ def add_options(parser: argparse.ArgumentParser, declared: Callable) -> None:
             more = {"action": "store_false" if each.default else "store_true"}
         elif get_origin(each.kind) is Literal:
             more = {"choices": get_args(each.kind)}
-        elif each.name in PAIRS:
-            more |= {"nargs": 2, "metavar": PAIRS[each.name]}
+        elif each.name in METAVARS:
+            more |= {"nargs": 2, "metavar": METAVARS[each.name]}
         elif each.many:
             more |= {"action": each.many} | ({"nargs": "+"} if each.many == "extend" else {})
         default = None if each.many else each.default  # argparse appends to a list alone
@@ -157,7 +157,7 @@ def command(function: Callable, summary: str, examples: str = "") -> Command:
     def add(parser: argparse.ArgumentParser) -> None:
         parser.description = as_help((inspect.getdoc(function) or "").partition("\n\nArgs:")[0].replace("``", ""))
         parser.description = re.sub(r"\n\n>>> .*?(?=\n\n(?!>>>)|\Z)", "", parser.description, flags=re.S)
-        named = AGENTS if function in TAKE_AGENTS else ""
+        named = AGENT_FORMS if function in TAKE_AGENTS else ""
         parser.epilog = as_help(f"{named}\nexamples\n{examples}" if examples else "")
         parser.set_defaults(run=run)
         add_options(parser, function)

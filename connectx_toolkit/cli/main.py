@@ -48,7 +48,7 @@ GOES_ON = {  # what a stopped command says, by what follows connectx, or its fir
     "evaluate match": "games that the file holds are not played again",
     "evaluate tournament": "games that the file holds are not played again",
     "evaluate exam": "positions that are solved and answers are kept; the same command goes on",
-    "train": "the same command resumes tune, book, replies, labels, openings and distill",
+    "train": "the same command resumes tune, book, replies, labels, openings and network",
 }
 OURS = ("connectx", "connectx_toolkit", "agents")
 USAGE = """\

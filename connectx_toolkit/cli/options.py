@@ -16,7 +16,7 @@ class Command(NamedTuple):
     summary: str = ""  # for --help
 
 
-AGENTS = f"""\
+AGENT_FORMS = f"""\
 An agent is one of
   minimax, perfect, ...   an agent of the toolkit ({shell("evaluate list")})
   random, negamax         an agent of Kaggle's

@@ -9,7 +9,7 @@ examples
   python train.py METHOD --help     what a method does, and its options
 
 A run keeps its files in runs/METHOD, or in the folder that --run names, and writes its result there. Other options or
-other input files need another folder. If tune, book, replies, labels or distill was interrupted, the same
+other input files need another folder. If tune, book, replies, labels or network was interrupted, the same
 command resumes it; the others take minutes, and begin again. The toolkit's own files are replaced only if --output
 names them.
 """
@@ -30,7 +30,7 @@ GROUPS = {  # of methods: {how each is called: (its module in connectx_toolkit, 
         "tune": ("tuning.tune", "find better numbers for your agent, and prove that they are better"),
         "adopt": ("training.adopt", "make an agent of your model from stable-baselines3 or torch"),
         "book --games": ("training.makers.book", "learn an opening book for perfect from your games"),
-        "replies --games": ("training.makers.replies", "learn an opponent model for perfect from your games"),
+        "replies --games": ("training.makers.opponent_model", "learn an opponent model for perfect from your games"),
     },
     "learners of Kaggle's course and of books": {
         "menace": ("training.learners.menace", "Menace, boxes and beads, on Nim or another small game"),
@@ -51,13 +51,14 @@ GROUPS = {  # of methods: {how each is called: (its module in connectx_toolkit, 
     },
     "how the toolkit's own files are made": {
         "labels": ("training.makers.labels", "training data: positions with the exact score of every move"),
-        "distill": ("training.makers.distill", "the policy and value network, on labels"),
+        "network": ("training.makers.policy_network", "the policy and value network, on labels"),
         "leaf": ("training.makers.leaf_network", "the small evaluator of minimax, on labels"),
-        "replies": ("training.makers.replies", "the opponent model, which perfect uses when it moves second"),
+        "replies": ("training.makers.opponent_model", "the opponent model, which perfect uses when it moves second"),
         "book": ("training.makers.book", "the second seat's opening book of perfect"),
     },
 }
 METHODS = {called.split()[0]: module for group in GROUPS.values() for called, (module, _) in group.items()}
+RENAMED = {"distill": "network"}  # until the next version: {what a method was called: what it is called}
 
 
 def listed() -> str:
@@ -75,6 +76,8 @@ def module_of(method: str) -> ModuleType:
 
 def parse(arguments: list[str]) -> argparse.Namespace:
     parser = Parser(prog=prog("train"), description=as_help(__doc__ or "").format(methods=listed()))
+    if arguments and arguments[0] in RENAMED:
+        parser.error(f"{arguments[0]} is called {RENAMED[arguments[0]]} now")
     methods = parser.add_subparsers(
         dest="method", required=True, metavar="METHOD", help="one of these", parser_class=Parser
     )

@@ -24,9 +24,12 @@ from connectx_toolkit.system.console import ctrl_c_waits
 from connectx_toolkit.system.cores import usable_cores
 from connectx_toolkit.system.object_pool import ObjectPool
 
-RESULTS = {1: "won", 0: "drawn", -1: "lost"}
+RESULT_WORDS = {1: "won", 0: "drawn", -1: "lost"}
 GAME_SECONDS = 60.0  # for one game; on 7x6 far less is needed, see above
-SHARE, LEAST_SHARE = 1 / 12, 2.0  # of a game's time, and seconds, after which a position and all before it are given up
+SHARE, LEAST_SECONDS = (
+    1 / 12,
+    2.0,
+)  # of a game's time, and seconds, after which a position and all before it are given up
 SLICE = 1.0  # seconds between two checks for Ctrl-C; the solver's table keeps what a slice has found
 MOST_THREADS = 4
 
@@ -90,7 +93,7 @@ class JudgedMove(NamedTuple):
     @property
     def results(self) -> tuple[str, str]:
         """The result before and after the move, for the side that moved: ("won", "drawn")."""
-        return RESULTS[sign(self.value)], RESULTS[sign(self.played)]
+        return RESULT_WORDS[sign(self.value)], RESULT_WORDS[sign(self.played)]
 
     def words(self, first: int = 0) -> str:
         """Describes a move that changed the result: "won position given away (now drawn) ...". ``first``: see best."""
@@ -109,7 +112,7 @@ def solvers_for(geometry: Geometry) -> list[Solver]:
     return [first, *(first.beside(number) for number in range(1, threads))]
 
 
-class Search(NamedTuple):
+class Deadline(NamedTuple):
     """When to give a position up."""
 
     limit: Budget
@@ -123,21 +126,21 @@ class Search(NamedTuple):
         return self.limit.is_late() or self.stop.is_set()
 
 
-def _scores(position: Position, known: Value, solver: Solver, is_whole: bool, search: Search) -> Scores | None:
+def _scores(position: Position, known: Value, solver: Solver, is_whole: bool, deadline: Deadline) -> Scores | None:
     """The exact scores of all moves, or of the best ones; None if they are not found in time.
 
     Args:
         known: what is proven of the position's own score, which is exact if only the best moves are asked for.
     """
     while True:
-        values = move_values(position, solver, search.slice(), not is_whole, known)
+        values = move_values(position, solver, deadline.slice(), not is_whole, known)
         if all(value is None or value.exact or (value.high < known.low and not is_whole) for value in values):
             return [value.low if value is not None and value.exact else None for value in values]
-        if search.is_over():
+        if deadline.is_over():
             return None
 
 
-def _score(position: Position, least: int, solver: Solver, search: Search) -> int | None:
+def _score(position: Position, least: int, solver: Solver, deadline: Deadline) -> int | None:
     """The exact score of a position, which is at least ``least``; None if it is not found in time."""
     if position.is_lost():
         return -((position.geometry.cells + 2 - position.ply) // 2)
@@ -146,8 +149,8 @@ def _score(position: Position, least: int, solver: Solver, search: Search) -> in
     if (score := openings().score(position)) is not None:
         return score
     value = Value(least, SPAN)
-    while not (value := solver.solve(position, search.slice(), known=value)).exact:
-        if search.is_over():
+    while not (value := solver.solve(position, deadline.slice(), known=value)).exact:
+        if deadline.is_over():
             return None
     return value.low
 
@@ -178,26 +181,26 @@ def judge_all(
             idle.put(solver)
 
     def judged_by(solver: Solver, game: Game) -> list[JudgedMove]:
-        found, whole, share = list[JudgedMove](), Budget.seconds(seconds), max(LEAST_SHARE, SHARE * seconds)
+        moves, whole, share = list[JudgedMove](), Budget.seconds(seconds), max(LEAST_SECONDS, SHARE * seconds)
         after: int | None = None  # the score of the position after the move, if it is known
         for ply, position in reversed(game.positions(game.opening).items()):
             column, scores = game.moves[ply], store.get(position)
-            search = Search(Budget.seconds(min(share, whole.seconds_left())), stop)
+            deadline = Deadline(Budget.seconds(min(share, whole.seconds_left())), stop)
             if after is None:
-                after = _score(position.play(column), -SPAN, solver, search)
+                after = _score(position.play(column), -SPAN, solver, deadline)
             wanted = position.legal_columns() if is_whole else []
             if after is not None and (scores is None or any(scores[each] is None for each in wanted)):
-                score = _score(position, -after, solver, search)
-                scores = None if score is None else _scores(position, Value(score, score), solver, is_whole, search)
+                score = _score(position, -after, solver, deadline)
+                scores = None if score is None else _scores(position, Value(score, score), solver, is_whole, deadline)
                 if scores is not None:
                     store.add(position, scores)
             update()
             if after is None or scores is None:
                 after, whole = None, Budget.seconds(0)  # from here on, only what the table has
                 continue
-            found.append(JudgedMove(ply, column, (*scores[:column], -after, *scores[column + 1 :])))
-            after = found[-1].value
-        return found[::-1]
+            moves.append(JudgedMove(ply, column, (*scores[:column], -after, *scores[column + 1 :])))
+            after = moves[-1].value
+        return moves[::-1]
 
     with KnownScores() as store:
         for geometry, group in groupby(games, lambda game: game.geometry):
@@ -218,8 +221,8 @@ def judge_all(
 
 def judge(game: Game, seconds: float = GAME_SECONDS, update: Callable[[], object] = lambda: None) -> list[JudgedMove]:
     """Judges a game's moves as ``judge_all`` does, with the scores of all moves."""
-    (found,) = judge_all([game], seconds, True, update)
-    return found
+    (moves,) = judge_all([game], seconds, True, update)
+    return moves
 
 
 def mistakes(judged: Iterable[JudgedMove]) -> list[JudgedMove]:
@@ -227,7 +230,7 @@ def mistakes(judged: Iterable[JudgedMove]) -> list[JudgedMove]:
     return [move for move in judged if not move.kept_result]
 
 
-class Accuracy(NamedTuple):
+class MoveRates(NamedTuple):
     """How many moves were judged, and how good they were."""
 
     moves: int
@@ -236,9 +239,9 @@ class Accuracy(NamedTuple):
     perfect: int  # those of all moves that had the best score
 
 
-def accuracy(moves: Iterable[JudgedMove]) -> Accuracy:
+def accuracy(moves: Iterable[JudgedMove]) -> MoveRates:
     """Counts moves by quality. Moves in lost positions are neither in ``holding`` nor in ``kept``."""
     listed = list(moves)
     holding = [move for move in listed if move.holds]
     kept, perfect = sum(move.kept_result for move in holding), sum(move.is_perfect for move in listed)
-    return Accuracy(len(listed), len(holding), kept, perfect)
+    return MoveRates(len(listed), len(holding), kept, perfect)

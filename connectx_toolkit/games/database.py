@@ -32,7 +32,7 @@ from connectx_toolkit.system.foreign import noting, shown
 
 VERSION = 5
 BUSY_SECONDS = 30.0  # how long to wait while another process writes, which takes milliseconds
-BATCH = 200  # games in a transaction: what a kill loses at most
+GAMES_AT_ONCE = 200  # games in a transaction: what a kill loses at most
 ORIGINS = {"ladder": "match IS NULL", "arena": "match IS NOT NULL", "all": "1"}
 TABLES = """
 CREATE TABLE IF NOT EXISTS matches (
@@ -49,8 +49,8 @@ CREATE TABLE IF NOT EXISTS games (
     conditions TEXT, seeds TEXT, record TEXT, UNIQUE (match, number));
 CREATE TABLE IF NOT EXISTS scores (name TEXT, date TEXT, score REAL, PRIMARY KEY (name, date)) WITHOUT ROWID;
 """
-COLUMNS = ("geometry", "moves", "names", "opening", "ratings", "date", "episode", "submission", "source")  # of a Game
-CLOCK = ("act_timeout", "reserve")  # in every record: Kaggle may change its own
+RECORDED = ("geometry", "moves", "names", "opening", "ratings", "date", "episode", "submission", "source")  # of a Game
+CLOCK_FIELDS = ("act_timeout", "reserve")  # in every record: Kaggle may change its own
 FIELD_DEFAULTS = {field.name: field.default for field in fields(Game)}
 LEARN = """ON CONFLICT DO UPDATE SET date = coalesce(excluded.date, date), source = coalesce(source, excluded.source),
     ratings = coalesce(ratings, excluded.ratings), owner = coalesce(owner, excluded.owner), submission =
@@ -90,7 +90,7 @@ class StoredMatch(NamedTuple):
 
     agents: tuple[StoredAgent, StoredAgent]
     config: dict[str, Any]
-    reserve: float  # seconds of overage time
+    overage: float  # seconds of overage time
     seed: int
     games: dict[int, Game]  # by number; in odd ones the second agent moves first
 
@@ -99,7 +99,7 @@ class StoredMatch(NamedTuple):
         """The configuration and the overage time."""
         config = self.config
         changed = {key: value for key, value in config.items() if DEFAULTS.get(key) != value}
-        size = f"{config['rows']}x{config['columns']}, {config['inarow']} in a row, {self.reserve:g} s overage time"
+        size = f"{config['rows']}x{config['columns']}, {config['inarow']} in a row, {self.overage:g} s overage time"
         return size + "".join(
             f", {key}={value}" for key, value in changed.items() if key not in ("rows", "columns", "inarow")
         )
@@ -162,8 +162,8 @@ def _check(connection: sqlite3.Connection, path: Path, may_be_new: bool = False)
 
 def row_of(game: Game) -> Row:
     """The columns that follow from a game alone."""
-    record = {name: getattr(game, name) for name in FIELD_DEFAULTS if name not in COLUMNS}
-    record = {name: value for name, value in record.items() if name in CLOCK or value != FIELD_DEFAULTS[name]}
+    record = {name: getattr(game, name) for name in FIELD_DEFAULTS if name not in RECORDED}
+    record = {name: value for name, value in record.items() if name in CLOCK_FIELDS or value != FIELD_DEFAULTS[name]}
     return {
         **sizes_of(game.geometry), "first": shown(game.names[0]), "second": shown(game.names[1]),
         "opening": game.opening, "moves": write_columns(game.moves), "points": game.points and game.points[0],
@@ -243,11 +243,11 @@ class GameDatabase:
 
     def match_games(self, match: int) -> dict[int, Game]:
         """The games of a match by number."""
-        found = dict[int, Game]()
+        by_number = dict[int, Game]()
         for row in self.connection.execute("SELECT * FROM games WHERE match = ? ORDER BY number", [match]):
             with noting(self.left_out, f"{self.path}: row {row['id']} of its games, number {row['number']}"):
-                found[row["number"]] = game_of(row, self.path)
-        return found
+                by_number[row["number"]] = game_of(row, self.path)
+        return by_number
 
     def matches(self) -> Iterator[StoredMatch]:
         """Every match that has games, oldest first."""
@@ -256,8 +256,8 @@ class GameDatabase:
                 if not (games := self.match_games(row["id"])):
                     continue
                 first, second = (StoredAgent(*json.loads(row[seat])) for seat in ("first", "second"))
-                config, reserve, seed = json.loads(row["config"]), row["reserve"], row["seed"]
-                yield StoredMatch((first, second), config, reserve, seed, games)
+                config, overage, seed = json.loads(row["config"]), row["reserve"], row["seed"]
+                yield StoredMatch((first, second), config, overage, seed, games)
 
     # Games of the ladder
 
@@ -271,7 +271,7 @@ class GameDatabase:
         count = "SELECT count(*) FROM games"
         (before,) = self.connection.execute(count).fetchone()
         waiting = iter(games)
-        while batch := [*islice(waiting, BATCH)]:
+        while batch := [*islice(waiting, GAMES_AT_ONCE)]:
             with self.connection:
                 for game in batch:
                     is_own = bool(me) and me in game.names
@@ -312,10 +312,10 @@ class GameDatabase:
 
     def scores(self) -> dict[str, list[tuple[str, float]]]:
         """The scores that were kept of each team, (date, score), by date."""
-        found: dict[str, list[tuple[str, float]]] = defaultdict(list)
+        by_name: dict[str, list[tuple[str, float]]] = defaultdict(list)
         for name, date, score in self.connection.execute("SELECT * FROM scores ORDER BY name, date"):
-            found[name].append((date, score))
-        return dict(found)
+            by_name[name].append((date, score))
+        return dict(by_name)
 
     # Questions
 
@@ -375,9 +375,9 @@ class GameDatabase:
                 results[column][points if ply % 2 == 0 or points is None else 1 - points] += 1
                 players[column][second if ply % 2 else first] += 1
         made = [
-            Played(column, found.total(), found[1], found[0.5], found[0],
+            Played(column, outcome.total(), outcome[1], outcome[0.5], outcome[0],
                    (*sorted(players[column].items(), key=lambda item: (-item[1], item[0])),))
-            for column, found in results.items()
+            for column, outcome in results.items()
         ]  # fmt: skip
         return sorted(made, key=lambda one: (-one.games, one.column))
 

@@ -54,20 +54,20 @@ def fetched(submission: int, latest: int | None, games: Path, me: str | None) ->
         folder = EPISODES / str(submission)
         check_own(kaggle, submission)
         ended, left_out = episodes_of(kaggle, submission)
-        found = ended[:latest]
-        if not found and left_out:
+        episodes = ended[:latest]
+        if not episodes and left_out:
             raise NothingLeft(left_out)
-        if not found:
+        if not episodes:
             raise ValueError(f"submission {submission} has played no game to its end yet")
-        left_out += _fetch(kaggle, found, folder)
+        left_out += _fetch(kaggle, episodes, folder)
         scores = leaderboard(kaggle)
     replays, unread = replays_of(*sorted(folder.glob("*-replay.json")))
     left_out += unread
     if not replays:
         raise NothingLeft(left_out)
     names = {name for replay in replays for name in replay.names}
-    me = me or next((one.team for one in found if one.team in names), None)
-    dates = {one.number: one.date for one in found}
+    me = me or next((one.team for one in episodes if one.team in names), None)
+    dates = {one.number: one.date for one in episodes}
     dated = [replace(replay, date=dates.get(replay.episode or 0)) for replay in replays]
     with GameDatabase(games) as database:
         added = database.add(dated, me or "", submission)

@@ -14,17 +14,17 @@ from connectx.solver import Solver
 from connectx_toolkit.games.database import is_database
 from connectx_toolkit.games.game import Game
 from connectx_toolkit.games.known_scores import KnownScores
-from connectx_toolkit.games.labelled import SUFFIX, Labels, concatenated, read_file, spread_keys
+from connectx_toolkit.games.labelled import LABELS_SUFFIX, Labels, concatenated, read_file, spread_keys
 from connectx_toolkit.games.reader import lines_of, own_games, parse_moves
-from connectx_toolkit.games.recipes import ALL, STANDARD_COUNT, STANDARD_EXAM, TABLE_BITS, labelled, labels_by
+from connectx_toolkit.games.recipes import ALL, SOLVER_BITS, STANDARD_COUNT, STANDARD_EXAM, labelled, labels_by
 from connectx_toolkit.kaggle.rules import sizes_of
 from connectx_toolkit.system.console import as_option, plural
 from connectx_toolkit.system.foreign import from_json, noting
 
-FOLDER = Path("runs/exams")
-PART = 60  # fresh positions that are drawn, solved and kept at a time: some ten seconds
+EXAMS = Path("runs/exams")
+FRESH_PART = 60  # fresh positions that are drawn, solved and kept at a time: some ten seconds
 SCORED = re.compile(r"([1-7]*)((\s+-?\d+)+)")  # "moves score", columns from 1, as in Pons' files
-SINGLE = re.compile(r"\d(\s+\d)+")  # columns one by one: 3 3 4 2
+COLUMNS_ONE_BY_ONE = re.compile(r"\d(\s+\d)+")  # columns one by one: 3 3 4 2
 
 
 def exam_positions(
@@ -54,25 +54,25 @@ def exam_positions(
     holds_games = _holds_games(source)
     if me and not holds_games:
         raise ValueError(f"{source} holds no games: {as_option('me')} chooses among their players")
-    if from_one and (holds_games or source.suffix == SUFFIX):
+    if from_one and (holds_games or source.suffix == LABELS_SUFFIX):
         raise ValueError(f"{source} holds no typed columns: {as_option('from-one')} says how those are counted")
     if holds_games:
         games, player, left_out = own_games([str(source)], me)
-        found = [*positions_of(games, player)]
-        if not found:
+        positions = [*positions_of(games, player)]
+        if not positions:
             raise ValueError(f"{source} holds no positions of {player} with two or more legal moves")
-        labels = solved(source.name, found)
-    elif source.suffix == SUFFIX:
+        labels = solved(source.name, positions)
+    elif source.suffix == LABELS_SUFFIX:
         labels, left_out = read_file(source)[0], []
     else:
-        found, left_out = positions_in(source, from_one)
-        labels = solved(source.name, found)
+        positions, left_out = positions_in(source, from_one)
+        labels = solved(source.name, positions)
     return first_of(labels, count or len(labels)), left_out
 
 
 def _holds_games(source: Path) -> bool:
     """Whether it is a folder, or a file of games or replays; not lines of positions, whatever the file is called."""
-    if source.suffix == SUFFIX:
+    if source.suffix == LABELS_SUFFIX:
         return False
     if source.is_dir() or is_database(source):
         return True
@@ -91,10 +91,10 @@ def standard_exam(count: int) -> Labels:
 
 
 def fresh_exam(count: int, seed: int) -> Labels:
-    """``count`` positions by all recipes in turn, ``PART`` at a time: each part is made once, and kept in a file."""
+    """``count`` positions by all recipes in turn, ``FRESH_PART`` at a time: each is made once, and kept in a file."""
     parts = list[Labels]()
     while (known := len(labels := concatenated(parts))) < count:
-        parts.append(labels_by(ALL, PART, f"{seed}-{len(parts)}", FOLDER, f"{known} of {count} solved"))
+        parts.append(labels_by(ALL, FRESH_PART, f"{seed}-{len(parts)}", EXAMS, f"{known} of {count} solved"))
     return first_of(labels, count)
 
 
@@ -107,7 +107,7 @@ def solved(name: str, positions: Iterable[Position]) -> Labels:
     """The positions with the score of every move; mirror images count once."""
     different = {position.canonical().key: position for position in positions}
     with KnownScores() as store:
-        return labelled(name, different.values(), len(different), Solver(STANDARD, TABLE_BITS), store=store)
+        return labelled(name, different.values(), len(different), Solver(STANDARD, SOLVER_BITS), store=store)
 
 
 def moves_to(position: Position) -> Columns | None:
@@ -146,16 +146,16 @@ def positions_in(path: Path, from_one: bool = False) -> tuple[list[Position], li
         ValueError: it cannot be read, has no such positions, or a line is none of 7x6 in which the game goes on. The
             text names the line.
     """
-    found = list[Position]()
+    positions = list[Position]()
     for number, text in lines_of(path):
         try:
-            found.append(_position_of(text, from_one))
+            positions.append(_position_of(text, from_one))
         except ValueError as problem:
             raise ValueError(f"{path}, line {number}: {text:.60}: {problem}") from None
-    asked = [position for position in found if len(position.legal_columns()) > 1]
+    asked = [position for position in positions if len(position.legal_columns()) > 1]
     if not asked:
         raise ValueError(f"{path} holds no positions with two or more legal moves")
-    forced = len(found) - len(asked)
+    forced = len(positions) - len(asked)
     return asked, [f"{path}: {forced} {plural('position', forced)} with one legal move"] if forced else []
 
 
@@ -164,8 +164,8 @@ def _position_of(text: str, from_one: bool) -> Position:
     if text.startswith("{"):
         position = _position_of_board(from_json(text))
     else:
-        scored = None if SINGLE.fullmatch(text) else SCORED.fullmatch(text)
-        if len(text.split()) == 2 and SINGLE.fullmatch(text):
+        scored = None if COLUMNS_ONE_BY_ONE.fullmatch(text) else SCORED.fullmatch(text)
+        if len(text.split()) == 2 and COLUMNS_ONE_BY_ONE.fullmatch(text):
             raise ValueError("columns one by one, or a column from 1 and a score? Write columns as one word (34)")
         moves = parse_moves(scored[1] if scored else text, STANDARD, from_one or scored is not None)
         position = Position.from_moves(moves, STANDARD)

@@ -18,7 +18,7 @@ from connectx_toolkit.system.console import as_option
 from connectx_toolkit.system.foreign import NothingLeft
 
 DAY = re.compile(r"\d{4}(-\d\d){0,2}", re.ASCII)
-SEATS = {"first": 0, "second": 1, None: None}
+SEAT = {"first": 0, "second": 1, None: None}
 
 
 class Explored(NamedTuple):
@@ -61,7 +61,7 @@ def explored(
     with database:
         name = name_in(database.names(), opponent, as_option("opponent")) if opponent else ""
         own = own_name(database, me) if me or seat or rating else ""
-        played = database.at(position, name, own, SEATS[seat], since or "", (rating[0], rating[1]) if rating else None)
+        played = database.at(position, name, own, SEAT[seat], since or "", (rating[0], rating[1]) if rating else None)
     scores = None
     if position.geometry.fits_word and not position.is_over():
         with solvers_for(position.geometry) as (solver, *_):

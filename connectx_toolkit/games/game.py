@@ -14,7 +14,8 @@ from connectx_toolkit.kaggle.rules import DEFAULTS, OVERAGE, STATUS_OF, Fault, s
 from connectx_toolkit.system.console import command
 from connectx_toolkit.system.foreign import shown
 
-SEATS = ("moving first", "moving second")
+SEATS = ("first", "second")
+MOVING = ("moving first", "moving second")
 UNKNOWN_NAMES = ("first", "second")  # of players that nobody named
 CUTS = ("step limit", "run limit")  # endings that moves and faults cannot tell
 SHORT_LOAD = 0.05  # seconds; shorter loads are not mentioned
@@ -205,16 +206,16 @@ class Game:
 
     def positions(self, first_ply: int = 0) -> dict[int, Position]:
         """The positions, by ply, in which a player chose a move, from ``first_ply`` on."""
-        found, position = {}, Position.empty(self.geometry)
+        by_ply, position = {}, Position.empty(self.geometry)
         for ply, column in enumerate(self.moves):
             if ply >= max(first_ply, self.opening):
-                found[ply] = position
+                by_ply[ply] = position
             position = position.play(column)
-        return found
+        return by_ply
 
     def player(self, seat: int) -> str:
         """The name of the agent in a seat, with the seat if both have the same name."""
-        return f"{self.names[seat]} ({SEATS[seat]})" if self.is_self_play else self.names[seat]
+        return f"{self.names[seat]} ({MOVING[seat]})" if self.is_self_play else self.names[seat]
 
 
 class Read(NamedTuple):

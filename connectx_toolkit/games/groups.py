@@ -45,12 +45,12 @@ def groups(database: GameDatabase) -> list[Group]:
         return f"{agent.label}{version}"
 
     edited = {name(agent) for match in stored for agent in match.agents if len(content[agent.label]) > 1}
-    found: dict[str, list[StoredMatch]] = {}
+    by_key: dict[str, list[StoredMatch]] = {}
     for match in stored:
-        found.setdefault(match.title, []).append(match)
+        by_key.setdefault(match.title, []).append(match)
     return [
         Group(title, matches[0].config, matches, [(name(m.agents[0]), name(m.agents[1])) for m in matches], edited)
-        for title, matches in found.items()
+        for title, matches in by_key.items()
     ]
 
 
@@ -86,13 +86,13 @@ def grouped_games(path: Path, prefix: str = "") -> Grouped:
         NothingLeft: none of its games can be read.
     """
     with GameDatabase(path, create=False) as database:
-        found, boards = [group.games() for group in groups(database)], defaultdict[Geometry, list[Game]](list)
+        stored, boards = [group.games() for group in groups(database)], defaultdict[Geometry, list[Game]](list)
         for game in database.games():
             boards[game.geometry].append(game)
-    if not found and not boards:
+    if not stored and not boards:
         raise NothingLeft(database.left_out) if database.left_out else ValueError(f"{path} holds no games")
-    for games in found:
+    for games in stored:
         for index, game in enumerate(games):
             place = Path(game.source)
             games[index] = replace(game, source=str(place.with_name(f"{prefix}{place.name}")))
-    return Grouped([*found, *boards.values()], database.left_out)
+    return Grouped([*stored, *boards.values()], database.left_out)

@@ -16,7 +16,7 @@ from connectx.position import NO_MOVE, STANDARD, Position, Scores, stones_of
 from connectx.weights import pack, unpack
 from connectx_toolkit.system.files import locked, write_whole
 
-PLIES = range(LAST_PLY, 15)
+KEPT_PLIES = range(LAST_PLY, 15)
 MOST = 200_000  # positions in the file, 15 bytes each: those with the fewest stones, which take longest
 
 
@@ -43,7 +43,7 @@ class KnownScores:
 
     def get(self, position: Position) -> Scores | None:
         """The score of each column's move, None for a full column or one that is not known; None if none is known."""
-        if position.geometry != STANDARD or position.ply not in PLIES:
+        if position.geometry != STANDARD or position.ply not in KEPT_PLIES:
             return None
         state = position.canonical()
         row = self._new.get(state.key)
@@ -60,7 +60,7 @@ class KnownScores:
 
     def add(self, position: Position, scores: Scores) -> None:
         """Keeps the scores of a position, if they are such as the file has; they replace those that it had."""
-        if position.geometry == STANDARD and position.ply in PLIES:
+        if position.geometry == STANDARD and position.ply in KEPT_PLIES:
             state = position.canonical()
             self._new[state.key] = scores if state == position else scores[::-1]
 

@@ -29,8 +29,8 @@ from connectx.weights import pack, unpack
 from connectx_toolkit.games.known_scores import KnownScores
 from connectx_toolkit.system.files import write_whole
 
-SUFFIX = ".labels"
-SPREAD = np.uint64(0x9E3779B97F4A7C15)  # odd: 2^64 over the golden ratio, which spreads keys well (Knuth)
+LABELS_SUFFIX = ".labels"
+KEY_SPREAD = np.uint64(0x9E3779B97F4A7C15)  # odd: 2^64 over the golden ratio, which spreads keys well (Knuth)
 COLUMN = (1 << STANDARD.stride) - 1  # a column's bits
 SHIFTS = STANDARD.stride * np.arange(STANDARD.columns)
 FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 9 | lzma.PRESET_EXTREME}]
@@ -96,7 +96,7 @@ def canonical_keys(positions: np.ndarray, masks: np.ndarray, geometry: Geometry 
 
 def spread_keys(positions: np.ndarray, masks: np.ndarray) -> np.ndarray:
     """Numbers in which positions are as if shuffled, the same for mirror images: (n,) uint64."""
-    return canonical_keys(positions, masks).astype(np.uint64) * SPREAD
+    return canonical_keys(positions, masks).astype(np.uint64) * KEY_SPREAD
 
 
 def moves_of(masks: np.ndarray, geometry: Geometry) -> np.ndarray:

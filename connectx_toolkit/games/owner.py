@@ -10,7 +10,7 @@ from pathlib import Path
 from connectx_toolkit.games.game import UNKNOWN_NAMES, Game
 from connectx_toolkit.system.console import as_option
 
-VERSION = re.compile(" [0-9a-f]{6}$")  # of a file that exists in several: ``groups.groups`` adds it
+VERSION_SUFFIX = re.compile(" [0-9a-f]{6}$")  # of a file that exists in several: ``groups.groups`` adds it
 
 
 def team_of(games: Sequence[Game], wanted: str | None = None) -> str:
@@ -33,15 +33,15 @@ def name_in(counts: Mapping[str, int], wanted: str, asked: str = "") -> str:
     Raises:
         ValueError: no player, or more than one, is called so; in words that say how to choose.
     """
-    paths = {name: Path(VERSION.sub("", name)) for name in counts}  # of any version of a file
+    paths = {name: Path(VERSION_SUFFIX.sub("", name)) for name in counts}  # of any version of a file
     called = [name for name, path in paths.items() if str(Path(wanted)) in (str(path), path.name, path.stem)]
     called = [wanted] if wanted in counts else called
     if len(called) == 1:
         return called[0]
     close = called or difflib.get_close_matches(wanted, counts, 1)
     meant = f"did you mean {' or '.join(map(shlex.quote, close))}? " if close else ""
-    found = f"fits {len(called)} names" if called else "is in none of the games"
-    raise ValueError(f"{asked or as_option('me')} {wanted!r} {found}: {meant}Names and games: {_most(counts)}")
+    problem = f"fits {len(called)} names" if called else "is in none of the games"
+    raise ValueError(f"{asked or as_option('me')} {wanted!r} {problem}: {meant}Names and games: {_most(counts)}")
 
 
 def name_in_all(counts: Mapping[str, int], games: int) -> str:

@@ -33,13 +33,13 @@ from connectx_toolkit.system.console import as_option, command, plural
 from connectx_toolkit.system.files import in_words
 from connectx_toolkit.system.foreign import MOST_BYTES, NothingLeft, from_json, noting
 
-SUFFIXES = (".json", ".json.gz", ".jsonl", ".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")  # in folders
+FILE_TYPES = (".json", ".json.gz", ".jsonl", ".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")  # in folders
 GZIP = b"\x1f\x8b"
-COMPRESSED: dict[bytes, Callable[..., Any]] = {GZIP: gzip.open, b"BZh": bz2.open, b"\xfd7zXZ\0": lzma.open}
+OPENERS: dict[bytes, Callable[..., Any]] = {GZIP: gzip.open, b"BZh": bz2.open, b"\xfd7zXZ\0": lzma.open}
 ZIP, TAR, TAR_AT = b"PK\x03\x04", b"ustar", 257
 LISTED = 10  # games of each group of a file of games, unless it is asked for more
-SHOWN = re.compile(r"window\.kaggle = (?=\{)")  # the replay in a page of Kaggle's player
-KINDS = {  # what is no replay, by how it begins
+PLAYER_PAGE = re.compile(r"window\.kaggle = (?=\{)")  # the replay in a page of Kaggle's player
+NO_REPLAYS = {  # what is no replay, by how it begins
     "[[{'": "Python's text of env.steps, not JSON: save json.dumps(env.toJSON())",
     "+--": "a drawing of the board, which does not tell the moves: save json.dumps(env.toJSON())",
     "SQLite format 3": "a file of games, not a replay",
@@ -112,13 +112,13 @@ def lines_of(path: Path, what: str = "") -> Iterator[tuple[int, str]]:
 def _replays_in(content: str | bytes) -> list[Any]:
     """The JSON of each replay in a document, or in its place the ValueError that says what is there instead."""
     try:
-        found = from_json(content)
+        entries = from_json(content)
     except ValueError as problem:
         if len(content) > MOST_BYTES:
             return [problem]
         text = content if isinstance(content, str) else content.decode(errors="replace")
         return _replays_in_text(text.strip())
-    return _replays_in_json(found)
+    return _replays_in_json(entries)
 
 
 def _replays_in_json(found: Any) -> list[Any]:
@@ -170,16 +170,16 @@ def _outputs(cells: Sequence[Any]) -> Iterator[str]:
 
 def _replays_in_text(text: str) -> list[Any]:
     """As ``_replays_in``, of what is not JSON: a page, or lines of JSON."""
-    for page in (text, html.unescape(text)) if SHOWN.search(text) else ():
+    for page in (text, html.unescape(text)) if PLAYER_PAGE.search(text) else ():
         with noting([], "the page"):
-            found = [json.JSONDecoder().raw_decode(page, match.end())[0] for match in SHOWN.finditer(page)]
-            return [one for each in found for one in _replays_in_json(each)]
+            entries = [json.JSONDecoder().raw_decode(page, match.end())[0] for match in PLAYER_PAGE.finditer(page)]
+            return [one for each in entries for one in _replays_in_json(each)]
     lines = [line for line in text.splitlines() if line.strip()]
     if len(lines) > 1 and all(line.lstrip().startswith(("{", '"')) for line in lines):
         return _of_several(one for line in lines for one in _replays_in(line))
     if is_columns(next((line.split()[0] for line in lines if line.lstrip()[0] != "#"), "")):
         return [_positions()]
-    kind = next((kind for start, kind in KINDS.items() if text.startswith(start)), "not JSON")
+    kind = next((kind for start, kind in NO_REPLAYS.items() if text.startswith(start)), "not JSON")
     return [ValueError(f"it is {kind}")]
 
 
@@ -189,9 +189,9 @@ def read_games(content: str | bytes, place: Path) -> Read:
     Args:
         place: where it lies, or only its name; with their numbers after it if it holds several.
     """
-    found, read = _replays_in(content), Read([], [])
-    for number, one in enumerate(found, 1):
-        name = place / f"{place.stem}-{number}" if len(found) > 1 else place
+    entries, read = _replays_in(content), Read([], [])
+    for number, one in enumerate(entries, 1):
+        name = place / f"{place.stem}-{number}" if len(entries) > 1 else place
         with noting(read.left_out, place):
             try:
                 if isinstance(one, ValueError):
@@ -213,7 +213,7 @@ def read_game(content: str | bytes, place: Path) -> Game:
 def is_wanted(name: str) -> bool:
     """Whether a file of this name, in a folder or an archive, may hold replays."""
     last = name.rpartition("/")[2].lower()
-    return last.endswith(SUFFIXES) and not last.endswith((LOGS, f"{LOGS}.gz")) and not last.startswith(".")
+    return last.endswith(FILE_TYPES) and not last.endswith((LOGS, f"{LOGS}.gz")) and not last.startswith(".")
 
 
 def read_limited(file: IO[bytes]) -> bytes:
@@ -231,7 +231,7 @@ def documents(path: Path) -> Iterator[tuple[Path, Callable[[], bytes]]]:
     """
     with path.open("rb") as opened:
         raw = opened if opened.seekable() else BytesIO(read_limited(opened))  # a pipe
-        unpack = next((one for magic, one in COMPRESSED.items() if _head(raw, len(magic)) == magic), None)
+        unpack = next((one for magic, one in OPENERS.items() if _head(raw, len(magic)) == magic), None)
         with unpack(raw) if unpack else raw as file:
             if _head(file, len(ZIP)) == ZIP:
                 entries = _zipped(file)
@@ -246,7 +246,7 @@ def documents(path: Path) -> Iterator[tuple[Path, Callable[[], bytes]]]:
 
 def _read_entry(name: str, open_entry: Callable[[], IO[bytes]]) -> bytes:
     with open_entry() as entry:
-        return read_limited(COMPRESSED[GZIP](entry) if name.lower().endswith(".gz") else entry)
+        return read_limited(OPENERS[GZIP](entry) if name.lower().endswith(".gz") else entry)
 
 
 def _head(file: IO[bytes], count: int) -> bytes:
@@ -324,7 +324,7 @@ def replay_paths(what: Iterable[str]) -> list[Path]:
     Raises:
         ValueError: one of them stands for no file.
     """
-    found: list[Path] = []
+    paths: list[Path] = []
     for named in what:
         if not named.strip():
             raise ValueError("an empty argument: expected a game, a file, a folder or a pattern")
@@ -337,10 +337,10 @@ def replay_paths(what: Iterable[str]) -> list[Path]:
         is_logs = path.is_file() and named.endswith(LOGS)  # a shell's pattern names them, too
         if not replays and not is_logs:
             raise ValueError(f"no replays (.json) in {path}" if path.is_dir() else f"no such file: {named}")
-        found += replays
-    if not found:
+        paths += replays
+    if not paths:
         raise ValueError("no replays, only agents' logs")
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(paths))
 
 
 def without_copies(replays: Iterable[Game]) -> Read:
@@ -397,10 +397,10 @@ def games_in(path: Path, latest: int | None = None) -> Read:
         )
     if is_database(path):
         groups, left_out = grouped_games(path)
-        found = [game for group in groups for game in group[-(latest or LISTED) :]]
-        if older := sum(map(len, groups)) - len(found):
+        games = [game for group in groups for game in group[-(latest or LISTED) :]]
+        if older := sum(map(len, groups)) - len(games):
             left_out.append(f"{path}: {older} older {plural('game', older)} ({as_option('latest', 'N')} shows more)")
-        return Read(found, left_out)
+        return Read(games, left_out)
     if latest:
         raise ValueError(f"{as_option('latest')} is for files of games, and {path} is none")
     if os.path.exists(path) or path.suffix == ".json":
@@ -410,7 +410,7 @@ def games_in(path: Path, latest: int | None = None) -> Read:
     raise ValueError(f"{path}: no such file, and not a game's columns; expected {EXPECTED}")
 
 
-class OwnGames(NamedTuple):
+class GamesOfOne(NamedTuple):
     """Games in which someone played."""
 
     games: list[Game]
@@ -418,7 +418,7 @@ class OwnGames(NamedTuple):
     left_out: list[str]  # why, of what is not among them
 
 
-def each_own_once(games: Iterable[Game], me: str | None, left_out: Iterable[str] = ()) -> OwnGames:
+def each_own_once(games: Iterable[Game], me: str | None, left_out: Iterable[str] = ()) -> GamesOfOne:
     """One's own of some games, each once. ``me``: as ``team_of`` takes it; ``left_out``: what was left out before.
 
     Raises:
@@ -427,10 +427,10 @@ def each_own_once(games: Iterable[Game], me: str | None, left_out: Iterable[str]
     once, copies = without_copies(games)
     team = team_of(once, me)
     others = [f"{game.source}: {team} is not in it" for game in once if team not in game.names]
-    return OwnGames([game for game in once if team in game.names], team, [*left_out, *copies, *others])
+    return GamesOfOne([game for game in once if team in game.names], team, [*left_out, *copies, *others])
 
 
-def own_games(what: Sequence[str], me: str | None, latest: int | None = None) -> OwnGames:
+def own_games(what: Sequence[str], me: str | None, latest: int | None = None) -> GamesOfOne:
     """All games of replays, and one's own of files of games, of each group the ``latest`` if that is given.
 
     Args:
@@ -446,16 +446,16 @@ def own_games(what: Sequence[str], me: str | None, latest: int | None = None) ->
     groups = list[list[Game]]()
     for path in databases:
         with noting(left_out, path):
-            found = grouped_games(path, f"{path.stem} " if len(databases) > 1 else "")
-            groups += found.groups
-            left_out += found.left_out
+            stored = grouped_games(path, f"{path.stem} " if len(databases) > 1 else "")
+            groups += stored.groups
+            left_out += stored.left_out
     if not replays and not groups:
         raise NothingLeft(left_out)
     me = team_of([*replays, *chain.from_iterable(groups)], me)
     for group in groups:
         own = [replay for replay in group if me in replay.names]
         replays += own[-latest:] if latest else own
-    return OwnGames(replays, me, left_out)
+    return GamesOfOne(replays, me, left_out)
 
 
 # Into the file of games

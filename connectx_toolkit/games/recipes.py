@@ -25,7 +25,7 @@ from connectx.search import Searcher
 from connectx.solver import Solver
 from connectx_toolkit.games.known_scores import KnownScores
 from connectx_toolkit.games.labelled import (
-    SUFFIX,
+    LABELS_SUFFIX,
     Labels,
     canonical_keys,
     concatenated,
@@ -35,13 +35,13 @@ from connectx_toolkit.games.labelled import (
 )
 from connectx_toolkit.system.console import progress
 
-FOLDER = Path("runs/recipes")
+RECIPES_FOLDER = Path("runs/recipes")
 ALL = "exam"  # in place of a recipe's name: positions of all of them
 STANDARD_EXAM = Path(__file__).with_name("exam.labels")
 STANDARD_COUNT, STANDARD_SEED = 1000, 0
 FOR_TUNING = Path(__file__).with_name("tuning.labels")  # critical positions that the standard exam lacks
 TUNING_COUNT, TUNING_SEED = 3000, 1_000_000_007  # a seed that nobody draws fresh positions with
-TABLE_BITS = 24  # 128 MB: with a smaller table, the hardest positions take more nodes
+SOLVER_BITS = 24  # 128 MB: with a smaller table, the hardest positions take more nodes
 RANDOM_PLIES = 6  # of a game of searchers
 
 
@@ -139,10 +139,10 @@ RECIPES: dict[str, Recipe] = {
 }
 
 
-def drawn(name: str, seed: int | str, solver: Solver) -> Iterator[Position]:
+def sampled(name: str, seed: int | str, solver: Solver) -> Iterator[Position]:
     """Positions of a recipe, or of all of them in turn if the name is ``ALL``; for ever."""
     if name == ALL:
-        kinds = [drawn(kind, seed, solver) for kind in RECIPES]
+        kinds = [sampled(kind, seed, solver) for kind in RECIPES]
         yield from chain.from_iterable(zip(*kinds, strict=True))
     rng = random.Random(f"{name} {seed}")
     while True:
@@ -182,7 +182,7 @@ def labelled(
     return concatenated(parts)
 
 
-def labels_by(name: str, count: int, seed: int | str, folder: Path = FOLDER, title: str = "") -> Labels:
+def labels_by(name: str, count: int, seed: int | str, folder: Path = RECIPES_FOLDER, title: str = "") -> Labels:
     """``count`` positions of a recipe: those that the folder has, or made now and kept there.
 
     Args:
@@ -192,18 +192,18 @@ def labels_by(name: str, count: int, seed: int | str, folder: Path = FOLDER, tit
         ValueError: the folder's file is damaged.
         OSError: it cannot be read or written.
     """
-    path = folder / f"{name.replace(' ', '-')}-{count}-{seed}{SUFFIX}"
+    path = folder / f"{name.replace(' ', '-')}-{count}-{seed}{LABELS_SUFFIX}"
     if not path.exists():
-        solver, made_as = Solver(STANDARD, TABLE_BITS), {"recipe": name, "count": count, "seed": seed}
-        write_labels(path, labelled(title or name, drawn(name, seed, solver), count, solver), made_as)
+        solver, made_as = Solver(STANDARD, SOLVER_BITS), {"recipe": name, "count": count, "seed": seed}
+        write_labels(path, labelled(title or name, sampled(name, seed, solver), count, solver), made_as)
     return read_file(path)[0]
 
 
 def main() -> None:
     """``python -m connectx_toolkit.games.recipes`` makes the standard exam and the positions for tuning, in minutes."""
-    solver, command = Solver(STANDARD, TABLE_BITS), "python -m connectx_toolkit.games.recipes"
-    standard = labelled(ALL, drawn(ALL, STANDARD_SEED, solver), STANDARD_COUNT, solver)
-    tuning = labelled(ALL, drawn(ALL, TUNING_SEED, solver), TUNING_COUNT, solver, but=standard, critical=True)
+    solver, command = Solver(STANDARD, SOLVER_BITS), "python -m connectx_toolkit.games.recipes"
+    standard = labelled(ALL, sampled(ALL, STANDARD_SEED, solver), STANDARD_COUNT, solver)
+    tuning = labelled(ALL, sampled(ALL, TUNING_SEED, solver), TUNING_COUNT, solver, but=standard, critical=True)
     for path, labels, seed in ((STANDARD_EXAM, standard, STANDARD_SEED), (FOR_TUNING, tuning, TUNING_SEED)):
         write_labels(path, labels, {"command": command, "recipes": list(RECIPES), "seed": seed})
         print(f"{path}: {len(labels)} positions")

@@ -21,7 +21,7 @@ LOGS, REPLAY = "-logs.json", "-replay.json"
 UNTOLD = "it has only env.steps, which do not tell its board: save env.toJSON()"
 
 
-class Call(NamedTuple):
+class LogCall(NamedTuple):
     """One call of an agent, as its logs tell it."""
 
     seconds: float  # with the load, which is part of an agent's first call
@@ -58,7 +58,7 @@ def replay_of(content: Any, path: Path) -> Game:
     calls = _calls(path, 0, len(steps) - 1) | _calls(path, 1, len(steps) - 1)
     faults: tuple[Fault, ...] = ()
     if forfeited is not None:
-        kind, call = FAMILIES[statuses[forfeited]], calls.get(len(actions), Call(0.0))
+        kind, call = FAMILIES[statuses[forfeited]], calls.get(len(actions), LogCall(0.0))
         faults = (Fault(forfeited, len(actions), kind, _fault_detail(kind, failed_action, call, geometry), True),)
     game = Game(
         geometry,
@@ -127,7 +127,7 @@ def _reading(field: str) -> Iterator[None]:
         raise ValueError(f"{problem} is missing" if is_missing else f"{field!r} has an unexpected form") from None
 
 
-def _fault_detail(fault: str, action: Any, call: Call, geometry: Geometry) -> str:
+def _fault_detail(fault: str, action: Any, call: LogCall, geometry: Geometry) -> str:
     """What is known of a forfeit: the column that was returned, or the last line of the agent's logs; "" if nothing."""
     if fault == "illegal move" and isinstance(action, int):
         return f"column {action} is full" if 0 <= action < geometry.columns else f"there is no column {action}"
@@ -147,10 +147,10 @@ def _clocks(steps: Sequence[Any]) -> tuple[tuple[float, float] | None, tuple[flo
     if not steps or any("remainingOverageTime" not in entry.get("observation", {}) for entry in steps[0][:2]):
         return None, ()
     overages = left(steps[0][0]), left(steps[0][1])
-    found: list[float] = []
+    times: list[float] = []
     for ply, step in enumerate(steps[1:]):
-        found.append(left(step[ply % 2], found[ply - 2] if ply >= 2 else overages[ply % 2]))
-    return overages, tuple(found)
+        times.append(left(step[ply % 2], times[ply - 2] if ply >= 2 else overages[ply % 2]))
+    return overages, tuple(times)
 
 
 def logs_path(replay: Path, seat: int) -> Path:
@@ -158,7 +158,7 @@ def logs_path(replay: Path, seat: int) -> Path:
     return replay.with_name(f"{replay.name.removesuffix(REPLAY).removesuffix('.json')}-agent-{seat}{LOGS}")
 
 
-def _calls(replay: Path, seat: int, plies: int) -> dict[int, Call]:
+def _calls(replay: Path, seat: int, plies: int) -> dict[int, LogCall]:
     """The calls of a seat by ply, as its logs tell them: a list of steps, each the entries of the agents asked in it.
 
     Logs are an extra: where they are missing, or have another form, nothing is known of the times.
@@ -166,6 +166,6 @@ def _calls(replay: Path, seat: int, plies: int) -> dict[int, Call]:
     with noting([], replay), logs_path(replay, seat).open("rb") as file:
         steps = from_json(file.read(MOST_BYTES + 1))
         entries = [entry for step in steps for entry in (step if isinstance(step, list) else [step]) if entry]
-        calls = [Call(number(entry["duration"], "duration", 0.0), str(entry.get("stderr", ""))) for entry in entries]
+        calls = [LogCall(number(entry["duration"], "duration", 0.0), str(entry.get("stderr", ""))) for entry in entries]
         return dict(zip(range(seat, plies, 2), calls, strict=False))
     return {}

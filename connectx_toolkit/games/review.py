@@ -15,17 +15,16 @@ from connectx_toolkit.games.analysis import (
     mistakes,
     solvers_for,
 )
-from connectx_toolkit.games.game import Game
+from connectx_toolkit.games.game import SEATS, Game
 from connectx_toolkit.games.owner import seat_of
 from connectx_toolkit.system.console import plural, progress
 from connectx_toolkit.system.table import Table
 
-__all__ = ["Judged"]
+__all__ = ["Review"]
 
 LONG_BEFORE = 8  # plies: one position of fewer stones can take the solver longer than anyone waits without a word
-RESULTS = {1.0: "won", 0.5: "drawn", 0.0: "lost", None: "unfinished"}
-SEATS = ("first", "second")
-AHEAD = ((4, "1 to 4"), (10, "5 to 10"), (20, "11 to 20"), (10**9, "more than 20"))  # plies
+POINTS_WORDS = {1.0: "won", 0.5: "drawn", 0.0: "lost", None: "unfinished"}
+REACH = ((4, "1 to 4"), (10, "5 to 10"), (20, "11 to 20"), (10**9, "more than 20"))  # plies
 BAND = 8  # plies
 MOST_REPEATED = 8  # rows
 GIVEN_AWAY = "given away: the result that perfect play would have given before your last mistake"
@@ -34,7 +33,7 @@ Row = Sequence[str | int | float]
 
 
 @dataclass(frozen=True)
-class Judged:
+class Review:
     """A game with its judged moves; "one's own" are those of a seat, or of both if none is given.
 
     Attributes:
@@ -96,7 +95,7 @@ class Judged:
             return f"{given[-1].results[0]} position given away"
         if not self.own:
             return "not judged"
-        return f"{RESULTS[self.score]} {'by the opening' if self.game.opening else 'from the start'}"
+        return f"{POINTS_WORDS[self.score]} {'by the opening' if self.game.opening else 'from the start'}"
 
     def row(self) -> dict[str, Any]:
         """The game for machines, and for the page; times in seconds, columns from 0."""
@@ -107,7 +106,7 @@ class Judged:
             "file": game.source,
             "opponent": self.opponent,
             "seat": SEATS[seat],
-            "result": RESULTS[self.score],
+            "result": POINTS_WORDS[self.score],
             "status": self.fault or "played",
             "ending": game.ending_words,
             "cause": self.cause,
@@ -125,29 +124,29 @@ class Judged:
         }
 
 
-def judged(game: Game, seconds: float = GAME_SECONDS) -> Judged:
+def judged(game: Game, seconds: float = GAME_SECONDS) -> Review:
     """A game with the moves that could be solved in time; shows how far it is if that takes long."""
     if not game.geometry.fits_word:
-        return Judged(game, [])
+        return Review(game, [])
     with solvers_for(game.geometry):  # compiles before there is a bar
         pass
     count = len(game.positions(game.opening))
     may_be_long = count and game.opening < LONG_BEFORE and not has_openings(game.geometry)
     with progress(count, "move", delay=0 if may_be_long else 2) as bar:
-        return Judged(game, judge(game, seconds, bar.update))
+        return Review(game, judge(game, seconds, bar.update))
 
 
-def own_judged(games: Sequence[Game], me: str, seconds: float = GAME_SECONDS, is_whole: bool = False) -> list[Judged]:
+def own_judged(games: Sequence[Game], me: str, seconds: float = GAME_SECONDS, is_whole: bool = False) -> list[Review]:
     """One's own games, judged as ``judge_all`` does; shows how far it is."""
-    found = list[Judged]()
+    reviews = list[Review]()
     with progress(len(games), "game", "judging", delay=0) as bar:
         for game, moves in zip(games, judge_all(games, seconds, is_whole), strict=True):
-            found.append(Judged(game, moves, seat_of(game, me)))
+            reviews.append(Review(game, moves, seat_of(game, me)))
             bar.update()
-    return found
+    return reviews
 
 
-def moves_by_agent(reviews: Iterable[Judged]) -> dict[str, list[JudgedMove]]:
+def moves_by_agent(reviews: Iterable[Review]) -> dict[str, list[JudgedMove]]:
     """The judged moves of games, by who made them."""
     found: dict[str, list[JudgedMove]] = {}
     for one in reviews:
@@ -156,12 +155,12 @@ def moves_by_agent(reviews: Iterable[Judged]) -> dict[str, list[JudgedMove]]:
     return found
 
 
-def headline(team: str, reviews: Sequence[Judged]) -> list[str]:
+def headline(team: str, reviews: Sequence[Review]) -> list[str]:
     """The games in a few sentences: what was scored, by what it was lost, and where to look first."""
     counted = _counted(reviews)
     if not counted:
         return [f"{team}: no game that counts, of {len(reviews)}"]
-    tally = Counter(RESULTS[review.score] for review in counted)
+    tally = Counter(POINTS_WORDS[review.score] for review in counted)
     points = sum(review.score or 0 for review in counted)
     share = 100 * points / len(counted)
     results = f"won {tally['won']}, drawn {tally['drawn']}, lost {tally['lost']}"
@@ -172,11 +171,11 @@ def headline(team: str, reviews: Sequence[Judged]) -> list[str]:
         start, count = Counter(move.ply // BAND * BAND for _, move in deciding).most_common(1)[0]
         # To the end of the loss that a mistake leads to, or of the missed win.
         ahead = [_plies(review, one, one.played if one.played < 0 else one.value) for review, one in deciding]
-        near, far = sum(plies <= AHEAD[0][0] for plies in ahead), sum(plies > AHEAD[-2][0] for plies in ahead)
+        near, far = sum(plies <= REACH[0][0] for plies in ahead), sum(plies > REACH[-2][0] for plies in ahead)
         lines.append(
             f"Deciding mistakes (your last one in each game not won): {len(deciding)}. "
             f"On plies {_band(start, counted)}: {count}. "
-            f"Seen by looking {AHEAD[0][0]} plies ahead: {near}. Seen only beyond {AHEAD[-2][0]} plies: {far}."
+            f"Seen by looking {REACH[0][0]} plies ahead: {near}. Seen only beyond {REACH[-2][0]} plies: {far}."
         )
     if again := _again(counted):
         review, move = again[0][0]
@@ -198,22 +197,22 @@ def headline(team: str, reviews: Sequence[Judged]) -> list[str]:
     return lines
 
 
-def _band(start: int, reviews: Sequence[Judged]) -> str:
+def _band(start: int, reviews: Sequence[Review]) -> str:
     """ "32 to 39"; the last one ends with the board."""
     return f"{start} to {min(start + BAND, max(one.game.geometry.cells for one in reviews)) - 1}"
 
 
-def _deciding(reviews: Sequence[Judged]) -> list[tuple[Judged, JudgedMove]]:
+def _deciding(reviews: Sequence[Review]) -> list[tuple[Review, JudgedMove]]:
     """The last mistake of each game that was not won, but for those lost by a fault."""
     return [(one, one.mistakes[-1]) for one in reviews if one.cause and one.mistakes and not one.fault]
 
 
-def _counted(reviews: Sequence[Judged]) -> list[Judged]:
+def _counted(reviews: Sequence[Review]) -> list[Review]:
     """The games that give points: those that were ended, against others."""
     return [review for review in reviews if review.score is not None and not review.game.is_self_play]
 
 
-def summary(reviews: Sequence[Judged]) -> list[Table]:
+def summary(reviews: Sequence[Review]) -> list[Table]:
     """Where points were lost, by cause, seat and ply; mistakes that come again; and what time was used."""
     counted = _counted(reviews)
     sections = [
@@ -226,24 +225,24 @@ def summary(reviews: Sequence[Judged]) -> list[Table]:
     return [section for section in sections if section.rows]
 
 
-def _points_lost(reviews: Sequence[Judged]) -> float:
+def _points_lost(reviews: Sequence[Review]) -> float:
     return sum(1.0 - (review.score or 0.0) for review in reviews)
 
 
-def _causes(reviews: Sequence[Judged]) -> list[tuple[str, int, float, str]]:
+def _causes(reviews: Sequence[Review]) -> list[tuple[str, int, float, str]]:
     """Cause, games, points lost and the first games, the dearest cause first."""
-    by_cause: dict[str, list[Judged]] = {}
+    by_cause: dict[str, list[Review]] = {}
     for review in reviews:
         if review.cause:
             by_cause.setdefault(review.cause, []).append(review)
-    found = []
+    causes = []
     for cause, games in by_cause.items():
         lost = _points_lost(games)
-        found.append((cause, len(games), lost, " ".join(review.game.name for review in games[:4])))
-    return sorted(found, key=lambda item: -item[2])
+        causes.append((cause, len(games), lost, " ".join(review.game.name for review in games[:4])))
+    return sorted(causes, key=lambda item: -item[2])
 
 
-def _by_seat(reviews: Sequence[Judged]) -> Table:
+def _by_seat(reviews: Sequence[Review]) -> Table:
     rows: list[Row] = []
     for seat, name in enumerate(SEATS):
         if scores := [review.score or 0 for review in reviews if review.seat == seat]:
@@ -251,7 +250,7 @@ def _by_seat(reviews: Sequence[Judged]) -> Table:
     return Table("Points by seat", ("moving", "games", "won", "drawn", "lost", "points %"), rows)
 
 
-def _by_ply(reviews: Sequence[Judged]) -> Table:
+def _by_ply(reviews: Sequence[Review]) -> Table:
     own = [move for review in reviews for move in review.own if move.holds]
     deciding = [move.ply // BAND * BAND for _, move in _deciding(reviews)]
     rows: list[Row] = []
@@ -265,12 +264,12 @@ def _by_ply(reviews: Sequence[Judged]) -> Table:
     return Table("Mistakes by ply", heads, rows, note)
 
 
-def _plies(review: Judged, move: JudgedMove, score: int) -> int:
+def _plies(review: Review, move: JudgedMove, score: int) -> int:
     """Plies from a move to the end of a game of this score."""
     return plies_to_end(score, move.ply, review.game.geometry.cells)
 
 
-def oversights(review: Judged) -> tuple[list[int], list[int]]:
+def oversights(review: Review) -> tuple[list[int], list[int]]:
     """Plies of one's own moves that left a win in one untaken, and of those that needlessly gave the opponent one."""
     worse = [move for move in review.own if not move.is_perfect]
     missed = [one.ply for one in worse if one.value > 0 and _plies(review, one, one.value) == 1]
@@ -278,20 +277,20 @@ def oversights(review: Judged) -> tuple[list[int], list[int]]:
     return missed, allowed
 
 
-def _again(reviews: Sequence[Judged]) -> list[list[tuple[Judged, JudgedMove]]]:
+def _again(reviews: Sequence[Review]) -> list[list[tuple[Review, JudgedMove]]]:
     """One's mistakes that were made more than once, mirrored or not, the most frequent first."""
-    found: dict[tuple[Geometry, int, int], list[tuple[Judged, JudgedMove]]] = {}
+    by_position: dict[tuple[Geometry, int, int], list[tuple[Review, JudgedMove]]] = {}
     for review in reviews:
         game = review.game
         for move in review.mistakes:
             before = Position.from_moves(game.moves[: move.ply], game.geometry)
             mirrored = game.geometry.columns - 1 - move.column
             key, column = min((before.key, move.column), (before.mirror().key, mirrored))
-            found.setdefault((game.geometry, key, column), []).append((review, move))
-    return sorted((made for made in found.values() if len(made) > 1), key=len, reverse=True)
+            by_position.setdefault((game.geometry, key, column), []).append((review, move))
+    return sorted((made for made in by_position.values() if len(made) > 1), key=len, reverse=True)
 
 
-def _repeated(reviews: Sequence[Judged]) -> Table:
+def _repeated(reviews: Sequence[Review]) -> Table:
     rows: list[Row] = []
     for made in _again(reviews)[:MOST_REPEATED]:
         review, move = made[0]
@@ -302,7 +301,7 @@ def _repeated(reviews: Sequence[Judged]) -> Table:
     return Table("Mistakes that come again", heads, rows, "the same position or its mirror image, as in the example")
 
 
-def _time(reviews: Sequence[Judged]) -> Table:
+def _time(reviews: Sequence[Review]) -> Table:
     rows: list[Row] = []
     if not reviews:
         return Table("Time", (), rows)
@@ -310,7 +309,7 @@ def _time(reviews: Sequence[Judged]) -> Table:
     most, review = max(used, key=lambda item: item[0], default=(0.0, reviews[0]))
     if most > 0:
         rows.append(("most overage time of a game, s", most, review.game.name))
-    slow = [(found, review) for review in reviews if (found := review.game.slowest(review.own_seat))]
+    slow = [(slowest, review) for review in reviews if (slowest := review.game.slowest(review.own_seat))]
     if slow:
         (ply, time), review = max(slow, key=lambda item: item[0][1])
         rows.append(("slowest move, s", time, f"{review.game.name}, ply {ply}"))

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from connectx.position import NO_MOVE, STANDARD, plies_to_end_table
-from connectx_toolkit.games.grades import FAILED, Sheet
+from connectx_toolkit.games.grades import NO_ANSWER, Sheet
 from connectx_toolkit.games.labelled import Labels
 from connectx_toolkit.statistics.intervals import anytime_mean
 
@@ -32,7 +32,7 @@ THEMES = (
 )
 NO_MISTAKE = -1
 OPENING = 8  # stones
-LAST = 8  # stones of a full board
+LAST_STONES = 8  # stones of a full board
 WORST = 3  # examples
 AHEAD = ((1, 2), (3, 4), (5, 8), (9, 12), (13, 20), (21, STANDARD.cells))  # plies
 SEEN = 0.95  # share of the wins so many plies ahead that are kept by an agent that sees so far
@@ -45,7 +45,7 @@ def themes_of_moves(labels: Labels) -> np.ndarray:
     scores = np.where(labels.scores == NO_MOVE, 0, scores)
     win = np.where(values > 0, ends[plies, values + STANDARD.cells], 0)  # plies to one's own win, 0 without one
     loss = np.where(scores < 0, ends[plies, scores + STANDARD.cells], 0)  # to the other side's after the move
-    is_late = plies + np.where(loss > 0, loss, win) > STANDARD.cells - LAST
+    is_late = plies + np.where(loss > 0, loss, win) > STANDARD.cells - LAST_STONES
     conditions = [win == 1, loss == 2, win == 3, loss == 4, plies < OPENING, is_late, loss == 0]
     conditions = [np.broadcast_to(condition, scores.shape) for condition in conditions]
     themes = np.select(conditions, range(len(conditions)), len(conditions))
@@ -65,15 +65,15 @@ class Weakness(NamedTuple):
 def weaknesses(sheet: Sheet) -> list[Weakness]:
     """The mistakes by theme, the commonest first. Faults have no theme."""
     themes, rows = themes_of_moves(sheet.labels), np.arange(len(sheet.labels))
-    made = np.where(sheet.columns == FAILED, NO_MISTAKE, themes[rows, sheet.columns])  # (t, n)
-    total, found = float((made != NO_MISTAKE).mean(0).sum()), list[Weakness]()
+    made = np.where(sheet.columns == NO_ANSWER, NO_MISTAKE, themes[rows, sheet.columns])  # (t, n)
+    total, weak = float((made != NO_MISTAKE).mean(0).sum()), list[Weakness]()
     for number, theme in enumerate(THEMES):
         chances, missed = int((themes == number).any(1).sum()), float((made == number).mean(0).sum())
         own = np.flatnonzero(made[0] == number)
         worst = own[np.argsort(-sheet.given[0][own], kind="stable")][:WORST].tolist()
         if chances:
-            found.append(Weakness(theme, chances, missed, missed / total if total else 0.0, worst))
-    return sorted(found, key=lambda weakness: -weakness.missed)
+            weak.append(Weakness(theme, chances, missed, missed / total if total else 0.0, worst))
+    return sorted(weak, key=lambda weakness: -weakness.missed)
 
 
 class Horizon(NamedTuple):
@@ -89,12 +89,12 @@ def horizons(sheet: Sheet) -> list[Horizon]:
     """How many wins the agent keeps, by their distance; distances without any are left out."""
     labels, cells = sheet.labels, STANDARD.cells
     ends = plies_to_end_table(cells)[labels.plies.astype(np.int64), labels.values.astype(np.int64) + cells]
-    found = []
+    by_distance = []
     for first, last in AHEAD:
         rows = np.flatnonzero((labels.values > 0) & labels.critical & (ends >= first) & (ends <= last))
         if len(rows):
-            found.append(Horizon(first, last, len(rows), float(sheet.good[:, rows].mean())))
-    return found
+            by_distance.append(Horizon(first, last, len(rows), float(sheet.good[:, rows].mean())))
+    return by_distance
 
 
 def horizon_words(agent: str, found: Sequence[Horizon]) -> str:

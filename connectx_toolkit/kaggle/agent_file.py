@@ -145,8 +145,8 @@ def load_agent(path: str, stays: bool = False, needs: Needs | None = None) -> Lo
     """
     needs = needs_building(path) if needs is None else needs
     if not needs.is_module:
-        found = last_callable(path, stays)
-        return found._replace(warning=found.warning or needs.words)
+        function = last_callable(path, stays)
+        return function._replace(warning=function.warning or needs.words)
     folder = os.path.dirname(os.path.abspath(path))
     names = module_names(path, [folder, str(import_name(Path(path))[0])], stays)
     name = agent_in(ast.parse(Path(path).read_text(encoding="utf-8")))

@@ -11,7 +11,7 @@ the source itself lets play, by ``env.run`` or ``evaluate``; else the last one.
 import ast
 from collections.abc import Iterable, Iterator, Sequence
 
-FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
 HOLDERS = ast.ExceptHandler | ast.match_case  # parts of a statement that hold others
 Binding = tuple[str, ast.stmt, str]  # name, statement, kind
 
@@ -22,13 +22,13 @@ def first_bindings(tree: ast.Module) -> list[tuple[str, int, str]]:
     The kind is "function", "class", "import" or "value". Both branches of an ``if`` count, except those that a
     submission never runs: ``if __name__ == "__main__"``.
     """
-    found: dict[str, tuple[int, str]] = {}
+    bindings: dict[str, tuple[int, str]] = {}
     for name, node, kind in _bindings(tree.body):
         if kind == "deleted":
-            found.pop(name, None)
+            bindings.pop(name, None)
         else:
-            found.setdefault(name, (node.lineno, kind))
-    return [(name, line, kind) for name, (line, kind) in found.items()]
+            bindings.setdefault(name, (node.lineno, kind))
+    return [(name, line, kind) for name, (line, kind) in bindings.items()]
 
 
 def _bindings(statements: Iterable[ast.stmt]) -> Iterator[Binding]:
@@ -84,13 +84,13 @@ def candidates(statements: Sequence[ast.stmt]) -> list[str]:
     every = _functions(statements)
     if "agent" in every:
         return ["agent"]
-    found = {name: function for name, function in every.items() if takes(function)}
-    most = max(map(takes, found.values()), default=0)
-    found = {name: function for name, function in found.items() if takes(function) == most}
+    functions = {name: function for name, function in every.items() if takes(function)}
+    most = max(map(takes, functions.values()), default=0)
+    functions = {name: function for name, function in functions.items() if takes(function) == most}
     bodies = {name: node for name, node, kind in _bindings(statements) if kind in ("function", "class")}
-    called = {name: _reached(function, bodies, found.keys() - {name}) for name, function in found.items()}
-    own = [name for name in found if not any(name in called[other] for other in found if other != name)]
-    return own or list(found)  # each may call another
+    called = {name: _reached(function, bodies, functions.keys() - {name}) for name, function in functions.items()}
+    own = [name for name in functions if not any(name in called[other] for other in functions if other != name)]
+    return own or list(functions)  # each may call another
 
 
 def suggested(statements: Sequence[ast.stmt], among: Sequence[str]) -> str:
@@ -115,10 +115,10 @@ def agent_in(tree: ast.Module) -> str:
     names = [name for name, _, kind in first_bindings(tree) if kind == "function" or name == "agent"]
     if not names or "agent" in names:
         return "agent" if names else ""
-    functions, found = _functions(tree.body), candidates(tree.body)
+    functions, agents = _functions(tree.body), candidates(tree.body)
     last = functions.get(names[-1])
-    if found and (takes(functions[found[0]]) == 2 or last is None or not _may_take_two(last)):
-        return suggested(tree.body, found)
+    if agents and (takes(functions[agents[0]]) == 2 or last is None or not _may_take_two(last)):
+        return suggested(tree.body, agents)
     return names[-1]
 
 
@@ -139,26 +139,26 @@ def meant_agent(tree: ast.Module, taken: str, fails: bool) -> ast.FunctionDef | 
 
 def _functions(statements: Iterable[ast.stmt]) -> dict[str, Function]:
     """The functions of a source by name, also those of a lambda; as they are bound last."""
-    found: dict[str, Function] = {}
+    functions: dict[str, Function] = {}
     for name, node, kind in _bindings(statements):
         if kind == "deleted":
-            found.pop(name, None)
+            functions.pop(name, None)
         elif isinstance(node, FUNCTIONS):
-            found[name] = node
+            functions[name] = node
         elif isinstance(node, ast.Assign | ast.AnnAssign) and isinstance(node.value, ast.Lambda):
-            found[name] = node.value
-    return found
+            functions[name] = node.value
+    return functions
 
 
 def _reached(function: ast.AST, bodies: dict[str, ast.stmt], ends: Iterable[str]) -> set[str]:
     """The names that a function uses, itself or by functions and classes of the source; of ``ends`` no further."""
-    found: set[str] = set()
+    reached: set[str] = set()
     left = [function]
     while left:
-        new = _names(left.pop()) - found
-        found |= new
+        new = _names(left.pop()) - reached
+        reached |= new
         left += [bodies[name] for name in new if name in bodies and name not in ends]
-    return found
+    return reached
 
 
 def _may_take_two(function: Function) -> bool:

@@ -18,7 +18,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-MOST_BYTES = 4 << 30  # the largest unpacked size: a judge with a few GiB of memory could not use more
+MOST_UNPACKED = 4 << 30  # the largest unpacked size: a judge with a few GiB of memory could not use more
 MOST_FILES = 100_000  # a whole installed torch has 20,000
 MOST_AT_ONCE = 1 << 20  # bytes that tarfile may ask for: it copies files in smaller parts, and headers are smaller
 
@@ -45,12 +45,12 @@ class _Limited:
         return self.stream.seek(position)
 
     def _check(self, position: int) -> None:
-        if position > MOST_BYTES + MOST_FILES * tarfile.BLOCKSIZE * 4:  # with the headers
+        if position > MOST_UNPACKED + MOST_FILES * tarfile.BLOCKSIZE * 4:  # with the headers
             raise _too_large()
 
 
 def _too_large() -> BadArchive:
-    return BadArchive(f"the archive unpacks to more than {MOST_BYTES:,} bytes or {MOST_FILES:,} files")
+    return BadArchive(f"the archive unpacks to more than {MOST_UNPACKED:,} bytes or {MOST_FILES:,} files")
 
 
 def unpack(archive: BinaryIO, folder: Path) -> Path:
@@ -75,8 +75,8 @@ def unpack(archive: BinaryIO, folder: Path) -> Path:
     if not main.is_file():
         deeper = sorted(file.relative_to(folder).as_posix() for file in folder.rglob("main.py") if file.is_file())
         names = ", ".join(sorted(file.name for file in folder.iterdir())[:5]) or "nothing"
-        found = f"it is at {deeper[0]}: pack from inside that folder" if deeper else f"it holds {names}"
-        raise BadArchive(f"the archive has no main.py at its root ({found})")
+        where = f"it is at {deeper[0]}: pack from inside that folder" if deeper else f"it holds {names}"
+        raise BadArchive(f"the archive has no main.py at its root ({where})")
     return main
 
 
@@ -85,7 +85,7 @@ def _counted(tar: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
     size = 0
     for number, member in enumerate(tar, 1):
         size += member.size
-        if size > MOST_BYTES or number > MOST_FILES:
+        if size > MOST_UNPACKED or number > MOST_FILES:
             raise _too_large()
         yield member
 

@@ -14,7 +14,7 @@ from importlib.machinery import all_suffixes
 from pathlib import Path
 from typing import NamedTuple
 
-from connectx_toolkit.kaggle.sandbox import AGENT
+from connectx_toolkit.kaggle.sandbox import FOLDER
 from connectx_toolkit.system.files import ROOT
 
 REACHED = "connectx"  # the package of the toolkit that an agent can import
@@ -33,14 +33,14 @@ LISTING_METHODS = frozenset({"iterdir", "glob", "rglob"})
 LISTING = {name.rpartition(".")[2] for name in LISTERS} | LISTING_METHODS
 READING = {name.rpartition(".")[2] for name in READERS} | READING_METHODS | LISTING
 WILD = frozenset("*?[")  # of glob's patterns
-LONGEST = 200  # characters of a string that may be a name
-SOURCES = (".py", ".pyc")  # never data files
+LONGEST_PATH = 200  # characters of a string that may be a name
+SOURCE_SUFFIXES = (".py", ".pyc")  # never data files
 # Never packed, since archives are shared; a database can still be named by --data.
 _CREDENTIALS = """
 kaggle.json credentials.json access_token *token *token.txt *token.json .env .env.* *.env .netrc .pypirc
 .git-credentials id_rsa* id_ecdsa* id_ed25519* *.pem *.key *.p12 *.pfx
 """
-CREDENTIALS = tuple(_CREDENTIALS.split())
+CREDENTIAL_FILES = tuple(_CREDENTIALS.split())
 DATABASES = ("*.sqlite", "*.sqlite3", "*.sqlite-*", "*.sqlite3-*", "*.db")
 
 
@@ -81,8 +81,8 @@ def find_module(folders: Iterable[Path], dotted: str) -> Path | None:
     for folder in folders:
         base = folder.joinpath(*dotted.split("."))
         files = [base / "__init__.py", *(base.with_name(base.name + suffix) for suffix in (".py", *all_suffixes()))]
-        if found := next((file for file in files if file.is_file()), None):
-            return found
+        if source := next((file for file in files if file.is_file()), None):
+            return source
         if base.is_dir() and any(base.rglob("*.py")):
             return base
     return None
@@ -108,7 +108,7 @@ def mentions(nodes: Iterable[ast.AST], but: Iterable[ast.AST] = ()) -> Mentions:
     names, used = dict[str, int](), set[str]()
     for node in nodes:
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in left_out:
-            names |= {} if len(node.value) > LONGEST or node.value in names else {node.value: node.lineno}
+            names |= {} if len(node.value) > LONGEST_PATH or node.value in names else {node.value: node.lineno}
         elif isinstance(node, ast.Name | ast.Attribute):
             used.add(node.id if isinstance(node, ast.Name) else node.attr)
         elif isinstance(node, ast.alias):
@@ -125,7 +125,7 @@ def together(found: Iterable[Mentions]) -> Mentions:
 
 def name_in(text: str) -> str:
     """A string as a path below the agent's folder; "" if it cannot be one."""
-    name = text.removeprefix(AGENT).lstrip("/")
+    name = text.removeprefix(FOLDER).lstrip("/")
     is_all = not set(name) - WILD - {"."} or "**" in name  # "", "." and "*" would add the agent's whole folder
     return name if not is_all and name.isprintable() and ".." not in Path(name).parts else ""
 
@@ -151,7 +151,7 @@ def named_files(folder: Path, found: Mentions) -> dict[Path, str]:
                     seen.add(os.path.realpath(path))
                     folders[path] = text
                     pending.append(path)
-    files = {path: text for path, text in files.items() if path.suffix not in SOURCES}
+    files = {path: text for path, text in files.items() if path.suffix not in SOURCE_SUFFIXES}
     for each, text in folders.items() if found.reads else ():
         if found.lists or not any(path.is_relative_to(each) for path in files):
             files = dict.fromkeys(files_below(each), text) | files
@@ -161,11 +161,11 @@ def named_files(folder: Path, found: Mentions) -> dict[Path, str]:
 def files_below(path: Path) -> list[Path]:
     """A file, or the data files in a folder, but for hidden ones."""
     if path.is_file():
-        return [path] if path.suffix not in SOURCES else []
-    found = sorted(file for file in path.rglob("*") if file.is_file() and file.suffix not in SOURCES)
-    return [file for file in found if not any(part.startswith((".", "__")) for part in file.relative_to(path).parts)]
+        return [path] if path.suffix not in SOURCE_SUFFIXES else []
+    files = sorted(file for file in path.rglob("*") if file.is_file() and file.suffix not in SOURCE_SUFFIXES)
+    return [file for file in files if not any(part.startswith((".", "__")) for part in file.relative_to(path).parts)]
 
 
 def is_private(path: Path, by_name: bool = False) -> bool:
     """Whether a file should not be in an archive, which people share; ``by_name``: its author named it by --data."""
-    return any(fnmatch(path.name.lower(), sign) for sign in (*CREDENTIALS, *(() if by_name else DATABASES)))
+    return any(fnmatch(path.name.lower(), sign) for sign in (*CREDENTIAL_FILES, *(() if by_name else DATABASES)))

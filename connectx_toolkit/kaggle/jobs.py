@@ -54,10 +54,10 @@ def duty_cycle(process, share, elapsed):
 
 
 class Progress:
-    """What a job has reported so far: its stage, its processes, its parts, its result."""
+    """What a job has reported so far: its step, its processes, its parts, its result."""
 
     def __init__(self, pid):
-        self.pids, self.stage, self.parts, self.result = [pid], "start", [], None
+        self.pids, self.step, self.parts, self.result = [pid], "start", [], None
         self._rest = b""
 
     def read(self, chunk):
@@ -71,15 +71,15 @@ class Progress:
             elif line.startswith(b"pid "):
                 self.pids.append(int(line[4:]))
             else:
-                self.stage = line.decode()
+                self.step = line.decode()
 
 
-def broken_limit(job, stage, seconds, waited, peak):
-    """The limit that a job exceeds after ``seconds`` in a stage: "timeout" or "memory"; "ok" if none.
+def broken_limit(job, step, seconds, waited, peak):
+    """The limit that a job exceeds after ``seconds`` in a step: "timeout" or "memory"; "ok" if none.
 
     ``waited``: tells how many of these seconds it waited for a processor, which is no accident if it is restricted.
     """
-    limit = job.get("limits", {}).get(stage, job["limit"])
+    limit = job.get("limits", {}).get(step, job["limit"])
     if seconds > limit and ("duty" in job or seconds - waited() > limit):
         return "timeout"
     return "memory" if peak > job["memory"] else "ok"
@@ -178,9 +178,9 @@ def supervise(process, job, news):
 
     ``job["limit"]`` is in seconds since the last sign of progress (the load, each question, each move), without those
     that it waited for a processor; stages in ``job["limits"]`` have their own. ``job["duty"]`` is the share of the time
-    that the process may run. ``news`` is called every few seconds with the stage and the seconds of the job.
+    that the process may run. ``news`` is called every few seconds with the step and the seconds of the job.
     """
-    started = last = looked = told = time.perf_counter()
+    started = last = looked = reported = time.perf_counter()
     peak, ended, left, tail, waited = 0, "ok", POLL, b"", waiting(str(process.pid))
     progress, is_open = Progress(process.pid), True
     while is_open and progress.result is None:
@@ -189,10 +189,10 @@ def supervise(process, job, news):
             left = duty_cycle(process, job["duty"], now - started)
         if now - looked >= POLL:
             looked, peak = now, max(peak, *map(resident, progress.pids))
-        if now - told >= NEWS:
-            told = now
-            news(progress.stage, now - started)
-        ended = broken_limit(job, progress.stage, now - last, waited, peak)
+        if now - reported >= NEWS:
+            reported = now
+            news(progress.step, now - started)
+        ended = broken_limit(job, progress.step, now - last, waited, peak)
         if ended != "ok":
             break
         for is_answer, chunk in process.read(left):
@@ -211,7 +211,7 @@ def supervise(process, job, news):
         "seconds": time.perf_counter() - started,
         "peak": max(peak, most),
         "tail": tail.decode(errors="replace"),
-        "stage": progress.stage,
+        "step": progress.step,
         "parts": progress.parts,
         "result": progress.result,
     }
@@ -219,5 +219,5 @@ def supervise(process, job, news):
 
 def lacks():
     """What cannot be imitated here of a job's limits, each in a few words."""
-    found = [] if resident(os.getpid()) else ["a limit on memory"]
-    return found if HAS_FORK else [*found, SLOWER, "the end of all that a file starts"]
+    lacking = [] if resident(os.getpid()) else ["a limit on memory"]
+    return lacking if HAS_FORK else [*lacking, SLOWER, "the end of all that a file starts"]

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from connectx_toolkit.system.console import cell_of
 from connectx_toolkit.system.files import ROOT
 
-LONGEST, MOST_FRAMES = 500, 40  # characters of a message, and calls, that are kept
+LONGEST_MESSAGE, MOST_FRAMES = 500, 40  # characters of a message, and calls, that are kept
 NOT_THE_AGENTS = (
     *(os.path.join(ROOT, folder, "") for folder in ("connectx", "connectx_toolkit")),
     os.path.join(os.path.dirname(os.__file__), ""),  # installed packages lie below it
@@ -66,8 +66,8 @@ def raised(problem: BaseException) -> Raised:
     frames = traceback.StackSummary.extract(traceback.walk_tb(problem.__traceback__), lookup_lines=False)
     return Raised(
         tuple(each.__name__ for each in kind.__mro__ if each is not object),
-        message[:LONGEST],
-        f"{called}: {first}"[:LONGEST] if first else called,
+        message[:LONGEST_MESSAGE],
+        f"{called}: {first}"[:LONGEST_MESSAGE] if first else called,
         _text(problem, "name"),
         _text(problem, "filename") or _text(problem, "path"),
         number if type(number := getattr(problem, "errno", 0)) is int else 0,
@@ -80,22 +80,22 @@ def raised_in(line: str) -> Raised:
 
     For bases, the type has to be one of Python's.
     """
-    found = re.match(r"([\w.]+): (.*?)(?: \(([^()]+), line (\d+)\))?$", line)
-    if not found:
+    match = re.match(r"([\w.]+): (.*?)(?: \(([^()]+), line (\d+)\))?$", line)
+    if not match:
         return Raised((), line, line)
-    kind = vars(sys.modules["builtins"]).get(name := found[1].rpartition(".")[2])
+    kind = vars(sys.modules["builtins"]).get(name := match[1].rpartition(".")[2])
     bases = [each.__name__ for each in kind.__mro__ if each is not object] if isinstance(kind, type) else [name]
-    named = re.search(r"(?:name|No module named) '([\w.]+)'", found[2])
-    file = re.search(r"^\[Errno \d+\] [\w\s-]+: '([^']+)'", found[2])
-    number = re.match(r"\[Errno (\d+)\]", found[2])
+    named = re.search(r"(?:name|No module named) '([\w.]+)'", match[2])
+    file = re.search(r"^\[Errno \d+\] [\w\s-]+: '([^']+)'", match[2])
+    number = re.match(r"\[Errno (\d+)\]", match[2])
     return Raised(
         tuple(bases),
-        found[2],
+        match[2],
         line,
         named[1] if named else "",
         file[1] if file else "",
         int(number[1]) if number else 0,
-        ((found[3], int(found[4]), ""),) if found[3] else (),
+        ((match[3], int(match[4]), ""),) if match[3] else (),
     )
 
 
@@ -109,7 +109,7 @@ def _text_of(problem: BaseException) -> str:
 def _text(problem: BaseException, attribute: str) -> str:
     try:
         value: Any = getattr(problem, attribute, "")
-        return os.fsdecode(value)[:LONGEST] if isinstance(value, str | bytes | os.PathLike) else ""
+        return os.fsdecode(value)[:LONGEST_MESSAGE] if isinstance(value, str | bytes | os.PathLike) else ""
     except Exception:
         return ""
 

@@ -12,11 +12,11 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from connectx_toolkit.kaggle.raised import Raised
-from connectx_toolkit.kaggle.sandbox import AGENT, WORK
+from connectx_toolkit.kaggle.sandbox import FOLDER, WORK
 from connectx_toolkit.system.console import as_option, named
 
 SEEN_THERE = frozenset({"kaggle_environments", "numba", "numpy", "scipy", "torch"})  # in submissions that played
-_REQUIRED = """
+_REQUIRED_NAMES = """
 click flask google gymnasium gymnax jax jsonschema litellm omegaconf pettingzoo pokerkit pydantic pyjson5 pygame pyspiel
 requests shimmy tenacity termcolor tqdm transformers typing_extensions upath yaml
 """
@@ -25,9 +25,9 @@ Cython PIL annoy bs4 catboost cloudpickle cv2 cython deap dill fastai flax gensi
 keras learntools lightgbm matplotlib networkx nltk optuna pandas plotly polars psutil ray requests seaborn shapely
 skimage sklearn spacy statsmodels sympy tensorflow torchinfo torchmetrics torchvision tqdm transformers xgboost yaml
 """
-REQUIRED = frozenset(_REQUIRED.split())  # by kaggle_environments, on which the judge runs
+REQUIRED = frozenset(_REQUIRED_NAMES.split())  # by kaggle_environments, on which the judge runs
 IN_PUBLIC_IMAGE = frozenset(_IMAGE.split()) - REQUIRED
-KNOWN = SEEN_THERE | REQUIRED | IN_PUBLIC_IMAGE
+KNOWN_PACKAGES = SEEN_THERE | REQUIRED | IN_PUBLIC_IMAGE
 _NAMES = "PIL bs4 cv2 google learntools pyspiel skimage sklearn upath yaml"
 OTHERS_ON_PYPI = frozenset(_NAMES.split())  # there another project has this name, or none
 
@@ -79,10 +79,10 @@ def _no_file(path: str, situation: Situation) -> str:
         path = path.removesuffix(".zip")
     name = os.path.basename(path)
     inside = next((file for file in sorted(situation.files) if os.path.basename(file) == name), None)
-    if path.startswith(f"{AGENT}/") and inside:
-        return f"the archive has it at {inside}, which is {AGENT}/{inside}"
-    if path.startswith(f"{AGENT}/"):
-        here = "a single .py goes up alone" if situation.is_alone else f"the archive has no {path[len(AGENT) + 1 :]}"
+    if path.startswith(f"{FOLDER}/") and inside:
+        return f"the archive has it at {inside}, which is {FOLDER}/{inside}"
+    if path.startswith(f"{FOLDER}/"):
+        here = "a single .py goes up alone" if situation.is_alone else f"the archive has no {path[len(FOLDER) + 1 :]}"
         return f"{here}: pack {name}{situation.packing}"
     if path.startswith(f"{WORK}/"):
         where = "os.getcwd() is not the file's folder on Kaggle"
@@ -93,9 +93,9 @@ def _no_file(path: str, situation: Situation) -> str:
     else:
         where = f"{path} is a path of this machine; Kaggle has only what you submit"
     if inside:
-        return f"{where}: the archive has it, open {AGENT}/{inside}"
+        return f"{where}: the archive has it, open {FOLDER}/{inside}"
     return (
-        f"{where}: open {AGENT}/{name}{situation.packing}; {named('build')} packs it with {as_option('data', 'FILE')}"
+        f"{where}: open {FOLDER}/{name}{situation.packing}; {named('build')} packs it with {as_option('data', 'FILE')}"
     )
 
 
@@ -106,9 +106,9 @@ def _no_module(fault: Raised, situation: Situation) -> str:
     if situation.holds(top):
         return (
             f"{top} lies beside main.py, but Kaggle takes that folder off sys.path after loading: import it "
-            f'at the top of main.py, or do sys.path.append("{AGENT}") first'
+            f'at the top of main.py, or do sys.path.append("{FOLDER}") first'
         )
-    if top in KNOWN:
+    if top in KNOWN_PACKAGES:
         return not_here(top)
     return (
         f"Kaggle is not known to have {top}, and your submission does not contain it: pack it"
@@ -124,9 +124,9 @@ def build_it() -> str:
 def _taken_name(fault: Raised, situation: Situation) -> str:
     """Of the one environment that leaves its folder on the path."""
     places = [fault.filename, *(file for file, _, _ in fault.frames)]
-    for found in filter(None, (re.search(r"kaggle_environments/envs/lux_ai_s3/(\w+)", place) for place in places)):
-        if situation.holds(found[1]):
-            return f"Kaggle's own environments put another {found[1]} on the path, before yours: rename your {found[1]}"
+    for match in filter(None, (re.search(r"kaggle_environments/envs/lux_ai_s3/(\w+)", place) for place in places)):
+        if situation.holds(match[1]):
+            return f"Kaggle's own environments put another {match[1]} on the path, before yours: rename your {match[1]}"
     return ""
 
 
@@ -144,7 +144,7 @@ def _no_name(fault: Raised, situation: Situation) -> str:
 
 
 def _no_file_name(*_: object) -> str:
-    return f'Kaggle\'s loader runs the text by exec and sets no __file__: use "{AGENT}", or {build_it()}'
+    return f'Kaggle\'s loader runs the text by exec and sets no __file__: use "{FOLDER}", or {build_it()}'
 
 
 def _no_package(*_: object) -> str:
@@ -183,7 +183,7 @@ def _saved_whole(fault: Raised, situation: Situation) -> str:
     own = {os.path.splitext(file)[0] for file in (situation.name, fault.place.partition(",")[0])}
     if fault.frames and not fault.frames[-1][2]:  # told by a guard: what is imported by name is in its file
         own.add("agent")
-    if fault.name.split(".")[0] in KNOWN or not (fault.name in own or fault.passes("/torch/serialization.py")):
+    if fault.name.split(".")[0] in KNOWN_PACKAGES or not (fault.name in own or fault.passes("/torch/serialization.py")):
         return ""
     return (
         "it was saved whole, and Kaggle does not find its class: save net.state_dict() and build the network in the "

@@ -17,7 +17,7 @@ DEFAULTS: dict[str, Any] = {
     "episodeSteps": 1000,
     "runTimeout": 1200,
 }
-OURS = "nodeBudget"  # our addition, see connectx.clock.budget_for
+NODE_BUDGET = "nodeBudget"  # our addition, see connectx.clock.budget_for
 MOST_CELLS = 4096
 MOST_IN_ROW = 64  # looking for lines takes time by its square, whether or not the board has room for one
 MOST_SECONDS = 1e9  # 32 years; a socket's timeout can be at most 292
@@ -76,12 +76,12 @@ class Rules:
     overage: float = OVERAGE
 
     def __post_init__(self) -> None:
-        if unknown := sorted(self.config.keys() - {*DEFAULTS, OURS}):
+        if unknown := sorted(self.config.keys() - {*DEFAULTS, NODE_BUDGET}):
             close = get_close_matches(unknown[0], DEFAULTS, 1)
             meant = f"did you mean {close[0]}? N" if close else "n"
             raise ValueError(f"unknown configuration {', '.join(unknown)}: {meant}ames are {', '.join(DEFAULTS)}")
         object.__setattr__(self, "config", {**DEFAULTS, **self.config})
-        for name in ("rows", "columns", "inarow", "episodeSteps", OURS):
+        for name in ("rows", "columns", "inarow", "episodeSteps", NODE_BUDGET):
             size = self.config.get(name, 1)
             if type(size) is not int or size < 1:
                 raise ValueError(f"{name} should be an integer of at least 1, not {size!r}")

@@ -20,8 +20,7 @@ import tempfile
 import time
 from importlib.machinery import PathFinder
 
-from connectx_toolkit.kaggle import sandbox as place
-from connectx_toolkit.kaggle import seats
+from connectx_toolkit.kaggle import sandbox, seats
 from connectx_toolkit.kaggle.agent_file import Struct
 from connectx_toolkit.kaggle.jobs import ForkedProcess, SpawnedProcess, lacks, resident, supervise
 from connectx_toolkit.kaggle.raised import raised
@@ -41,10 +40,10 @@ def settle(job):
 
     Returns the ``Watch`` that records what the code under test tries to access.
     """
-    if job.get("place"):
-        place.enter(*job["place"])
-        own = (place.AGENT, place.WORK, place.HOME, "/tmp")
-        folders = {"HOME": place.HOME}
+    if job.get("sandbox"):
+        sandbox.enter(*job["sandbox"])
+        own = (sandbox.FOLDER, sandbox.WORK, sandbox.HOME, "/tmp")
+        folders = {"HOME": sandbox.HOME}
     else:
         work = tempfile.mkdtemp(dir=job["cwd"])
         os.chdir(work)
@@ -55,7 +54,7 @@ def settle(job):
     if PRCTL is not None:  # after the move, which would undo it
         PRCTL(1, signal.SIGKILL)  # PR_SET_PDEATHSIG: a job does not outlive a runner that is killed
     folder = os.path.dirname(job["file"])
-    watch = Watch(folder, own, hides_files=not job.get("place"), hides_programs=bool(job.get("hides_programs")))
+    watch = Watch(folder, own, hides_files=not job.get("sandbox"), hides_programs=bool(job.get("hides_programs")))
     if job.get("form") != "source":
         watch.install()
         sys.meta_path.insert(0, WithoutToolkit)
@@ -82,7 +81,7 @@ def provide(files):
     for name, file in files.items():
         os.makedirs(os.path.dirname(name) or ".", exist_ok=True)
         link(file, name)
-    redirect(lambda path: folder + path[len(place.AGENT) :] if f"{path}/".startswith(f"{place.AGENT}/") else path)
+    redirect(lambda path: folder + path[len(sandbox.FOLDER) :] if f"{path}/".startswith(f"{sandbox.FOLDER}/") else path)
 
 
 def load_source(job):
@@ -197,7 +196,7 @@ def job_kernels(job, progress, part):
     """Machine code for submissions, as base64 by name, of our kernels that the author's own agent prepares."""
     settle(job)
     sys.path[:0] = job["paths"]
-    from connectx_toolkit.system.machine_code import for_submission
+    from connectx_toolkit.system.kernel_compiler import for_submission
 
     def agent():
         function, structify = load_source(job), structifier()
@@ -247,7 +246,7 @@ def child(job, answer, output):
         print(mark + content, file=file)
 
     try:
-        result = JOBS[job["job"]](job, lambda stage: tell("", stage), lambda part: tell("+", json.dumps(part)))
+        result = JOBS[job["job"]](job, lambda step: tell("", step), lambda part: tell("+", json.dumps(part)))
     except BaseException as problem:  # SystemExit and KeyboardInterrupt are results, too
         result = {"raised": type(problem).__name__, "text": str(problem)[:500], "fault": raised(problem)}
     tell("=", json.dumps(result))
@@ -269,7 +268,7 @@ def serve(folder: str, is_judge: bool = True) -> None:
         "kaggle": getattr(judge, "__version__", "?"),
         "numpy": importlib.metadata.version("numpy"),
         "memory": resident(os.getpid()),
-        "obstacle": place.obstacle(folder) if folder else "switched off",
+        "obstacle": sandbox.obstacle(folder) if folder else "switched off",
         "lacks": lacks(),
     }
 
@@ -280,8 +279,8 @@ def serve(folder: str, is_judge: bool = True) -> None:
     for line in sys.stdin:
         job = json.loads(line)
 
-        def news(stage, seconds):
-            answer({"at": stage, "seconds": seconds})
+        def news(step, seconds):
+            answer({"at": step, "seconds": seconds})
 
         started = ForkedProcess(lambda _, *files, job=job: child(job, *files)) if HAS_FORK else SpawnedProcess(job)
         answer(supervise(started, job, news))

@@ -25,7 +25,7 @@ from typing import Any
 
 from connectx_toolkit.system.posix import HAS_FORK, c_function, slashed
 
-AGENT = "/kaggle_simulations/agent"  # where Kaggle puts a submission
+FOLDER = "/kaggle_simulations/agent"  # where Kaggle puts a submission
 
 CLONE_NEWNS, CLONE_NEWUSER = 0x00020000, 0x10000000  # linux/sched.h
 MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REMOUNT = 1, 2, 4, 8, 32  # linux/mount.h
@@ -52,8 +52,8 @@ def bind(source: str, target: str, read_only: bool) -> None:
     """Bind-mounts the folder or file ``source``, with everything mounted below it, at ``target``. Raises OSError."""
     mount(source, target, "", MS_BIND | MS_REC)
     if read_only:
-        found = os.statvfs(target).f_flag
-        kept = found & KEPT_FLAGS | (MS_RELATIME if found & ST_RELATIME else 0)
+        flags = os.statvfs(target).f_flag
+        kept = flags & KEPT_FLAGS | (MS_RELATIME if flags & ST_RELATIME else 0)
         mount("", target, "", MS_REMOUNT | MS_BIND | MS_RDONLY | kept)
 
 
@@ -79,23 +79,23 @@ HOME = "/home/judge"
 WORK = "/episode"  # the working directory: Kaggle's is not published, and it is not the agent's folder
 
 SYSTEM = ("bin", "dev", "etc", "lib", "lib32", "lib64", "nix", "proc", "sbin", "sys", "usr")
-SOURCES = ("/usr/src", "/usr/local/src")  # in these, people's files may lie: they are empty there
+SOURCE_FOLDERS = ("/usr/src", "/usr/local/src")  # in these, people's files may lie: they are empty there
 LIVE = ("dev", "proc", "sys")  # not made read-only, unlike all others
 
 
-class NoPlace(RuntimeError):
+class NoSandbox(RuntimeError):
     """The place cannot be made here; the text says why."""
 
 
 def _python_folders() -> list[str]:
     """Folders with this Python and its packages, outermost first, both as named and with links resolved."""
-    found = [sys.prefix, sys.exec_prefix, sys.base_prefix, os.path.dirname(os.path.realpath(sys.executable)), *sys.path]
-    named = {name for path in found if os.path.isdir(path) for name in (os.path.abspath(path), os.path.realpath(path))}
+    bases = [sys.prefix, sys.exec_prefix, sys.base_prefix, os.path.dirname(os.path.realpath(sys.executable)), *sys.path]
+    named = {name for path in bases if os.path.isdir(path) for name in (os.path.abspath(path), os.path.realpath(path))}
     chosen: list[str] = []
     for path in sorted(named, key=len):
-        is_there = path.split("/")[1] in SYSTEM and not path.startswith(SOURCES)
+        is_there = path.split("/")[1] in SYSTEM and not path.startswith(SOURCE_FOLDERS)
         inside = is_there or any(f"{path}/".startswith(f"{outer}/") for outer in chosen)
-        hides = any(f"{own}/".startswith(f"{path.rstrip('/')}/") for own in (AGENT, HOME, WORK, "/tmp"))
+        hides = any(f"{own}/".startswith(f"{path.rstrip('/')}/") for own in (FOLDER, HOME, WORK, "/tmp"))
         if not inside and not hides:
             chosen.append(path)
     return chosen
@@ -110,12 +110,12 @@ def _furnish(root: str) -> None:
         elif os.path.isdir(source):
             os.mkdir(target)
             bind(source, target, name not in LIVE)
-    for path in filter(os.path.isdir, SOURCES):
+    for path in filter(os.path.isdir, SOURCE_FOLDERS):
         mount("none", root + path, "tmpfs", MS_NOSUID | MS_NODEV)
     for path in _python_folders():
         os.makedirs(root + path)
         bind(path, root + path, True)
-    for path in (AGENT, HOME, WORK, "/tmp"):
+    for path in (FOLDER, HOME, WORK, "/tmp"):
         os.makedirs(root + path, exist_ok=True)
     os.chmod(f"{root}/tmp", 0o1777)
 
@@ -125,22 +125,22 @@ def enter(root: str, agent: str, home: str) -> None:
 
     Args:
         root: an empty folder, on which the new root is mounted.
-        agent: the folder that becomes ``AGENT``.
+        agent: the folder that becomes ``FOLDER``.
         home: the folder that becomes ``HOME``; only what is written there remains when the process ends.
 
     Raises:
-        NoPlace: a system call fails.
+        NoSandbox: a system call fails.
     """
     try:
         unshare()
         mount("tmpfs", root, "tmpfs", MS_NOSUID | MS_NODEV, "mode=755")
         _furnish(root)
-        bind(agent, root + AGENT, True)
+        bind(agent, root + FOLDER, True)
         bind(home, root + HOME, False)
         os.chroot(root)
         os.chdir(WORK)
     except OSError as fault:
-        raise NoPlace(f"{fault.strerror}{f' ({fault.filename})' if fault.filename else ''}") from fault
+        raise NoSandbox(f"{fault.strerror}{f' ({fault.filename})' if fault.filename else ''}") from fault
 
 
 def obstacle(folder: str) -> str:
@@ -193,7 +193,7 @@ def _mirror(source: str, target: str) -> None:
 
 
 def show_agent(agent: str, root: str) -> None:
-    """Mounts the folder ``agent`` at ``AGENT``, read-only, for the rest of this process, which must have one thread.
+    """Mounts the folder ``agent`` at ``FOLDER``, read-only, for the rest of this process, which must have one thread.
 
     Args:
         root: an empty folder to mount the new root on; other processes do not see that mount.
@@ -205,17 +205,17 @@ def show_agent(agent: str, root: str) -> None:
     unshare()
     mount("none", root, "tmpfs", 0)
     for name in os.listdir("/"):
-        if name != AGENT.split("/")[1]:
+        if name != FOLDER.split("/")[1]:
             _mirror(f"/{name}", f"{root}/{name}")
-    os.makedirs(root + AGENT)
-    bind(agent, root + AGENT, read_only=True)
+    os.makedirs(root + FOLDER)
+    bind(agent, root + FOLDER, read_only=True)
     os.chroot(root)
     os.chdir(here)
 
 
-LIMIT = 40  # findings kept
-_DATA = ".bin .ckpt .h5 .joblib .json .keras .npy .npz .onnx .pickle .pkl .pt .pth .safetensors .zip"
-DATA = tuple(_DATA.split())  # endings of data; a .txt is as often what an agent writes
+MOST_FINDINGS = 40  # findings kept
+_DATA_SUFFIXES = ".bin .ckpt .h5 .joblib .json .keras .npy .npz .onnx .pickle .pkl .pt .pth .safetensors .zip"
+DATA_SUFFIXES = tuple(_DATA_SUFFIXES.split())  # endings of data; a .txt is as often what an agent writes
 SHELLS = ("sh", "bash", "dash")
 # Folders that code may read on any machine, besides Python's folders and those of the job.
 SYSTEM_FOLDERS = ("/usr/", "/lib", "/etc/", "/proc/", "/sys/", "/dev/", "/bin/", "//./", "c:/windows/")
@@ -274,7 +274,7 @@ class Watch:
             try:
                 return stat(path, *arguments, **options)
             except FileNotFoundError:
-                if isinstance(path, str | os.PathLike) and str(path).endswith(DATA):
+                if isinstance(path, str | os.PathLike) and str(path).endswith(DATA_SUFFIXES):
                     self._absent.add(os.path.abspath(str(path)))
                 raise
 
@@ -291,11 +291,11 @@ class Watch:
         for name in sorted(imported):
             if kind := self._kind_of_import(name):
                 self._note(kind, name)
-        found, self._told = self._seen[self._told :], len(self._seen)
-        return found
+        new, self._told = self._seen[self._told :], len(self._seen)
+        return new
 
     def _note(self, kind: str, name: str) -> None:
-        if (kind, name) not in self._seen and len(self._seen) < LIMIT:
+        if (kind, name) not in self._seen and len(self._seen) < MOST_FINDINGS:
             self._seen.append((kind, name))
 
     def _open(self, given: tuple[Any, ...]) -> None:

@@ -13,13 +13,13 @@ from collections.abc import Callable, Mapping
 from typing import Any, TextIO
 
 from connectx_toolkit.kaggle.raised import raised
-from connectx_toolkit.kaggle.sandbox import NoPlace
+from connectx_toolkit.kaggle.sandbox import NoSandbox
 from connectx_toolkit.system.cores import seed_everything, waiting
 from connectx_toolkit.system.posix import signal_name
 
 STDERR_KEPT = 3000  # characters per seat
 SETTLE_SECONDS = 60.0  # for a new process to get ready; not on any game clock
-GRACE = 1.0  # seconds that Kaggle waits for a reply beyond what the clock allows
+REPLY_GRACE = 1.0  # seconds that Kaggle waits for a reply beyond what the clock allows
 
 
 def environment_of(config: Mapping[str, Any], overage: float) -> Any:
@@ -74,8 +74,8 @@ def serve_seat(
 
     try:
         findings = settle()
-    except NoPlace as fault:
-        print(json.dumps({"no place": str(fault)}), file=replies, flush=True)
+    except NoSandbox as fault:
+        print(json.dumps({"no sandbox": str(fault)}), file=replies, flush=True)
         return
     seed(number)
     agent = Agent(raw, env)
@@ -137,7 +137,7 @@ def player(seat: Seat, act_timeout: float, progress: Callable[[str], None]) -> C
     def ask(observation: Any, configuration: Any) -> Any:
         overage = observation["remainingOverageTime"]
         progress(f"ply {observation['step']}, {max(0.0, overage):.0f} s of overage time")
-        reply = seat.ask(observation, overage + act_timeout + GRACE)
+        reply = seat.ask(observation, overage + act_timeout + REPLY_GRACE)
         if "late" in reply:
             return DeadlineExceeded()
         return RuntimeError(reply["fault"]) if "fault" in reply else reply["action"]
@@ -154,7 +154,7 @@ def play(job: dict[str, Any], progress: Callable[[str], None], start: Callable[[
             seeds it.
 
     Raises:
-        NoPlace: a process cannot be moved there.
+        NoSandbox: a process cannot be moved there.
         Exception: anything that Kaggle's environment does not catch.
     """
     env = environment_of(job["config"], job["overage"])
@@ -164,7 +164,7 @@ def play(job: dict[str, Any], progress: Callable[[str], None], start: Callable[[
             progress(f"pid {seat.process.pid}")
             first = seat.receive(SETTLE_SECONDS)
             if "ready" not in first:
-                raise NoPlace(first.get("no place", "a seat's process does not start"))
+                raise NoSandbox(first.get("no sandbox", "a seat's process does not start"))
         steps = env.run([player(seat, env.configuration.actTimeout, progress) for seat in seats])
     finally:
         for seat in seats:
@@ -183,7 +183,7 @@ def play(job: dict[str, Any], progress: Callable[[str], None], start: Callable[[
         ],
         "stderr": [seat.stderr for seat in seats],
         "said": [seat.said for seat in seats],
-        "seen": [found for seat in seats for found in seat.seen],
+        "seen": [finding for seat in seats for finding in seat.seen],
     }
 
 

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from connectx_toolkit.kaggle.agent_function import FUNCTIONS, is_main_test
 from connectx_toolkit.kaggle.dependencies import find_module, mentions, named_files
 from connectx_toolkit.kaggle.remedies import build_it
-from connectx_toolkit.kaggle.sandbox import AGENT
+from connectx_toolkit.kaggle.sandbox import FOLDER
 from connectx_toolkit.system.files import AGENTS
 
 
@@ -85,7 +85,7 @@ def needs_building(file: str) -> Needs:
         tree = ast.parse(text)
     except (OSError, ValueError, SyntaxError, RecursionError, MemoryError):
         return Needs()  # whoever loads it says what is wrong
-    found, folder = Needs(), Path(file).absolute().parent
+    needs, folder = Needs(), Path(file).absolute().parent
     needed = sorted(_needed(tree), key=lambda each: each[0].lineno)
     files_named = named_files(folder, mentions(node for node, _ in needed)) if "kaggle_simulations" not in text else {}
     beside = {string: path.relative_to(folder).as_posix() for path, string in reversed(files_named.items())}
@@ -95,11 +95,11 @@ def needs_building(file: str) -> Needs:
                 return Needs(is_module=True)
             is_module = not isinstance(node, ast.Constant)
             line = f"{os.path.basename(file)}, line {node.lineno}: {what}, which fails on Kaggle as it stands"
-            if is_module or not found.words:
-                found = Needs(f"{line}: {build_it()}. Here it is played as if built", is_module)
+            if is_module or not needs.words:
+                needs = Needs(f"{line}: {build_it()}. Here it is played as if built", is_module)
             if is_module:
                 break
-    return found
+    return needs
 
 
 def _lacking(node: ast.stmt | ast.expr, is_late: bool, folder: Path, text: str, beside: Mapping[str, str]) -> str:
@@ -168,7 +168,7 @@ def beside(folder: str) -> Callable[[str], str]:
         return True
 
     def found(path: str) -> str:
-        inside = path[len(AGENT) :].lstrip("/") if f"{path}/".startswith(f"{AGENT}/") else path
+        inside = path[len(FOLDER) :].lstrip("/") if f"{path}/".startswith(f"{FOLDER}/") else path
         own = os.path.join(folder, inside)
         may_be_own = inside and not os.path.isabs(inside)  # the folder itself is not here: agents ask for it
         return own if may_be_own and not is_there(path) and is_there(own) else path

@@ -17,7 +17,7 @@ OTHER_KINDS = {
     b"7z\xbc\xaf": "a .7z",
     b"\x28\xb5\x2f\xfd": "compressed by zstd",
 }
-REMEDY = "submit a .py, or a .tar.gz with main.py at its root: tar czf submission.tar.gz main.py"
+UPLOAD_REMEDY = "submit a .py, or a .tar.gz with main.py at its root: tar czf submission.tar.gz main.py"
 
 
 class Unsuitable(ValueError):
@@ -31,14 +31,14 @@ def read(path: Path, most: int) -> bytes:
         OSError: it cannot be read, or is not a file.
         Unsuitable: it is larger than Kaggle accepts.
     """
-    found = path.stat()
-    if stat.S_ISDIR(found.st_mode):
+    status = path.stat()
+    if stat.S_ISDIR(status.st_mode):
         raise IsADirectoryError(f"{path} is a folder: pack it, tar czf submission.tar.gz -C {path} .")
-    if not stat.S_ISREG(found.st_mode):
-        kind = "a pipe" if stat.S_ISFIFO(found.st_mode) else "a device or a socket"
+    if not stat.S_ISREG(status.st_mode):
+        kind = "a pipe" if stat.S_ISFIFO(status.st_mode) else "a device or a socket"
         raise OSError(f"{path} is {kind}, not a file")
-    if found.st_size > most:
-        raise Unsuitable(f"{found.st_size:,} bytes of {most:,} allowed")
+    if status.st_size > most:
+        raise Unsuitable(f"{status.st_size:,} bytes of {most:,} allowed")
     return path.read_bytes()
 
 
@@ -50,9 +50,9 @@ def unpack(name: str, content: bytes, folder: Path) -> Path:
     """
     for start, kind in OTHER_KINDS.items():
         if content.startswith(start):
-            raise Unsuitable(f"it is {kind}; only a .tar.gz is certain to be unpacked: {REMEDY}")
+            raise Unsuitable(f"it is {kind}; only a .tar.gz is certain to be unpacked: {UPLOAD_REMEDY}")
     if content[257:262] == b"ustar":
-        raise Unsuitable(f"it is a .tar that is not compressed by gzip: {REMEDY}")
+        raise Unsuitable(f"it is a .tar that is not compressed by gzip: {UPLOAD_REMEDY}")
     if content[:2] != b"\x1f\x8b":
         refuse_other_texts(name, content)
         (folder / "main.py").write_bytes(content)
@@ -60,7 +60,7 @@ def unpack(name: str, content: bytes, folder: Path) -> Path:
     try:
         return archives.unpack(io.BytesIO(content), folder)
     except archives.BadArchive as fault:
-        raise Unsuitable(f"{fault}; {REMEDY}") from None
+        raise Unsuitable(f"{fault}; {UPLOAD_REMEDY}") from None
     except OSError as fault:
         raise Unsuitable(f"the archive cannot be unpacked: {fault}") from fault
 
@@ -68,7 +68,7 @@ def unpack(name: str, content: bytes, folder: Path) -> Path:
 def refuse_other_texts(name: str, content: bytes) -> None:
     """Raises Unsuitable for notebooks, replays and the like: they are text, and some even compile as Python."""
     if name.endswith(".gz") or name.endswith(".tgz"):
-        raise Unsuitable(f"it is named like an archive, but is not compressed by gzip: {REMEDY}")
+        raise Unsuitable(f"it is named like an archive, but is not compressed by gzip: {UPLOAD_REMEDY}")
     if content.lstrip()[:1] not in (b"{", b"["):
         return
     try:
@@ -80,7 +80,7 @@ def refuse_other_texts(name: str, content: bytes) -> None:
         raise Unsuitable(f"it is a notebook: {named('build')} makes a file of its agent")
     if "steps" in keys:
         raise Unsuitable(f"it is the replay of a game, not an agent: {named('evaluate analyse')} reads replays")
-    raise Unsuitable(f"it is JSON, not Python: {REMEDY}")
+    raise Unsuitable(f"it is JSON, not Python: {UPLOAD_REMEDY}")
 
 
 def parse(content: bytes) -> ast.Module:

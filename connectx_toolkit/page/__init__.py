@@ -8,7 +8,7 @@ may use a name at their top level (tests/board/test_board.py).
 import re
 from pathlib import Path
 
-FOLDER = Path(__file__).parent
+PAGE_FOLDER = Path(__file__).parent
 IMPORT = re.compile(r'^import \{[^}]*\}\s+from "\./(\w+\.js)";\n', re.M)
 EXPORT = re.compile(r"^export (?!default)", re.M)
 
@@ -38,4 +38,4 @@ def _collect(name: str, texts: dict[str, str]) -> None:
 
 
 def _read(name: str) -> str:
-    return (FOLDER / name).read_text(encoding="utf-8")
+    return (PAGE_FOLDER / name).read_text(encoding="utf-8")

@@ -30,7 +30,7 @@ from typing import Any
 
 from connectx_toolkit.kaggle.agent_file import Loaded, Struct
 from connectx_toolkit.kaggle.raised import raised
-from connectx_toolkit.kaggle.sandbox import AGENT, hide_credentials
+from connectx_toolkit.kaggle.sandbox import FOLDER, hide_credentials
 from connectx_toolkit.players.protocol import LENGTH, ORDER, REQUEST, pack_reply, receive
 from connectx_toolkit.players.spec import AgentSpec
 from connectx_toolkit.system.cores import seed_everything, waiting
@@ -213,7 +213,7 @@ def serve_alone(sock: socket.socket, parent: int = 0) -> None:
         try:
             place = spec.alone(place)
         except OSError as problem:
-            missing = f"{AGENT} cannot be shown here: {problem.strerror}"
+            missing = f"{FOLDER} cannot be shown here: {problem.strerror}"
     die_with_parent()  # not earlier: entering a user namespace would undo it
     if not parent or os.getppid() == parent:  # else the parent died before the lines above
         serve(sock, spec, place, missing)

@@ -146,7 +146,7 @@ def callable_digest(agent: Callable, label: str) -> str:
 
     A callable that no file can hold has another digest each time, and a line on standard error says so.
     """
-    from connectx_toolkit.builder.notebook.carrying import LEFT_OUT, NAMED, Uncarried, Values, qualified_name
+    from connectx_toolkit.builder.notebook.carrying import LEFT_OUT, NAMED_TYPES, Uncarried, Values, qualified_name
     from connectx_toolkit.builder.notebook.live import from_function
     from connectx_toolkit.builder.source.refusals import Refused
 
@@ -162,7 +162,7 @@ def callable_digest(agent: Callable, label: str) -> str:
             for file in files_of(written.agent, written.root):
                 module = None if file.is_relative_to(ROOT / REACHED) else loaded.get(str(file))
                 for name, held in vars(module).items() if module else ():
-                    if not isinstance(held, NAMED) and not name.startswith("__"):
+                    if not isinstance(held, NAMED_TYPES) and not name.startswith("__"):
                         values.add(f"{file} {name}", held, name)
             digest.update(values.digest().encode())
         except (Refused, Uncarried, ValueError) as why:

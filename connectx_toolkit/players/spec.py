@@ -181,11 +181,11 @@ class ArchiveAgent(FileAgent):
         return str(unpacked(self.target))
 
     def alone(self, place: str) -> str:
-        from connectx_toolkit.kaggle.sandbox import AGENT, show_agent  # which an agent's process has
+        from connectx_toolkit.kaggle.sandbox import FOLDER, show_agent  # which an agent's process has
 
         folder = os.path.dirname(place)
         show_agent(folder, os.path.join(os.path.dirname(folder), "root"))
-        return os.path.join(AGENT, "main.py")
+        return os.path.join(FOLDER, "main.py")
 
     def loader(self, place: str, stays: bool = False) -> Callable[[], Loaded]:
         return lambda: load_agent(place, stays, Needs())  # it is finished
@@ -202,7 +202,7 @@ class NotebookAgent(FileAgent):
     def place(self) -> str:
         """Raises UnknownAgent: it is no notebook any more, has no such agent, or one that is refused."""
         from connectx_toolkit.builder.notebook.page import from_page  # for notebooks alone
-        from connectx_toolkit.builder.notebook.written import AGENT
+        from connectx_toolkit.builder.notebook.written import AGENT_PY
         from connectx_toolkit.builder.source.refusals import Refused
 
         page = page_named(self.target)
@@ -214,7 +214,7 @@ class NotebookAgent(FileAgent):
             from_page(*page, new / "agent").save(new / PAGE)
 
         try:
-            return str(kept(str(page[0]), self.target, fill) / "agent" / AGENT)
+            return str(kept(str(page[0]), self.target, fill) / "agent" / AGENT_PY)
         except (Refused, ValueError, OSError) as problem:
             raise UnknownAgent("; ".join(str(problem).splitlines())) from None
 

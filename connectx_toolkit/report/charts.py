@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from connectx_toolkit.system.table import element
 
-WIDTH, LETTER, LONGEST = 840, 8, 40  # pixels of a chart and, at most on average, of a letter; letters of a label
-LINE = 22  # pixels from one line of text to the next
+WIDTH, LETTER, LABEL = 840, 8, 40  # pixels of a chart and, at most on average, of a letter; letters of a label
+LINE_HEIGHT = 22  # pixels from one line of text to the next
 COLOURS = ("#3b82f6", "#f97316", "#16a05a", "#c026d3", "#b58900", "#0ea5b7", "#ef4444", "#868c98")
 POWERS = ("1 µs", "10 µs", "100 µs", "1 ms", "10 ms", "100 ms", "1 s", "10 s", "100 s", "1000 s")
 DASHES = ("", "6 3", "2 3")  # of the first eight lines, the next eight, ...
@@ -43,7 +43,7 @@ class Axis(NamedTuple):
 
 def text(x: float, y: float, words: str, anchor: str = "start", class_: str = "") -> str:
     """A line of text. A label that is too long loses its middle, and has all of it as its title."""
-    cut = words if len(words) <= LONGEST else f"{words[: LONGEST // 2 - 3]}\u2026{words[-LONGEST // 2 :]}"
+    cut = words if len(words) <= LABEL else f"{words[: LABEL // 2 - 3]}\u2026{words[-LABEL // 2 :]}"
     title = element("title", html.escape(words)) if cut != words else ""
     return element("text", title + html.escape(cut), x=f"{x:.1f}", y=f"{y:.1f}", text_anchor=anchor, class_=class_)
 
@@ -61,7 +61,7 @@ def dot(x: float, y: float, colour: str) -> str:
 
 def room_for(names: Iterable[str]) -> float:
     """Pixels that the longest of these labels takes."""
-    return LETTER * max((min(len(name), LONGEST) for name in names), default=0)
+    return LETTER * max((min(len(name), LABEL) for name in names), default=0)
 
 
 def chart(title: str, told: str, height: float, parts: Iterable[str]) -> str:
@@ -89,9 +89,9 @@ def line_chart(
         lowest: the least y of an axis that is not logarithmic.
     """
     curves = {name: points for name, points in curves.items() if points}
-    drawn = curves if top else {name: [(x, math.log10(y)) for x, y in line] for name, line in curves.items()}
-    xs, ys = zip(*(point for points in drawn.values() for point in points), strict=True) if drawn else ((0, 1), (0, 1))
-    bottom = max(260.0, 30 + LINE * len(curves))
+    shown = curves if top else {name: [(x, math.log10(y)) for x, y in line] for name, line in curves.items()}
+    xs, ys = zip(*(point for points in shown.values() for point in points), strict=True) if shown else ((0, 1), (0, 1))
+    bottom = max(260.0, 30 + LINE_HEIGHT * len(curves))
     right = WIDTH - 64 - room_for(curves)
     powers = math.floor(min(ys)), max(math.ceil(max(ys)), math.floor(min(ys)) + 1)
     least, highest = (lowest, top) if top else powers
@@ -100,16 +100,16 @@ def line_chart(
     for tick in up.ticks(0 if top else 1):
         words = f"{tick:g}{unit}" if top else POWERS[round(tick) + 6]
         parts += [line(70, up.at(tick), right, up.at(tick)), text(62, up.at(tick) + 4, words, "end", "soft")]
-    parts += [text(across.at(x), bottom + LINE, f"{x:g}", "middle", "soft") for x in across.ticks(1)]
-    parts.append(text((70 + right) / 2, bottom + 2 * LINE, x_label, "middle"))
-    for number, (name, points) in enumerate(drawn.items()):
+    parts += [text(across.at(x), bottom + LINE_HEIGHT, f"{x:g}", "middle", "soft") for x in across.ticks(1)]
+    parts.append(text((70 + right) / 2, bottom + 2 * LINE_HEIGHT, x_label, "middle"))
+    for number, (name, points) in enumerate(shown.items()):
         at, colour = [(across.at(x), up.at(y)) for x, y in points], COLOURS[number % len(COLOURS)]
         stroke = {"stroke": colour, "stroke_width": 2, "stroke_dasharray": DASHES[number // len(COLOURS) % len(DASHES)]}
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in at)
         parts += [element("polyline", "", points=path, fill="none", **stroke), *(dot(x, y, colour) for x, y in at)]
-        y = 25 + LINE * number
+        y = 25 + LINE_HEIGHT * number
         parts += [line(right + 20, y, right + 44, y, **stroke), text(right + 50, y + 4, name)]
     told = "; ".join(
         f"{name}: {', '.join(f'{y:.3g} {unit} at {x:g}' for x, y in points)}" for name, points in curves.items()
     )
-    return chart(title, told, bottom + 2 * LINE + 14, parts)
+    return chart(title, told, bottom + 2 * LINE_HEIGHT + 14, parts)

@@ -14,10 +14,10 @@ from connectx.position import STANDARD, Position, write_columns
 from connectx_toolkit.arena.results import kinds
 from connectx_toolkit.arena.start_positions import add_openings
 from connectx_toolkit.games.analysis import JudgedMove
-from connectx_toolkit.games.exam_positions import FOLDER, moves_to
+from connectx_toolkit.games.exam_positions import EXAMS, moves_to
 from connectx_toolkit.games.game import Game
-from connectx_toolkit.games.grades import FAILED, Estimate, Sheet, mean_difference, rate, rate_difference
-from connectx_toolkit.games.review import Judged
+from connectx_toolkit.games.grades import NO_ANSWER, MeanEstimate, Sheet, mean_difference, rate, rate_difference
+from connectx_toolkit.games.review import Review
 from connectx_toolkit.games.themes import THEMES, horizon_words, horizons, themes_of_moves, weaknesses
 from connectx_toolkit.report.pages import exam_page, game_entry
 from connectx_toolkit.system.console import plural
@@ -30,7 +30,7 @@ ALL_PAIRS = 3  # agents of which every two are compared
 HOLDS = "95% intervals hold however often you look and go on"
 
 
-def interval(estimate: Estimate) -> str:
+def interval(estimate: MeanEstimate) -> str:
     return f"{estimate.low:.1%} to {estimate.high:.1%}"
 
 
@@ -52,7 +52,7 @@ class Metric(NamedTuple):
         values = self.of(sheet)[:, chosen]
         return [float(values.mean())] if self.kept else [(found := rate(values)).mean, found]
 
-    def difference(self, one: Sheet, other: Sheet) -> Estimate:
+    def difference(self, one: Sheet, other: Sheet) -> MeanEstimate:
         """By how much one agent is better."""
         if self.kept:
             return mean_difference(self.of(other), self.of(one))
@@ -94,11 +94,11 @@ def times_table(sheets: Sequence[Sheet], act_timeout: float) -> Table:
     return Table("times and faults", TIMES, [(sheet, act_timeout) for sheet in sheets])
 
 
-def _signed(estimate: Estimate) -> str:
+def _signed(estimate: MeanEstimate) -> str:
     return f"{100 * estimate.mean:+.1f}% ({100 * estimate.low:+.1f}% to {100 * estimate.high:+.1f}%)"
 
 
-def _points(estimate: Estimate) -> str:
+def _points(estimate: MeanEstimate) -> str:
     return f"{estimate.mean:+.2f} ({estimate.low:+.2f} to {estimate.high:+.2f})"
 
 
@@ -144,7 +144,7 @@ def _verdict(one: Sheet, other: Sheet) -> str:
     return f"{'; '.join([*words, *unproven])}."
 
 
-def mistake_of(sheet: Sheet, row: int) -> Judged:
+def mistake_of(sheet: Sheet, row: int) -> Review:
     """What an agent answered first in a position in which it made a mistake: a game that leads to it, with the move."""
     labels, column = sheet.labels, int(sheet.columns[0, row])
     moves = moves_to(Position(int(labels.positions[row]), int(labels.masks[row]), STANDARD))
@@ -154,16 +154,16 @@ def mistake_of(sheet: Sheet, row: int) -> Judged:
     scores = [int(score) if legal else None for score, legal in zip(labels.scores[row], labels.legal[row], strict=True)]
     theme = THEMES[themes_of_moves(labels.take(np.array([row])))[0, column]]
     game = Game(STANDARD, (*moves, column), names, opening=len(moves))
-    return Judged(game, [JudgedMove(len(moves), column, tuple(scores))], seat, theme)
+    return Review(game, [JudgedMove(len(moves), column, tuple(scores))], seat, theme)
 
 
-def mistakes_of(sheets: Sequence[Sheet]) -> list[Judged]:
+def mistakes_of(sheets: Sequence[Sheet]) -> list[Review]:
     """All mistakes at the first answer; of each agent those by which it gave the most points away first."""
-    found = []
+    reviews = []
     for sheet in sheets:
-        rows = np.flatnonzero(~sheet.good[0] & (sheet.columns[0] != FAILED))
-        found += [mistake_of(sheet, row) for row in rows[np.argsort(-sheet.given[0][rows], kind="stable")].tolist()]
-    return found
+        rows = np.flatnonzero(~sheet.good[0] & (sheet.columns[0] != NO_ANSWER))
+        reviews += [mistake_of(sheet, row) for row in rows[np.argsort(-sheet.given[0][rows], kind="stable")].tolist()]
+    return reviews
 
 
 WEAKNESSES = (  # of rows (agent, weakness, examples)
@@ -189,12 +189,12 @@ def weaknesses_table(sheet: Sheet) -> Table:
 
 def horizons_table(sheets: Sequence[Sheet]) -> Table:
     """How many wins each agent finds, by their distance in plies."""
-    found = {sheet.agent: horizons(sheet) for sheet in sheets}
+    by_agent = {sheet.agent: horizons(sheet) for sheet in sheets}
     rows = [
         (f"{line[0].first} to {line[0].last}", line[0].wins, *(each.kept for each in line))
-        for line in zip(*found.values(), strict=True)
+        for line in zip(*by_agent.values(), strict=True)
     ]
-    columns: list[Column | str] = ["plies to the win", "wins", *(Column(agent, show=percent) for agent in found)]
+    columns: list[Column | str] = ["plies to the win", "wins", *(Column(agent, show=percent) for agent in by_agent)]
     return Table("wins found", columns, rows, "positions with a win that some legal move gives away")
 
 
@@ -248,7 +248,7 @@ class Examined(Shown):
         return f"{path}: {added} {plural('position', added)} added, {held} in all"
 
     @cached_property
-    def mistakes(self) -> list[Judged]:
+    def mistakes(self) -> list[Review]:
         """The moves that gave a result away."""
         return mistakes_of(self.sheets)
 
@@ -264,7 +264,7 @@ class Examined(Shown):
         ]
 
     def parts(self) -> list[Part]:
-        notes = [f"reused {self.reused} answers from {FOLDER}"] if self.reused else []
+        notes = [f"reused {self.reused} answers from {EXAMS}"] if self.reused else []
         return [*self.tables(), *exam_lines(self.sheets), *notes, *left_out_lines(self.left_out), *self.notes]
 
     def document(self) -> dict[str, Any]:

@@ -13,9 +13,9 @@ from connectx_toolkit.system.files import write_whole
 def ladder_chart(ladder: Sequence[Standing]) -> str:
     """Elo of every agent with its 95% interval, as SVG."""
     left, bottom = 24 + room_for(standing.name for standing in ladder), 12 + 28.0 * len(ladder)
-    drawn = [max(one.rating.low, one.rating.elo - TOO_WIDE) for one in ladder]
-    drawn += [min(one.rating.high, one.rating.elo + TOO_WIDE) for one in ladder]
-    axis = Axis(min(drawn), max(drawn) + 1, left + 10, WIDTH - 20)
+    limits = [max(one.rating.low, one.rating.elo - TOO_WIDE) for one in ladder]
+    limits += [min(one.rating.high, one.rating.elo + TOO_WIDE) for one in ladder]
+    axis = Axis(min(limits), max(limits) + 1, left + 10, WIDTH - 20)
     parts = [text(left - 20, bottom + 18, "Elo", "end")]
     for tick in axis.ticks():
         parts += [
@@ -31,14 +31,14 @@ def ladder_chart(ladder: Sequence[Standing]) -> str:
             if end in ends:
                 parts.append(line(x, y - 5, x, y + 5, stroke=COLOURS[0], stroke_width=2))
         parts += [text(left, y + 4, standing.name, "end"), dot(mean, y, COLOURS[0])]
-    told = "; ".join(f"{one.name} {one.rating.elo:.0f}, {one.rating.interval}" for one in ladder)
-    return chart("Elo with 95% intervals", told, bottom + 30, parts)
+    words = "; ".join(f"{one.name} {one.rating.elo:.0f}, {one.rating.interval}" for one in ladder)
+    return chart("Elo with 95% intervals", words, bottom + 30, parts)
 
 
 def write_ladder(stem: Path, ladder: Sequence[Standing], anchor: str) -> None:
     """Writes STEM.md, STEM.svg and STEM.json, each whole or not at all."""
     entries = {standing.name: standing.rating._asdict() for standing in ladder}
     strengths = json.dumps({"anchor": anchor, "agents": entries}, indent=2) + "\n"
-    found = {".md": ladder_table(ladder, anchor).markdown(), ".svg": ladder_chart(ladder), ".json": strengths}
-    for suffix, content in found.items():
+    contents = {".md": ladder_table(ladder, anchor).markdown(), ".svg": ladder_chart(ladder), ".json": strengths}
+    for suffix, content in contents.items():
         write_whole(stem.with_name(stem.name + suffix), content.encode())

@@ -15,14 +15,14 @@ from connectx.position import write_columns
 from connectx_toolkit import page
 from connectx_toolkit.arena.tournament import Standing, Tournament, cross_table, ladder_table
 from connectx_toolkit.games.analysis import JudgedMove, accuracy
-from connectx_toolkit.games.review import Judged
+from connectx_toolkit.games.review import Review
 from connectx_toolkit.report.charts import line_chart
 from connectx_toolkit.report.ladder import ladder_chart
 from connectx_toolkit.report.tables import ending_words, games_table
 from connectx_toolkit.system.table import Table
 
 
-def game_entry(one: Judged) -> dict[str, Any]:
+def game_entry(one: Review) -> dict[str, Any]:
     """What the page shows of a game; of an exam's mistake, its theme instead of its end."""
     game = one.game
     return game.entry | {
@@ -41,7 +41,7 @@ def time_chart(tournament: Tournament) -> str:
                 name = names[(ply % 2) ^ (number % 2)]
                 if seconds is not None and ply >= game.opening + 2:
                     times.setdefault(name, {}).setdefault(ply, []).append(min(max(seconds, 1e-6), 1e3))
-    medians = {name: [(ply, sorted(found)[len(found) // 2]) for ply, found in sorted(by_ply.items())]
+    medians = {name: [(ply, sorted(values)[len(values) // 2]) for ply, values in sorted(by_ply.items())]
                for name, by_ply in sorted(times.items())}  # fmt: skip
     return line_chart("Median time per move, without each agent's first move", "ply", medians, None, "s")
 
@@ -51,8 +51,8 @@ def accuracy_chart(judged: Mapping[str, Sequence[JudgedMove]]) -> str:
     rates: dict[str, list[tuple[float, float]]] = {}
     for name, moves in sorted(judged.items()):
         for step in sorted({move.ply // 4 for move in moves if move.holds}):
-            found = accuracy(move for move in moves if move.ply // 4 == step)
-            rates.setdefault(name, []).append((4 * step, 100 * found.kept / found.holding))
+            shares = accuracy(move for move in moves if move.ply // 4 == step)
+            rates.setdefault(name, []).append((4 * step, 100 * shares.kept / shares.holding))
     return line_chart("Good move rate by ply", "ply, in steps of 4", rates, 100, "%")
 
 
@@ -82,7 +82,7 @@ def _titled(table: Table, heading: str = "h2") -> str:
     return f"<section><{heading}>{title}</{heading}>{table.html()}</section>"
 
 
-def row_entry(review: Judged) -> dict[str, Any]:
+def row_entry(review: Review) -> dict[str, Any]:
     """What the filters and jumps of a game's row go by, and what is said of the game."""
     row = review.row()
     kept = ("game", "opponent", "seat", "result", "status", "cause", "plies", "mistakes", "shortened")
@@ -95,7 +95,7 @@ def results_page(sections: Sequence[str], games: Sequence[Mapping[str, Any]]) ->
     return _page("ConnectX results", body, games, _file_text("replays.css"), _file_text("results.js"))
 
 
-def replays_page(team: str, reviews: Sequence[Judged], headline: Sequence[str], sections: Sequence[Table]) -> str:
+def replays_page(team: str, reviews: Sequence[Review], headline: Sequence[str], sections: Sequence[Table]) -> str:
     """The page of one's own games: a table to filter, the games to replay with exact scores, and the summary."""
     body = _filled(
         "replays.html",

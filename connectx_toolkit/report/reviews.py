@@ -8,7 +8,7 @@ from typing import Any
 
 from connectx_toolkit.arena.start_positions import add_openings
 from connectx_toolkit.games.database import is_database
-from connectx_toolkit.games.review import Judged, headline, summary
+from connectx_toolkit.games.review import Review, headline, summary
 from connectx_toolkit.report.pages import replays_page
 from connectx_toolkit.report.tables import TOO_LARGE, games_table
 from connectx_toolkit.system.console import as_option, plural
@@ -28,7 +28,7 @@ class Reviewed(Shown):
     """
 
     me: str
-    games: Sequence[Judged]
+    games: Sequence[Review]
     left_out: Sequence[str] = ()
     notes: Sequence[str] = ()
 

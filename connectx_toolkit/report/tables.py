@@ -11,9 +11,8 @@ from connectx.position import Geometry, Position, plies_to_end, write_columns
 from connectx_toolkit.games.analysis import JudgedMove, accuracy, mistakes
 from connectx_toolkit.games.database import Played
 from connectx_toolkit.games.exploring import Explored
-from connectx_toolkit.games.game import SEATS, Game
-from connectx_toolkit.games.review import RESULTS, Judged, moves_by_agent
-from connectx_toolkit.games.review import SEATS as SEAT
+from connectx_toolkit.games.game import MOVING, SEATS, Game
+from connectx_toolkit.games.review import POINTS_WORDS, Review, moves_by_agent
 from connectx_toolkit.system.console import as_option
 from connectx_toolkit.system.foreign import left_out_lines, shown
 from connectx_toolkit.system.table import Column, Part, Shown, Table, Told, percent
@@ -40,7 +39,7 @@ def accuracy_table(judged: Mapping[str, Sequence[JudgedMove]]) -> Table:
     rows = []
     for name, moves in sorted(judged.items()):
         parts = {"all": list(moves)}
-        parts |= {seat: [move for move in moves if SEATS[move.seat] == seat] for seat in SEATS}
+        parts |= {seat: [move for move in moves if MOVING[move.seat] == seat] for seat in MOVING}
         last = max(move.ply for move in moves)
         for start in range(0, 1 + last, 10):
             stage = f"plies {start} to {min(start + 9, last)}"
@@ -55,7 +54,7 @@ def accuracy_table(judged: Mapping[str, Sequence[JudgedMove]]) -> Table:
 
 FOLDED = 3  # moves of a decided game that are told in one line, if there are so many
 GIVEN = "<- "  # what is told of a move that gave the result away begins with it
-MOVES = (
+MOVE_COLUMNS = (
     Column("ply", align="right"),
     "agent",
     Column("column", align="right"),
@@ -84,7 +83,7 @@ def moves_table(game: Game, judged: Sequence[JudgedMove], first: int) -> Table:
         shortened = f", shortened by {sooner} {'move' if sooner == 1 else 'moves'}" if sooner else ""
         rows.append((f"{folded[0].ply} to {folded[-1].ply}", loser, *[""] * 4, f"lost already{shortened}"))
     note = "scores: the result with perfect play, and the plies until then" + "; columns are counted from 1" * first
-    return Table("", MOVES, rows, note, lambda row: "given away" if row[-1].startswith(GIVEN) else "")
+    return Table("", MOVE_COLUMNS, rows, note, lambda row: "given away" if row[-1].startswith(GIVEN) else "")
 
 
 def score_words(score: int, ply: int, geometry: Geometry) -> str:
@@ -113,7 +112,7 @@ def _result_words(move: JudgedMove) -> str:
 # One's own games
 
 
-def ending_words(review: Judged) -> str:
+def ending_words(review: Review) -> str:
     """How a game ended; of whom, where that was not its winner's line."""
     game = review.game
     if game.fault is None:
@@ -128,11 +127,11 @@ def mistake_words(mistake: JudgedMove) -> str:
     return f"ply {mistake.ply}: {mistake.choice}"
 
 
-GAMES = (  # of reviews
+GAME_COLUMNS = (  # of reviews
     Column("game", lambda review: review.game.name, classes="tablet"),
     Column("opponent", attrgetter("opponent")),
-    Column("seat", lambda review: SEAT[review.own_seat], classes="tablet"),
-    Column("result", lambda review: RESULTS[review.score], classes="result"),
+    Column("seat", lambda review: SEATS[review.own_seat], classes="tablet"),
+    Column("result", lambda review: POINTS_WORDS[review.score], classes="result"),
     Column("ended by", ending_words, classes="ended"),
     Column("plies", lambda review: len(review.game.moves), classes="tablet"),
     Column("overage s", lambda review: review.game.overage_used(review.own_seat), help="overage time that you used",
@@ -146,15 +145,15 @@ GAMES = (  # of reviews
 )  # fmt: skip
 
 
-def games_table(team: str, reviews: Sequence[Judged]) -> Table:
+def games_table(team: str, reviews: Sequence[Review]) -> Table:
     """A row a game, from the team's seat."""
     note = "plies and columns are counted from 0"
-    return Table(f"games of {team}", GAMES, reviews, note, lambda review: RESULTS[review.score])
+    return Table(f"games of {team}", GAME_COLUMNS, reviews, note, lambda review: POINTS_WORDS[review.score])
 
 
 # One's submissions
 
-SUBMISSIONS = (  # of the SDK's ApiSubmission
+SUBMISSION_COLUMNS = (  # of the SDK's ApiSubmission
     Column("number", lambda one: one.ref),
     Column("date", lambda one: one.date or None, "{:%Y-%m-%d %H:%M}".format),
     Column("status", lambda one: one.status.name.lower()),
@@ -166,7 +165,7 @@ SUBMISSIONS = (  # of the SDK's ApiSubmission
 
 def submissions_table(submissions: Sequence[Any]) -> Table:
     """A row for each submission on Kaggle."""
-    return Table("your submissions", SUBMISSIONS, submissions)
+    return Table("your submissions", SUBMISSION_COLUMNS, submissions)
 
 
 # The database of games
@@ -241,7 +240,7 @@ STONES = ".XO"  # empty, who moves first, who moves second
 
 
 class Analysis(Shown):
-    """Judged games: where each turned, and how good the moves were; of a single one, every move.
+    """Review games: where each turned, and how good the moves were; of a single one, every move.
 
     Attributes:
         games: in the order in which they were given.
@@ -249,7 +248,7 @@ class Analysis(Shown):
         first: the number of the leftmost column in what is shown, 0 or 1.
     """
 
-    def __init__(self, games: Sequence[Judged], left_out: Sequence[str] = (), first: int = 0):
+    def __init__(self, games: Sequence[Review], left_out: Sequence[str] = (), first: int = 0):
         self.games, self.left_out, self.first = games, left_out, first
 
     def accuracy(self) -> list[Table]:
@@ -258,18 +257,18 @@ class Analysis(Shown):
         return [accuracy_table(by_agent)] if by_agent else []
 
     def parts(self) -> list[Part]:
-        told = [part for one in self.games for part in game_parts(one, len(self.games) == 1, self.first)]
-        return [*told, *self.accuracy(), *left_out_lines(self.left_out)]
+        pieces = [part for one in self.games for part in game_parts(one, len(self.games) == 1, self.first)]
+        return [*pieces, *self.accuracy(), *left_out_lines(self.left_out)]
 
 
-def game_parts(one: Judged, is_alone: bool, first: int) -> list[Part]:
+def game_parts(one: Review, is_alone: bool, first: int) -> list[Part]:
     """What a game shows: where it turned; if it is alone, every move, too, and what the clocks tell."""
-    game, found = one.game, list[Part]()
+    game, pieces = one.game, list[Part]()
     if is_alone and game.opening < len(game.moves):
-        found += [moves_table(game, one.moves, first), *_boards(game, one.mistakes, first)]
+        pieces += [moves_table(game, one.moves, first), *_boards(game, one.mistakes, first)]
     words, moves = game_summary(game, one.moves, first), write_columns([column + first for column in game.moves])
-    found.append(f"{game.names[0]} v {game.names[1]}, {moves or 'no moves'}: {words}")
-    return [*found, *(words for seat in (0, 1) if is_alone and (words := _clock_words(game, seat)))]
+    pieces.append(f"{game.names[0]} v {game.names[1]}, {moves or 'no moves'}: {words}")
+    return [*pieces, *(words for seat in (0, 1) if is_alone and (words := _clock_words(game, seat)))]
 
 
 def _clock_words(game: Game, seat: int) -> str:
@@ -290,11 +289,11 @@ def _boards(game: Game, turning: Sequence[JudgedMove], first: int) -> list[str]:
         who = f"{game.player(move.seat)} ({STONES[1 + move.seat]})"
         played = f"column {move.column + first}; best: {move.best(first)}"
         lines.append(f"\nbefore ply {move.ply}, in which {who} played {played}")
-        lines.append(drawn(bytes(position.to_board()), game.geometry, first) + "\n")
+        lines.append(board_text(bytes(position.to_board()), game.geometry, first) + "\n")
     return lines
 
 
-def drawn(board: bytes, geometry: Geometry, first: int) -> str:
+def board_text(board: bytes, geometry: Geometry, first: int) -> str:
     """The board as text, the bottom row last, below a line with the numbers of the columns."""
     lines = [" ".join(f"{column:>2}" for column in range(first, first + geometry.columns))]
     for row in range(geometry.rows):

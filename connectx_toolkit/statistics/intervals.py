@@ -18,13 +18,13 @@ from typing import NamedTuple
 import numpy as np
 
 PAIR_SCORES = (0.0, 0.25, 0.5, 0.75, 1.0)  # mean score of the two games
-ALPHA = 0.05  # an interval misses the truth, and a verdict is wrong, in at most this share of all matches
+ERROR_RATE = 0.05  # an interval misses the truth, and a verdict is wrong, in at most this share of all matches
 LOGISTIC = 400 / math.log(10)  # Elo points per unit of natural log odds
 FEWEST_DEVIATING = 5  # pairs that must differ from the commonest result to estimate a variance from the sample
 BETS = (np.arange(64) + 0.5) / 64  # shares of the largest bet that cannot ruin the gambler
 # How the first stake is spread over the bets. Of the spreads c^a (1 - c)^b tried, a = 1, b = 2 needs few games over the
 # whole range: for 20, 50 and 100 Elo 1.7 to 2.3, 1.8 to 1.9, 1.6 to 2.3 times those of the smallest fixed test.
-SPREAD = BETS * (1 - BETS) ** 2 / np.sum(BETS * (1 - BETS) ** 2)
+BET_SPREAD = BETS * (1 - BETS) ** 2 / np.sum(BETS * (1 - BETS) ** 2)
 TUNED_TO = 100  # pairs at which the intervals of ratings are narrowest
 
 
@@ -132,7 +132,7 @@ def anytime_mean(counts: Sequence[float]) -> tuple[float, float, float]:
         ValueError: there are no pairs.
     """
     mean, _ = mean_and_variance(counts)
-    return mean, *_ends(counts, np.array(PAIR_SCORES), ALPHA)
+    return mean, *_ends(counts, np.array(PAIR_SCORES), ERROR_RATE)
 
 
 def by_openings(rounds: Sequence[Sequence[float]]) -> tuple[float, float]:
@@ -146,7 +146,7 @@ def by_openings(rounds: Sequence[Sequence[float]]) -> tuple[float, float]:
         rounds: the openings' mean scores, from 0 to 1, after 1, 2, 4, ... pairs, in the order in which they had them.
     """
     ends = [
-        _ends(np.ones(len(scores)), np.array(scores), ALPHA / ((number + 1) * (number + 2)))
+        _ends(np.ones(len(scores)), np.array(scores), ERROR_RATE / ((number + 1) * (number + 2)))
         for number, scores in enumerate(rounds)
     ]
     return max(low for low, _ in ends), min(high for _, high in ends)
@@ -171,11 +171,11 @@ def log_wealth(
     """
     growth = np.asarray(counts, float) @ np.log1p(np.outer(np.asarray(scores) / mean - 1, BETS))
     most = growth.max(-1, keepdims=True)
-    return most[..., 0] + np.log(np.exp(growth - most) @ SPREAD)
+    return most[..., 0] + np.log(np.exp(growth - most) @ BET_SPREAD)
 
 
 # The least number of pairs that can prove anything at any look: so many that were all won.
-FEWEST_PAIRS = next(n for n in count(1) if log_wealth((0, 0, 0, 0, n), 0.5) >= math.log(2 / ALPHA))
+FEWEST_PAIRS = next(n for n in count(1) if log_wealth((0, 0, 0, 0, n), 0.5) >= math.log(2 / ERROR_RATE))
 
 
 def _lower_end(counts: Sequence[float] | np.ndarray, scores: np.ndarray, alpha: float) -> float:
@@ -194,7 +194,7 @@ def pairs_needed(counts: Sequence[float], elo: float) -> int:
     """About how many pairs show a difference of ``elo``, if pairs vary as these do: a typical number, not a promise."""
     effect = score_of(elo) - 0.5
     variance = mean_and_variance([n + 1 for n in counts])[1]  # one pair of each kind added, for few pairs tell little
-    return math.ceil(anytime_factor(TUNED_TO, ALPHA) ** 2 * variance / effect**2)
+    return math.ceil(anytime_factor(TUNED_TO, ERROR_RATE) ** 2 * variance / effect**2)
 
 
 def anytime_factor(pairs: float, alpha: float) -> float:

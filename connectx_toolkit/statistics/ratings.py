@@ -8,7 +8,7 @@ import numpy as np
 
 from connectx_toolkit.statistics.evidence import EMPTY_BOARD, Evidence
 from connectx_toolkit.statistics.intervals import (
-    ALPHA,
+    ERROR_RATE,
     FEWEST_DEVIATING,
     LOGISTIC,
     PAIR_SCORES,
@@ -123,15 +123,15 @@ def _games(pairings: Pairings, name: str) -> int:
 
 def connected(pairings: Pairings, start: str) -> set[str]:
     """The agents that are connected with ``start`` by a chain of pairings with games, including itself."""
-    found, frontier = {start}, [start]
+    reached, frontier = {start}, [start]
     while frontier:
         name = frontier.pop()
         for pairing, evidence in pairings.items():
             if name in pairing and evidence.pairs:
-                fresh = set(pairing) - found
-                found |= fresh
+                fresh = set(pairing) - reached
+                reached |= fresh
                 frontier.extend(fresh)
-    return found
+    return reached
 
 
 class _Fit(NamedTuple):
@@ -147,12 +147,12 @@ class _Fit(NamedTuple):
         """Half the 95% interval of an agent's difference to the pool's weighted mean, in log odds."""
         contrast = -self.weights.copy()
         contrast[index] += 1
-        return self._error(contrast) * self._factor(self.pairs[index], ALPHA)
+        return self._error(contrast) * self._factor(self.pairs[index], ERROR_RATE)
 
     def is_stronger(self, one: int, other: int) -> bool:
         """Whether the games prove one agent stronger than another, at a level shared by all pairs of agents."""
         agents = len(self.strengths)
-        margin = self.margin(one, other, ALPHA / (agents * (agents - 1) / 2))
+        margin = self.margin(one, other, ERROR_RATE / (agents * (agents - 1) / 2))
         enough = min(self.pairs[one], self.pairs[other], self.openings) >= FEWEST_SUMMED
         return bool(enough and self.strengths[one] - self.strengths[other] > margin)
 

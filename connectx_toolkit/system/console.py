@@ -148,7 +148,7 @@ def plural(noun: str, count: int) -> str:
     return noun if count == 1 else f"{noun}s"
 
 
-MISSING, UNKNOWN = "the following arguments are required", "unrecognized arguments"  # as argparse's messages begin
+MISSING, UNRECOGNIZED = "the following arguments are required", "unrecognized arguments"  # as argparse's messages begin
 
 
 class Parser(argparse.ArgumentParser):
@@ -166,8 +166,8 @@ class Parser(argparse.ArgumentParser):
         if message.startswith(MISSING):
             sign = "" if self.prog.startswith("connectx ") else "python "
             more = f"{self._required_usage()}{sign}{self.prog} --help explains all options\n"
-        elif message.startswith(UNKNOWN):
-            message += self._meant(message.removeprefix(UNKNOWN).split())
+        elif message.startswith(UNRECOGNIZED):
+            message += self._meant(message.removeprefix(UNRECOGNIZED).split())
         self.exit(2, f"{self.prog}: {message}\n{more}")
 
     def _required_usage(self) -> str:

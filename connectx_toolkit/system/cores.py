@@ -72,13 +72,13 @@ def _quota() -> float:
         lines = [line.split(":", 2) for line in OWN_GROUPS.read_text(encoding="utf-8").splitlines()]
     except OSError:
         return math.inf
-    found = [math.inf]
+    shares = [math.inf]
     for controller, name in (V2, V1):
         for _, controllers, path in lines:
             if controller in controllers.split(","):
                 inside = PurePosixPath(path.lstrip("/"))  # in a container it may be a path outside, where nothing is
-                found += [_quota_in(CGROUPS / controller / group, name) for group in (inside, *inside.parents)]
-    return min(found)
+                shares += [_quota_in(CGROUPS / controller / group, name) for group in (inside, *inside.parents)]
+    return min(shares)
 
 
 def _quota_in(group: Path, name: str) -> float:
@@ -110,10 +110,10 @@ def _locks() -> Path | None:
     with contextlib.suppress(OSError):
         folder.mkdir(mode=0o700)
     try:
-        found = folder.lstat()
+        status = folder.lstat()
     except OSError:
         return None
-    return folder if stat.S_ISDIR(found.st_mode) and is_own(found, 0o022) else None
+    return folder if stat.S_ISDIR(status.st_mode) and is_own(status, 0o022) else None
 
 
 def reserve_core() -> Reserved | None:
@@ -176,14 +176,14 @@ def restricted(share: float) -> dict[str, Any]:
 
 def _waits(process: str) -> dict[str, float]:
     """Seconds that each thread of a process was ready to run and waited for a core so far."""
-    found, tasks, threads = {}, f"/proc/{process}/task", list[str]()
+    seconds, tasks, threads = {}, f"/proc/{process}/task", list[str]()
     with contextlib.suppress(OSError):  # it has ended, or this is not Linux
         threads = os.listdir(tasks)
     for thread in threads:
         ended = contextlib.suppress(OSError, ValueError, IndexError)
         with ended, open(f"{tasks}/{thread}/schedstat", "rb", buffering=0) as file:
-            found[thread] = int(file.read().split()[1]) * 1e-9
-    return found
+            seconds[thread] = int(file.read().split()[1]) * 1e-9
+    return seconds
 
 
 def waiting(process: str) -> Callable[[], float]:

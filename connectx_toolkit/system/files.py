@@ -32,9 +32,9 @@ WORDS = {
     errno.EROFS: f"cannot be written (read-only folder); {OTHER_PLACE}",
     errno.ENAMETOOLONG: "the name is too long",
 }
-SILENCE = 1.0  # seconds of waiting for a lock before a line says so
+QUIET_WAIT = 1.0  # seconds of waiting for a lock before a line says so
 WAITING = "waiting for it (Ctrl-C stops; nothing is lost)"
-REFUSED = (errno.ENOENT, errno.EACCES, errno.EPERM)  # what a folder that takes no new file answers, such as /proc
+TAKES_NOTHING = (errno.ENOENT, errno.EACCES, errno.EPERM)  # what a folder that takes no new file answers, such as /proc
 
 
 def in_words(problem: OSError, path: Path | None = None) -> str:
@@ -54,7 +54,7 @@ def not_written(problem: OSError, path: Path) -> OSError:
         return OSError(f"cannot write {path}: there is no folder {folder}")
     if folder.exists() and not folder.is_dir():
         return OSError(f"cannot write {path}: {folder} is not a folder")
-    if problem.errno in REFUSED:
+    if problem.errno in TAKES_NOTHING:
         problem = OSError(errno.EROFS, "")
     return OSError(in_words(problem, path))
 
@@ -158,7 +158,7 @@ def locked(path: Path, part: str = "", words: str = "") -> Iterator[None]:
 
     Args:
         part: a name of what is locked if it is not the whole file; parts do not exclude each other.
-        words: what to say on standard error if another process holds it for more than ``SILENCE`` seconds.
+        words: what to say on standard error if another process holds it for more than ``QUIET_WAIT`` seconds.
 
     Raises:
         OSError: the lock cannot be made; the text names ``path`` and says what to do.
@@ -169,7 +169,7 @@ def locked(path: Path, part: str = "", words: str = "") -> Iterator[None]:
         for left in path.parent.glob(f".{glob.escape(path.name)}.*.lock") if part else ():
             if (lock := lock_at(left, 0.0)) is not None:  # of a process that was killed
                 unlock(lock)
-        while (lock := lock_at(path.with_name(f".{path.name}{part and '.'}{part}.lock"), SILENCE)) is None:
+        while (lock := lock_at(path.with_name(f".{path.name}{part and '.'}{part}.lock"), QUIET_WAIT)) is None:
             if not is_said:
                 print(f"{words or f'another process is writing {path}'}; {WAITING}", file=sys.stderr, flush=True)
             is_said = True

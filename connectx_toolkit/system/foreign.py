@@ -12,8 +12,8 @@ from math import isfinite
 from typing import Any
 
 MOST_BYTES = 64 << 20  # of one document: Kaggle's replays have 10 to 60 kB, a full board of 64x64 some 40 MB
-LARGEST = 2**63 - 1
-LONGEST = 300  # characters of a name
+LARGEST_INTEGER = 2**63 - 1
+LONGEST_NAME = 300  # characters of a name
 JOINERS = "\u200c\u200d"  # invisible, but parts of emojis and of words in several scripts
 MOST_NAMED = 10  # of what was left out
 
@@ -40,10 +40,10 @@ def from_json(content: str | bytes) -> Any:
         raise ValueError("it is not JSON") from None
 
 
-def integer(value: Any, name: str, least: int = -LARGEST - 1, most: int = LARGEST) -> int:
+def integer(value: Any, name: str, least: int = -LARGEST_INTEGER - 1, most: int = LARGEST_INTEGER) -> int:
     """An integer within bounds, at most those of SQLite. Raises ValueError if it is none; ``name`` says of what."""
     if type(value) is not int or not least <= value <= most:
-        bounds = "of at most 63 bits" if most == LARGEST else f"from {least} to {most}"
+        bounds = "of at most 63 bits" if most == LARGEST_INTEGER else f"from {least} to {most}"
         raise ValueError(f"{name} should be an integer {bounds}, not {value!r:.80}")
     return value
 
@@ -51,12 +51,12 @@ def integer(value: Any, name: str, least: int = -LARGEST - 1, most: int = LARGES
 def number(value: Any, name: str, least: float = float("-inf")) -> float:
     """A finite number, also from a text. Raises ValueError if it is none; ``name`` says of what."""
     try:
-        found = float("nan" if isinstance(value, bool) else value)
+        read = float("nan" if isinstance(value, bool) else value)
     except (TypeError, ValueError, OverflowError):
-        found = float("nan")
-    if not isfinite(found) or found < least:
+        read = float("nan")
+    if not isfinite(read) or read < least:
         raise ValueError(f"{name} should be a finite number, not {value!r:.80}")
-    return found
+    return read
 
 
 def text(value: Any, name: str) -> str:
@@ -73,7 +73,7 @@ def mapping(value: Any, name: str) -> dict[str, Any]:
     return value
 
 
-def shown(value: object, longest: int | None = LONGEST) -> str:
+def shown(value: object, longest: int | None = LONGEST_NAME) -> str:
     r"""Any value as a text that can be printed and stored: control characters and the like are written as escapes.
 
     >>> shown("\x1b[2Jevil \ud800")

@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 
 Key = TypeVar("Key")
 Object = TypeVar("Object")
-KEPT = 4  # idle objects
+KEPT_IDLE = 4  # idle objects
 
 
 class ObjectPool(Generic[Key, Object]):
@@ -34,7 +34,7 @@ class ObjectPool(Generic[Key, Object]):
         yield taken
         with self._changing:
             self._idle.append((key, taken))
-            del self._idle[:-KEPT]
+            del self._idle[:-KEPT_IDLE]
 
     def _take(self, key: Key) -> Object | None:
         with self._changing:

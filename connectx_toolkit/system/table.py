@@ -72,8 +72,8 @@ class Table:
         self.columns = [
             c._replace(align=c.align or ("left", "right")[side]) for c, side in zip(whole, numeric, strict=True)
         ]
-        told = [(f"{column.head}: {column.help}", column.classes) for column in whole if column.help]
-        self.told = [*told, *([(note, "")] if note else [])]  # with the classes of the column
+        helps = [(f"{column.head}: {column.help}", column.classes) for column in whole if column.help]
+        self.told = [*helps, *([(note, "")] if note else [])]  # with the classes of the column
         self.note = "; ".join(words for words, _ in self.told)
 
     def cells(self) -> Iterator[list[tuple[Column, str, float | None]]]:
@@ -90,14 +90,14 @@ class Table:
 
     def __rich__(self) -> rich.table.Table:
         """For the terminal. What is too long for a cell goes on below: cut, the names of two files would read alike."""
-        drawn = rich.table.Table(title=self.title and f"\n{self.title}", caption=self.note or None, box=SIMPLE_HEAD)
-        drawn.title_justify = drawn.caption_justify = "left"
-        drawn.show_edge, drawn.padding = False, (0, 1, 0, 0)
+        grid = rich.table.Table(title=self.title and f"\n{self.title}", caption=self.note or None, box=SIMPLE_HEAD)
+        grid.title_justify = grid.caption_justify = "left"
+        grid.show_edge, grid.padding = False, (0, 1, 0, 0)
         for column in self.columns:
-            drawn.add_column(column.head, justify=column.align or "left", overflow="fold")
+            grid.add_column(column.head, justify=column.align or "left", overflow="fold")
         for kind, row in zip(self.kinds, self.cells(), strict=True):
-            drawn.add_row(*(Text(text, _ground(shade)) for _, text, shade in row), style=STYLES.get(kind))
-        return drawn
+            grid.add_row(*(Text(text, _ground(shade)) for _, text, shade in row), style=STYLES.get(kind))
+        return grid
 
     def html(self, name: str = "") -> str:
         """For a page: the table, which scrolls if it is too wide, and its note. ``name``: the element's id."""

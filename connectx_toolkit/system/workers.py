@@ -269,14 +269,14 @@ def cluster_workers(
     except (OSError, ValueError) as problem:
         raise ValueError(f"{as_option('scheduler')} {address}: {problem}") from None
     with client:
-        found = client.scheduler_info(n_workers=-1)["workers"].values()
-        if not found:
+        workers = client.scheduler_info(n_workers=-1)["workers"].values()
+        if not workers:
             raise ValueError(f"{as_option('scheduler')} {address}: it has no workers")
-        if any(worker["nthreads"] != 1 for worker in found):
+        if any(worker["nthreads"] != 1 for worker in workers):
             raise ValueError(
                 f"{as_option('scheduler')} {address}: its workers should have one thread each (--nthreads 1)"
             )
         try:
-            yield _ClusterWorkers(client, len(found), _Run(secrets.token_hex(8), own_cores, initializer, arguments))
+            yield _ClusterWorkers(client, len(workers), _Run(secrets.token_hex(8), own_cores, initializer, arguments))
         finally:
             client.run(finalizer, on_error="ignore")

@@ -30,7 +30,7 @@ from typing import Any
 from connectx.position import STANDARD
 from connectx.weights import unpack
 from connectx_toolkit.builder.notebook.predictors import is_algorithm
-from connectx_toolkit.builder.preflight.stage import Question, openings_of_games, question, random_moves
+from connectx_toolkit.builder.preflight.trial import Question, openings_of_games, question, random_moves
 from connectx_toolkit.players.prepared import CREDENTIAL
 from connectx_toolkit.players.process import AgentProcess
 from connectx_toolkit.players.spec import resolve
@@ -41,7 +41,7 @@ from connectx_toolkit.training.options import Options, option
 from connectx_toolkit.training.runs import tell
 from connectx_toolkit.training.user_model import (
     FORMS,
-    KNOWN,
+    KNOWN_ALGORITHMS,
     RESULT,
     TASK,
     Answers,
@@ -58,7 +58,7 @@ from connectx_toolkit.kaggle import sandbox
 folders, why = [sandbox.AGENT, sandbox.HOME], ""
 try:
     sandbox.enter(*sys.argv[1:])  # before numpy starts threads
-except sandbox.NoPlace as problem:
+except sandbox.NoSandbox as problem:
     folders, why = sys.argv[2:], str(problem)
 from connectx_toolkit.training.user_model import main
 main(*folders, why)
@@ -67,7 +67,7 @@ EXAMPLE = """'{"width": 64}'"""
 __all__ = ["Adopted"]
 
 MARK = "Written by `python train.py adopt`"  # in every adopted file, so that it may be written again
-AGENT = '''"""{title}
+ADOPTED_AGENT = '''"""{title}
 
 {mark}: the same moves as {reference} in {same} positions.
 """
@@ -118,8 +118,8 @@ class Config(Options):
     def keywords(self) -> dict[str, Any]:
         """The arguments. Raises ValueError if they are no object of JSON."""
         with contextlib.suppress(ValueError):
-            if isinstance(found := json.loads(self.arguments), dict):
-                return found
+            if isinstance(given := json.loads(self.arguments), dict):
+                return given
         raise ValueError(f"arguments should be a JSON object, such as {EXAMPLE}, not {self.arguments!r}")
 
 
@@ -169,11 +169,11 @@ def answers_apart(config: Config, task: dict[str, Any], folder: Path) -> tuple[A
     arrays, result = unpack((home / RESULT).read_bytes())
     if "error" in result:
         raise ValueError(result["error"])
-    found = Answers(**result)
-    told = " ".join(map(str, found[1:7]))  # all that gets into the agent's text
-    if not re.fullmatch(rf'\d+ [^"\n]+ (\.\w+\([\d, ]*\))? \w+ ({"|".join(KNOWN)})? \d+', told):
-        raise ValueError(f"the process that loads {config.model} gives no answers, but {told:.80}")
-    return found, {suffix: content.tobytes() for suffix, content in arrays.items() if suffix in FORMS}
+    answers = Answers(**result)
+    versions = " ".join(map(str, answers[1:7]))  # all that gets into the agent's text
+    if not re.fullmatch(rf'\d+ [^"\n]+ (\.\w+\([\d, ]*\))? \w+ ({"|".join(KNOWN_ALGORITHMS)})? \d+', versions):
+        raise ValueError(f"the process that loads {config.model} gives no answers, but {versions:.80}")
+    return answers, {suffix: content.tobytes() for suffix, content in arrays.items() if suffix in FORMS}
 
 
 def agent_text(title: str, reference: str, found: Answers, part: FilePart | None, config: Config, data: str) -> str:
@@ -196,7 +196,7 @@ def agent_text(title: str, reference: str, found: Answers, part: FilePart | None
     facts = {"title": title, "mark": MARK, "reference": reference, "same": len(found.chosen) - found.full}
     facts["imports"] = "\n".join([*futures, *sorted(imports, key=lambda line: (line.startswith("from"), line))])
     facts["source"] = "\n\n\n".join(filter(None, [network, own]))
-    return AGENT.format(**facts, board=tuple(geometry_named(config.board)[:3]), call=call + found.arrangement)
+    return ADOPTED_AGENT.format(**facts, board=tuple(geometry_named(config.board)[:3]), call=call + found.arrangement)
 
 
 def difference(file: Path, questions: list[Question], chosen: list[int]) -> str:
@@ -271,32 +271,32 @@ def adopt(config: Config, live: Any = None, look: Any = None) -> Adopted:
     with tempfile.TemporaryDirectory() as temporary:
         folder, why = Path(temporary), ""
         if live is None:
-            found, forms = answers_apart(config, task, folder)
+            answers, forms = answers_apart(config, task, folder)
         else:
-            found, forms = answers_of(live, name, look or (part and part.load()), task)
+            answers, forms = answers_of(live, name, look or (part and part.load()), task)
         title, kind = f"The network of {name}: its best legal column.", Path(config.module).name
         own = f"{kind} with {name}" if kind else f'torch.jit.load("{name}")'
-        if found.algorithm:
-            title = f"The policy of {name} ({found.algorithm}, {found.steps:,} steps): its likeliest legal column."
-            own = f'{found.algorithm}.load("{name}")'
+        if answers.algorithm:
+            title = f"The policy of {name} ({answers.algorithm}, {answers.steps:,} steps): its likeliest legal column."
+            own = f'{answers.algorithm}.load("{name}")'
         reference = own if live is None else f"the live {name}"
-        reference += ".predict(..., deterministic=True)" * bool(found.algorithm)
-        reference += f" with {kind} {config.arguments}" * found.is_anew
+        reference += ".predict(..., deterministic=True)" * bool(answers.algorithm)
+        reference += f" with {kind} {config.arguments}" * answers.is_anew
         reference += " behind its VecNormalize" * (normaliser_of(live) is not None)
         sys.path.append(str(config.output.parent.resolve()))  # what lies beside the agent, it may import
         try:
             for suffix, content in forms.items():
                 data = config.output.with_suffix(suffix)
-                text = agent_text(title, reference, found, part, config, data.name)
+                text = agent_text(title, reference, answers, part, config, data.name)
                 (folder / data.name).write_bytes(content)
                 (folder / config.output.name).write_text(text, encoding="utf-8")
-                why = difference(folder / config.output.name, questions, found.chosen)
+                why = difference(folder / config.output.name, questions, answers.chosen)
                 if not why:
                     write_whole(data, content)
                     write_whole(config.output, text.encode())  # comes last: whoever finds it finds its network
-                    sees = f"what {part.name} of {part.path.name} gives" if part else found.observation
-                    same = len(questions) - found.full
-                    return Adopted(config.output, data, title, reference, same, found.full, sees, found.unconfined)
+                    sees = f"what {part.name} of {part.path.name} gives" if part else answers.observation
+                    same = len(questions) - answers.full
+                    return Adopted(config.output, data, title, reference, same, answers.full, sees, answers.unconfined)
         finally:
             sys.path.pop()
     raise ValueError(f"{why}, compared with {reference}")

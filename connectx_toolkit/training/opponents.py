@@ -28,13 +28,13 @@ from connectx.jit import jitable, njit, popcount
 from connectx.position import Geometry, Position, column_cells, open_cells, winning_spots
 from connectx.search import Searcher
 from connectx_toolkit.kaggle.agent_file import Struct, load_agent
-from connectx_toolkit.kaggle.rules import DEFAULTS, OURS, sizes_of
+from connectx_toolkit.kaggle.rules import DEFAULTS, NODE_BUDGET, sizes_of
 from connectx_toolkit.players.spec import parse_agent_name
 from connectx_toolkit.system.cores import seeded
 from connectx_toolkit.system.files import AGENTS, our_agents
-from connectx_toolkit.training.vector_games import NO_MOVE, ConnectX, Games, Player, erring, random_player
+from connectx_toolkit.training.vector_games import NO_ACTION, ConnectX, Games, Player, erring, random_player
 
-MOST_CELLS = 39  # of boards that are tried at all
+MOST_TREE_CELLS = 39  # of boards that are tried at all
 NO_REPLY, OVER = -2, -1  # in ``Tree.children``: the action is not legal, or ends the game
 
 
@@ -44,7 +44,7 @@ class Tree:
 
     Attributes:
         boards: (positions, rows, columns) int8, seen by the side to move. Equal boards are one position.
-        children: (positions, actions) int32, the position after each action, or NO_MOVE or OVER.
+        children: (positions, actions) int32, the position after each action, or NO_REPLY or OVER.
         rewards: (positions, actions) int8, the mover's result if the action ends the game, else 0.
         values: (positions, actions) int8, the mover's result of each action with perfect play after it; -2 if illegal.
     """
@@ -101,10 +101,10 @@ def tree_of(games: Games, limit: int = 1_000_000) -> Tree:
     """The tree of a kind of game, built breadth first. Only the kind of ``games`` matters.
 
     Raises:
-        ValueError: there are more than ``limit`` positions, or more than ``MOST_CELLS`` cells.
+        ValueError: there are more than ``limit`` positions, or more than ``MOST_TREE_CELLS`` cells.
     """
-    if games.rows * games.columns > MOST_CELLS:
-        raise ValueError(f"a table holds boards of at most {MOST_CELLS} cells, not {games.rows * games.columns}")
+    if games.rows * games.columns > MOST_TREE_CELLS:
+        raise ValueError(f"a table holds boards of at most {MOST_TREE_CELLS} cells, not {games.rows * games.columns}")
     layer = games.empty(1)
     numbers = {layer.boards()[0].tobytes(): 0}
     boards, rows = [layer.boards()], []
@@ -176,7 +176,7 @@ def tree_player(tree: Tree, name: str, rng: np.random.Generator) -> Player:
     return table_player(tree, shares(values == values.max(1, keepdims=True)), rng)
 
 
-DEPTH = 4  # moves of the tree before the one that is judged by its neighbours
+TREE_DEPTH = 4  # moves of the tree before the one that is judged by its neighbours
 
 
 @jitable
@@ -227,7 +227,7 @@ def negamax_choose(positions, masks, coins, geometry, chosen):
                 break
             if move:
                 # One below the best: a tie has to be told from what is worse.
-                score = -negamax_value(position ^ mask, mask | move, DEPTH - 1, worst, 1 - best, geometry)
+                score = -negamax_value(position ^ mask, mask | move, TREE_DEPTH - 1, worst, 1 - best, geometry)
                 if score > best or (score == best and coins[game, column]):
                     best = score
                     chosen[game] = column
@@ -269,7 +269,7 @@ def observation_of(games: Games, game: int) -> Struct:
 class AgentPlayer:
     """An agent as a player of training.vector_games; it is called for one game after the other.
 
-    What loses a game at Kaggle is NO_MOVE here, with a warning: an exception, a column that is full or none, anything
+    What loses a game at Kaggle is NO_ACTION here, with a warning: an exception, a column that is full or none, anything
     that is no integer. As there, None is played as column 0.
 
     Args:
@@ -301,7 +301,7 @@ class AgentPlayer:
     @staticmethod
     def _lost(reason: str) -> int:
         warnings.warn(f"an opponent {reason}: it loses that game, as at Kaggle", RuntimeWarning, stacklevel=2)
-        return NO_MOVE
+        return NO_ACTION
 
 
 class FixedDepth:
@@ -346,10 +346,10 @@ def function_of_file(path: Path) -> Callable[[Any, Any], int]:
     """
     if not path.is_file():
         raise FileNotFoundError(f"no agent {path}")
-    found = load_agent(str(path.resolve()))
-    if not found.is_meant:
-        raise ValueError(found.warning)
-    return found.agent
+    loaded = load_agent(str(path.resolve()))
+    if not loaded.is_meant:
+        raise ValueError(loaded.warning)
+    return loaded.agent
 
 
 def opponent_named(name: str, geometry: Geometry, rng: np.random.Generator) -> Player:
@@ -384,4 +384,4 @@ def _agent_named(name: str, geometry: Geometry, rng: np.random.Generator) -> Pla
     if name not in our_agents():
         raise ValueError(f"opponent {name!r} is not random, negamax or one of {', '.join(our_agents())}")
     agent = load_agent(str(AGENTS / f"{name}.py")).agent  # ours keep nothing of a game that another one could meet
-    return AgentPlayer(lambda: agent, geometry, rng, **({OURS: 1} if name in UNTIMED else {}))
+    return AgentPlayer(lambda: agent, geometry, rng, **({NODE_BUDGET: 1} if name in UNTIMED else {}))

@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 
 from connectx_toolkit.system.files import ROOT
 
-DIGEST = re.compile("[0-9a-f]{64}")  # of what a run reads, among its settings
+DIGEST_FORM = re.compile("[0-9a-f]{64}")  # of what a run reads, among its settings
 
 
 def digest_of(path: Path) -> str:
@@ -99,14 +99,14 @@ class Options:
 
         Where files are written and what is free are left out. A run is resumed only with the same settings.
         """
-        found: dict[str, Any] = {}
+        values: dict[str, Any] = {}
         for item in fields(self):  # type: ignore[arg-type]
             value, reads = getattr(self, item.name), item.metadata["reads"]
             if reads:
-                found[item.name] = digest_of(Path(value)) if value != "" else ""
+                values[item.name] = digest_of(Path(value)) if value != "" else ""
             elif item.type is not Path and not item.metadata["is_free"]:
-                found[item.name] = value
-        return found
+                values[item.name] = value
+        return values
 
     @cached_property
     def origin(self) -> dict[str, Any]:
@@ -160,7 +160,7 @@ def check_same(folder: Path, before: dict[str, Any], now: dict[str, Any]) -> Non
         what = f"with {option} {old!r}, not {new!r}"
         if old is None or new is None:
             what = f"of another version of the toolkit, which differs in {option}"
-        elif DIGEST.fullmatch(f"{old}") or DIGEST.fullmatch(f"{new}"):
+        elif DIGEST_FORM.fullmatch(f"{old}") or DIGEST_FORM.fullmatch(f"{new}"):
             what = f"that read other files with {option}"
         raise ValueError(f"{folder} holds a run {what}: choose another --run, or delete it")
 

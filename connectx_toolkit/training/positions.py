@@ -13,7 +13,7 @@ from connectx.solver import UNKNOWN, Solver, Value
 from connectx_toolkit.games.labelled import Labels, moves_of, score_moves
 
 ERROR_SHARES = (0.5, 0.25)  # of random moves, in turn: half-random and near-perfect games
-LAST = 36  # stones of the last position that is taken
+LAST_TAKEN = 36  # stones of the last position that is taken
 # Share of the positions that are taken, by their stones; of later ones all. The solver takes long where there are few:
 # 130 ms of processor time for all moves at 8 stones, 48 at 9, 25 at 10, 10 at 11.
 TAKEN = {**dict.fromkeys(range(8), 0.0), 8: 0.04, 9: 0.12, 10: 0.3, 11: 0.6}
@@ -25,7 +25,7 @@ def labelled_games(games: int, rng: np.random.Generator, solver: Solver) -> Labe
     error_shares = np.resize(ERROR_SHARES, games)
     positions, masks, known = np.zeros(games, np.int64), np.zeros(games, np.int64), [UNKNOWN] * games
     parts = list[Labels]()
-    for stones in range(LAST + 1):
+    for stones in range(LAST_TAKEN + 1):
         is_taken = rng.random(len(masks)) < TAKEN.get(stones, 1.0)
         is_random = rng.random(len(masks)) < error_shares
         scores = np.full((len(masks), STANDARD.columns), NO_MOVE, np.int8)

@@ -69,7 +69,7 @@ def restoring(path: Path) -> Iterator[None]:
         raise ValueError(f"{path} is damaged: {fault!r:.200}") from None
 
 
-NAME = "manifest.json"
+MANIFEST = "manifest.json"
 FINISHED = "finished.bin"  # in a run's folder: its settings
 
 
@@ -88,7 +88,7 @@ def begin(config: Any) -> None:
     if is_finished(config):
         raise ValueError(f"{config.run} is finished: choose another --run, or delete it")
     check_folder(config.output, is_made=True)
-    _entries(config.output.parent / NAME)
+    _entries(config.output.parent / MANIFEST)
     assert config.origin
 
 
@@ -116,7 +116,7 @@ def publish(config: Any, content: bytes, facts: dict[str, Any], score: str) -> N
     """
     path = config.output
     write_whole(path, content)
-    manifest = path.parent / NAME
+    manifest = path.parent / MANIFEST
     with locked(manifest):
         entries = _entries(manifest)
         entries[path.name] = {**config.origin, "sha256": hashlib.sha256(content).hexdigest(), **facts}

@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from connectx.encoding import encode_many
-from connectx.network import KINDS, Architecture
+from connectx.network import LAYER_KINDS, Architecture
 from connectx.position import STANDARD, Geometry
 from connectx.torch_form import Network
 from connectx_toolkit.games.labelled import canonical_keys
@@ -23,7 +23,7 @@ from connectx_toolkit.training.options import Options, option
 from connectx_toolkit.training.runs import save_curve
 from connectx_toolkit.training.vector_games import Logits, bitboards
 
-ENCODING = "facts-1"
+FACTS = "facts-1"
 
 
 def layers_of(text: str) -> tuple[tuple[str, int], ...]:
@@ -35,19 +35,19 @@ def layers_of(text: str) -> tuple[tuple[str, int], ...]:
             raise ValueError
     except ValueError:
         raise ValueError(f"layers should look like conv:32,dense:64, not {text!r}") from None
-    if unknown := [kind for kind, _ in layers if kind not in KINDS]:
-        raise ValueError(f"layers should be of the kinds {', '.join(KINDS)}, not {unknown[0]!r}")
+    if unknown := [kind for kind, _ in layers if kind not in LAYER_KINDS]:
+        raise ValueError(f"layers should be of the kinds {', '.join(LAYER_KINDS)}, not {unknown[0]!r}")
     return layers
 
 
-def small_network(head: str, size: int, channels: int, hidden: int, seed: int, encoding: str = ENCODING) -> Network:
+def small_network(head: str, size: int, channels: int, hidden: int, seed: int, encoding: str = FACTS) -> Network:
     """A fresh network with one head: a convolution and two dense layers, the last with 64 units."""
     layers = (("conv", channels), ("dense", hidden), ("dense", 64))
     torch.manual_seed(seed)
     return Network(Architecture(encoding, layers, ((head, size),)))
 
 
-def planes_of_boards(boards: np.ndarray, geometry: Geometry = STANDARD, encoding: str = ENCODING) -> Tensor:
+def planes_of_boards(boards: np.ndarray, geometry: Geometry = STANDARD, encoding: str = FACTS) -> Tensor:
     """(n, planes, rows, columns) float32 for boards (n, rows, columns) int8 seen by the side to move."""
     return torch.from_numpy(encode_many(*bitboards(boards, geometry), geometry, encoding)).float()
 
@@ -81,9 +81,9 @@ def logits_of(network: Network, head: str = "policy") -> Logits:
     return logits
 
 
-HELD_OUT = 20  # one game in so many is not used for training
+HELD_OUT_GAMES = 20  # one game in so many is not used for training
 MEASURED_EVERY = 500  # updates
-PART = 100_000  # boards encoded at once
+BOARDS_AT_ONCE = 100_000  # boards encoded at once
 
 
 class Examples(NamedTuple):
@@ -104,7 +104,7 @@ class Parts(NamedTuple):
     known: Examples  # the others: mostly of the first plies, which many games share
 
 
-class Accuracy(NamedTuple):
+class Agreement(NamedTuple):
     """The shares of examples for which the most likely answer is right."""
 
     new: float
@@ -121,7 +121,7 @@ class Accuracy(NamedTuple):
 def kept_planes(network: Network, boards: np.ndarray) -> Tensor:
     """The planes of boards on the network's device: (n, planes, rows, columns) uint8, a quarter of their float32."""
     kind, device = network.architecture, device_of(network)
-    parts = np.array_split(boards, 1 + len(boards) // PART)
+    parts = np.array_split(boards, 1 + len(boards) // BOARDS_AT_ONCE)
     return torch.cat([planes_of_boards(part, kind.geometry, kind.encoding).to(device, torch.uint8) for part in parts])
 
 
@@ -187,16 +187,16 @@ class Fit:
         with torch.autocast("cuda", torch.bfloat16, enabled=self._device.type == "cuda"):
             return self.network(planes)[self._head].float()
 
-    def accuracy(self) -> Accuracy:
+    def accuracy(self) -> Agreement:
         """On new and on known boards, now."""
         shares = []
         for examples, planes in zip(self.measured, self._measured_planes, strict=True):
             with torch.inference_mode():
                 answers = self._outputs(planes.float()).argmax(1)
             shares.append(float((answers.cpu().numpy() == examples.answers).mean()))
-        return Accuracy(*shares)
+        return Agreement(*shares)
 
-    def run(self, label: str) -> Accuracy:
+    def run(self, label: str) -> Agreement:
         """Makes all updates, plots the accuracy in ``curve.png`` and returns that of the end.
 
         Args:
@@ -213,11 +213,11 @@ class Fit:
         steps, new, known = np.array(self.accuracies).T
         curves = {"new boards": (steps, new), "boards that it learnt": (steps, known)}
         save_curve(config.run / "curve.png", "updates", label, curves)
-        return Accuracy(new[-1], known[-1])
+        return Agreement(new[-1], known[-1])
 
 
 def split(games: int, examples_of: Callable[[np.ndarray], Examples]) -> Parts:
-    """Holds out one game in HELD_OUT, and tells its new boards, of 7x6, from those that other games have as well.
+    """Holds out one game in HELD_OUT_GAMES, and tells its new boards, of 7x6, from those that other games have as well.
 
     To hold out boards alone would not do: the result of a game is told by the positions around them.
 
@@ -228,7 +228,7 @@ def split(games: int, examples_of: Callable[[np.ndarray], Examples]) -> Parts:
         ValueError: there are too few games.
     """
     numbers = np.arange(games)
-    training, held_out = (examples_of(numbers[(numbers % HELD_OUT == 0) == out]) for out in (False, True))
+    training, held_out = (examples_of(numbers[(numbers % HELD_OUT_GAMES == 0) == out]) for out in (False, True))
     keys, learnt = (canonical_keys(*bitboards(part.boards, STANDARD)) for part in (held_out, training))
     known = np.isin(keys, learnt)
     if known.all() or not known.any():

@@ -32,13 +32,13 @@ from connectx_toolkit.system.console import as_option, missing_package
 
 TASK, RESULT = "task.json", "result.bin"  # files of the process
 FORMS = (".bin", ".pt")  # endings of an agent's data: for numpy, and TorchScript
-ALGORITHMS = {  # whose load reads a policy of this module, by a field that tells them apart
+ALGORITHMS_BY_FIELD = {  # whose load reads a policy of this module, by a field that tells them apart
     "stable_baselines3.common.policies": {"cg_max_steps": "TRPO", "clip_range": "PPO", "gae_lambda": "A2C"},
     "sb3_contrib.common.maskable.policies": {"clip_range": "MaskablePPO"},
     "stable_baselines3.dqn.policies": {"exploration_rate": "DQN"},
     "sb3_contrib.qrdqn.policies": {"exploration_rate": "QRDQN"},
 }
-KNOWN = [name for names in ALGORITHMS.values() for name in names.values()]
+KNOWN_ALGORITHMS = [name for names in ALGORITHMS_BY_FIELD.values() for name in names.values()]
 FOR_TRAINING = {  # what predict does not need, and another Python cannot read
     **dict.fromkeys(("lr_schedule", "learning_rate", "clip_range", "exploration_schedule"), 0.0),
     **dict.fromkeys(("clip_range_vf", "_last_obs", "_last_original_obs", "_last_episode_starts", "action_noise")),
@@ -47,8 +47,8 @@ FOR_TRAINING = {  # what predict does not need, and another Python cannot read
 }
 TORCH_CLASS = re.compile(r"<class 'torch\.nn\.modules\.\w+\.(\w+)'>")
 MEANINGS = {"course": "1 the first player's stones, 2 the second's", "sides": "1 the mover's stones, 2 the other's"}
-NAMES = (*MEANINGS, *ENCODINGS)  # of the kit's observations
-CHECKPOINT = ("state_dict", "model_state_dict", "model")  # where checkpoints keep the parameters
+VIEWS = (*MEANINGS, *ENCODINGS)  # of the kit's observations
+PARAMETER_KEYS = ("state_dict", "model_state_dict", "model")  # where checkpoints keep the parameters
 
 
 def one_line(fault: object) -> str:
@@ -142,12 +142,12 @@ def loaded_state(path: Path, module: str, arguments: dict[str, Any]) -> Any:
     import torch
 
     try:
-        found = torch.load(path, map_location="cpu", weights_only=True)
+        content = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as fault:  # an error of pickle's, or whatever a damaged file leads to
         whole = f'holds a module saved whole: save its numbers alone, torch.save(net.state_dict(), "{path.name}")'
         why = whole if "GLOBAL" in str(fault) else f"is no file of torch.save, or is damaged: {one_line(fault):.120}"
         raise ValueError(f"{path} {why}") from None
-    state = next((found[key] for key in CHECKPOINT if isinstance(found, dict) and key in found), found)
+    state = next((content[key] for key in PARAMETER_KEYS if isinstance(content, dict) and key in content), content)
     if not isinstance(state, dict) or not state or not all(isinstance(value, torch.Tensor) for value in state.values()):
         raise ValueError(f"{path} holds {type(state).__name__}, where a state_dict was expected")
     if not module:
@@ -179,12 +179,12 @@ def loaded_archive(path: Path, module: str, arguments: dict[str, Any]) -> tuple[
         with zipfile.ZipFile(path) as archive:
             fields = json.loads(archive.read("data"))
             info = archive.read("system_info.txt").decode() if "system_info.txt" in archive.namelist() else ""
-        policy, told = fields["policy_class"]["__module__"], fields["policy_kwargs"]
+        policy, settings = fields["policy_class"]["__module__"], fields["policy_kwargs"]
     except Exception as fault:  # whatever a damaged file leads to
         raise ValueError(f"{path} is no whole model of stable-baselines3: {fault!r:.120}") from None
-    algorithm = next((name for field, name in ALGORITHMS.get(policy, {}).items() if field in fields), "")
+    algorithm = next((name for field, name in ALGORITHMS_BY_FIELD.get(policy, {}).items() if field in fields), "")
     if not algorithm:
-        raise ValueError(f"{path} holds a policy of {policy}, where that of {', '.join(KNOWN)} was expected")
+        raise ValueError(f"{path} holds a policy of {policy}, where that of {', '.join(KNOWN_ALGORITHMS)} was expected")
     with contextlib.redirect_stderr(io.StringIO()):  # gym says there that it is unmaintained
         import sb3_contrib
         import stable_baselines3
@@ -193,7 +193,7 @@ def loaded_archive(path: Path, module: str, arguments: dict[str, Any]) -> tuple[
     if stem and stem not in sys.modules:  # an import of the file itself would train the model again
         sys.modules[stem] = PartOfModule(stem)
         sys.modules[stem].__file__ = file
-    has_code = b"cloudpickle" in base64.b64decode(told.get(":serialized:", ""))  # which only its own Python can run
+    has_code = b"cloudpickle" in base64.b64decode(settings.get(":serialized:", ""))  # which only its own Python can run
     made_by = dict(re.findall(r"(Python|Stable-\S+|PyTorch): (\S+)", info))
     is_foreign = has_code and made_by.get("Python", "").split(".")[:2] != [str(part) for part in sys.version_info[:2]]
     why = "it holds code for another Python"
@@ -202,7 +202,7 @@ def loaded_archive(path: Path, module: str, arguments: dict[str, Any]) -> tuple[
         warnings.filterwarnings("error", "Could not deserialize")
         for is_anew in [False] * (not is_foreign) + [True] * bool(module or arguments):
             try:
-                own = {"policy_kwargs": options_of_policy(told, module) | arguments} if is_anew else {}
+                own = {"policy_kwargs": options_of_policy(settings, module) | arguments} if is_anew else {}
                 return load(path, device="cpu", custom_objects=FOR_TRAINING | own), is_anew
             except Exception as fault:  # whatever unpickling leads to
                 why = one_line(re.sub(r"Consider using `custom_objects` .*\n", "", str(fault)))
@@ -222,8 +222,8 @@ def options_of_policy(told: dict[str, Any], module: str) -> dict[str, Any]:
 
     options = {name: value for name, value in told.items() if not name.startswith(":")}  # which is of the pickle
     for name, value in options.items():
-        if found := TORCH_CLASS.fullmatch(str(value)):
-            options[name] = getattr(nn, found[1])
+        if match := TORCH_CLASS.fullmatch(str(value)):
+            options[name] = getattr(nn, match[1])
         elif name == "features_extractor_class" and module:
             options[name] = part_of(module).load()
         elif "<" in str(value):
@@ -234,14 +234,14 @@ def options_of_policy(told: dict[str, Any], module: str) -> dict[str, Any]:
 def named(observation: str, space: Any, model: str, positions: list[tuple[Any, Any]]) -> str:
     """The name of the observation of the kit that the model sees. Raises ValueError if it is not known."""
     name = observation or getattr(space, "shows", "")
-    if name in NAMES:
+    if name in VIEWS:
         return name
     if name:
-        raise ValueError(f"observation should be one of {', '.join(NAMES)}, or FILE.py:FUNCTION, not {name!r}")
-    readings, sees = list(NAMES), ""
+        raise ValueError(f"observation should be one of {', '.join(VIEWS)}, or FILE.py:FUNCTION, not {name!r}")
+    readings, sees = list(VIEWS), ""
     if space is not None:
         readings = []
-        for each in NAMES:
+        for each in VIEWS:
             with contextlib.suppress(ValueError):
                 arrangement_of(np.stack([seen(*position, each) for position in positions]), space, each)
                 readings.append(f"{each} ({MEANINGS[each]})" if each in MEANINGS else each)
@@ -308,9 +308,9 @@ def behind(normaliser: Any, network: Any) -> Any:
 
         def __init__(self) -> None:
             super().__init__()
-            found, self.network, self.most = normaliser.obs_rms, network, float(normaliser.clip_obs)
-            self.register_buffer("mean", torch.from_numpy(np.asarray(found.mean, np.float64)))
-            self.register_buffer("spread", torch.from_numpy(np.sqrt(found.var + normaliser.epsilon)))
+            statistics, self.network, self.most = normaliser.obs_rms, network, float(normaliser.clip_obs)
+            self.register_buffer("mean", torch.from_numpy(np.asarray(statistics.mean, np.float64)))
+            self.register_buffer("spread", torch.from_numpy(np.sqrt(statistics.var + normaliser.epsilon)))
 
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             return self.network(((x.double() - self.mean) / self.spread).clamp(-self.most, self.most).float())
@@ -390,7 +390,7 @@ def answers_of(live: Any, name: str, look: Any, task: dict[str, Any]) -> tuple[A
         raise ValueError(f"{observation} fails on a position, as a function of (obs, config): {fault!r:.200}") from None
     if given.dtype.kind not in "biuf":
         kind = type(look(*positions[0])).__name__ if look else str(given.dtype)
-        known = f"one array of numbers, such as {', '.join(NAMES)}, or that of a function"
+        known = f"one array of numbers, such as {', '.join(VIEWS)}, or that of a function"
         raise ValueError(f"{observation} gives {kind} for a position: adopt takes models that see {known}")
     arrangement, dtype = "", "float32"
     if space is not None:
@@ -435,8 +435,8 @@ def main(folder: str, home: str, unconfined: str) -> None:
     try:
         look = part_of(task["observation"]).load() if ":" in task["observation"] else None
         live, is_anew = loaded(Path(task["model"]), task["module"], task["arguments"])
-        found, forms = answers_of(live, task["model"], look, task)
-        result = found._replace(is_anew=is_anew, unconfined=unconfined)._asdict()
+        answers, forms = answers_of(live, task["model"], look, task)
+        result = answers._replace(is_anew=is_anew, unconfined=unconfined)._asdict()
     except ModuleNotFoundError as fault:
         result["error"] = missing_package(fault)
     except (ValueError, OSError) as fault:

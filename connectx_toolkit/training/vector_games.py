@@ -1,7 +1,7 @@
 """Batches of games of one kind, played in parallel, and their players: the environment of the learners.
 
 A player is a function ``player(games, which) -> actions``: for each game whose index is in ``which``, in all of which
-the player is to move, one legal action: (len(which),) integers; NO_MOVE forfeits a game.
+the player is to move, one legal action: (len(which),) integers; NO_ACTION forfeits a game.
 
 Trainers only use ``Games``. A kind of game defines three things: its sizes, the legal actions, and the effect of a
 move. One object holds n games; arrays are indexed by game, and every call works on all games or on the chosen ones. One
@@ -194,7 +194,8 @@ class ConnectX(Games):
 Player = Callable[[Games, np.ndarray], np.ndarray]
 Logits = Callable[[np.ndarray], np.ndarray]  # boards (m, rows, columns) int8 -> (m, actions) float32
 
-NO_MOVE = -1
+NO_ACTION = -1
+BLOCK = 10  # games of a learner, after which the seats swap
 
 
 def alternating(count: int, block: int, start: int = 0) -> np.ndarray:
@@ -256,10 +257,10 @@ def erring(player: Player, errs: Callable[[Games, np.ndarray], np.ndarray], rng:
     return erring_player
 
 
-class Played(NamedTuple):
+class PlayedGames(NamedTuple):
     """Records of played games."""
 
-    moves: np.ndarray  # (n, plies) int8, NO_MOVE after the end
+    moves: np.ndarray  # (n, plies) int8, NO_ACTION after the end
     winner: np.ndarray  # (n,) int8: FIRST, SECOND, NOBODY
     leads: np.ndarray  # (n,) bool: whether the first of the two players moved first
 
@@ -273,23 +274,23 @@ class Played(NamedTuple):
         return wins, draws, losses
 
     def padded(self, plies: int) -> np.ndarray:
-        """(n, plies) int8: the moves, filled up with NO_MOVE to ``plies`` plies."""
-        return np.pad(self.moves, ((0, 0), (0, plies - self.moves.shape[1])), constant_values=NO_MOVE)
+        """(n, plies) int8: the moves, filled up with NO_ACTION to ``plies`` plies."""
+        return np.pad(self.moves, ((0, 0), (0, plies - self.moves.shape[1])), constant_values=NO_ACTION)
 
 
 def play_actions(games: Games, actions: np.ndarray, which: np.ndarray) -> None:
-    """Plays a player's actions, (k,), in the games ``which``; NO_MOVE loses the game. Raises as ``Games.play``."""
-    moves = actions != NO_MOVE
+    """Plays a player's actions, (k,), in the games ``which``; NO_ACTION loses the game. Raises as ``Games.play``."""
+    moves = actions != NO_ACTION
     games.forfeit(which[~moves])
     games.play(actions[moves], which[moves])
 
 
-def play_games(games: Games, players: tuple[Player, Player], leads: np.ndarray) -> Played:
+def play_games(games: Games, players: tuple[Player, Player], leads: np.ndarray) -> PlayedGames:
     """Plays all games to their end. They must all be at the same ply."""
     moves: list[np.ndarray] = []
     while not games.done.all():
         turn = (games.plies % 2 == 0) == leads
-        going, column = ~games.done, np.full(len(games), NO_MOVE, np.int8)
+        going, column = ~games.done, np.full(len(games), NO_ACTION, np.int8)
         for player, mine in zip(players, (turn, ~turn), strict=True):
             which = np.flatnonzero(going & mine)
             if len(which):
@@ -297,18 +298,18 @@ def play_games(games: Games, players: tuple[Player, Player], leads: np.ndarray) 
                 play_actions(games, actions, which)
                 column[which] = actions
         moves.append(column)
-    return Played(np.stack(moves, axis=1), games.winner.copy(), leads)
+    return PlayedGames(np.stack(moves, axis=1), games.winner.copy(), leads)
 
 
 def replay(games: Games, moves: np.ndarray) -> Iterator[np.ndarray]:
     """Plays recorded moves on new games; after each ply, yields the indices of the games in which a move was played."""
     for column in moves.T:
-        which = np.flatnonzero(column != NO_MOVE)
+        which = np.flatnonzero(column != NO_ACTION)
         games.play(column[which], which)
         yield which
 
 
-NAMES = "nim, tictactoe, or ROWSxCOLUMNSkINAROW such as 6x7k4 for ConnectX"
+GAME_FORMS = "nim, tictactoe, or ROWSxCOLUMNSkINAROW such as 6x7k4 for ConnectX"
 BOARD = re.compile(r"(\d+)x(\d+)k(\d+)")
 SIDE = 3
 CELLS = np.arange(SIDE * SIDE).reshape(SIDE, SIDE)
@@ -394,5 +395,5 @@ def games_named(name: str, count: int = 1) -> Games:
     if name == "tictactoe":
         return TicTacToe(count)
     if not BOARD.fullmatch(name):
-        raise ValueError(f"the game should be {NAMES}, not {name!r}")
+        raise ValueError(f"the game should be {GAME_FORMS}, not {name!r}")
     return ConnectX(count, geometry_named(name))

@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 Value = bool | int | float | str
 COMMENT = re.compile(r"#\s*tune:(.*)", re.I)
-LINE = re.compile(r"\s*(\w+)\s*(?::[^=]*)?=(.*)")
+ASSIGNMENT = re.compile(r"\s*(\w+)\s*(?::[^=]*)?=(.*)")
 RANGE = re.compile(r"(\S+)\s+to\s+(\S+?)(\s+log)?")
-EXPECTED = 'expected "1 to 10", "1 to 10000 log", or words with commas between them'
+EXPECTED_RANGE = 'expected "1 to 10", "1 to 10000 log", or words with commas between them'
 DIGITS = 4  # of a fraction: more would be kept, and mean nothing
 
 
@@ -73,13 +73,13 @@ def with_values(text: str, numbers: Sequence[Number], values: Mapping[str, Value
 
 def _number(code: str, words: str, start: int, where: str) -> Number:
     """The number of a line: ``code`` before its comment, whose ``words`` say the range; ``start`` is the line's."""
-    found = LINE.fullmatch(code)
-    if found is None:
+    match = ASSIGNMENT.fullmatch(code)
+    if match is None:
         raise ValueError(f'{where}"# tune:" belongs to a line that sets one number, such as DEPTH = 3')
-    name, written = found[1], found[2].strip()
+    name, written = match[1], match[2].strip()
     if (value := _literal(written)) is None:
         raise ValueError(f"{where}{name} is not set to a number or a word, but to something that is computed")
-    first = start + code.index(written, found.start(2))
+    first = start + code.index(written, match.start(2))
     return _ranged(Number(name, value, words, (first, first + len(written))), where + name)
 
 
@@ -91,7 +91,7 @@ def _ranged(number: Number, where: str) -> Number:
     try:
         low, high = (float(end) if set(end) & set(".eEinf") else int(end) for end in match.group(1, 2))
     except ValueError:
-        raise ValueError(f"{where}: {EXPECTED}, not {words!r}") from None
+        raise ValueError(f"{where}: {EXPECTED_RANGE}, not {words!r}") from None
     if isinstance(value, bool | str):
         raise ValueError(f"{where} is {value!r}, no number: {words!r} cannot be its range")
     if not float("-inf") < low < high < float("inf"):
@@ -106,10 +106,10 @@ def _ranged(number: Number, where: str) -> Number:
 def _chosen(number: Number, where: str) -> Number:
     """The number with the words that it is chosen from."""
     pieces = [piece.strip() for piece in number.range.split(",")]
-    found = (piece if isinstance(number.value, str) else _literal(piece) for piece in pieces)
-    choices = tuple(choice for choice in found if choice is not None)
+    values = (piece if isinstance(number.value, str) else _literal(piece) for piece in pieces)
+    choices = tuple(choice for choice in values if choice is not None)
     if not 2 <= len(choices) == len(pieces) or not all(pieces):
-        raise ValueError(f"{where}: {EXPECTED}, not {number.range!r}")
+        raise ValueError(f"{where}: {EXPECTED_RANGE}, not {number.range!r}")
     if repr(number.value) not in map(repr, choices):
         raise ValueError(f"{where} = {number.value!r} is none of {number.range}")
     return number._replace(words=choices)

@@ -19,21 +19,21 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from connectx_toolkit.arena.exam import Answer, Chunk, answers_in, chunks_of
 from connectx_toolkit.arena.match import Pool, Slot
-from connectx_toolkit.games.grades import FAILED, points_given_away
+from connectx_toolkit.games.grades import NO_ANSWER, points_given_away
 from connectx_toolkit.games.labelled import Labels
 from connectx_toolkit.players.spec import AgentSpec
 from connectx_toolkit.system.console import ctrl_c_waits, progress, shell
 from connectx_toolkit.system.files import ROOT
 from connectx_toolkit.tuning.numbers import Number, Value, with_values
 
-OURS = ROOT / "connectx"  # beside an agent in a checkout; elsewhere, numba would compile it again
-STEP, MOVES = 20, 21  # positions between two looks of the pruner; an agent's moves in a full game
+OUR_PACKAGE = ROOT / "connectx"  # beside an agent in a checkout; elsewhere, numba would compile it again
+STEP, MOVES_OF_A_GAME = 20, 21  # positions between two looks of the pruner; an agent's moves in a full game
 FAULTY = 0.1  # an original that makes faults in so large a share of the positions is not tuned
 FEWEST_IN_TIME = 10  # candidates that --minutes should leave time for
 
 
 @dataclass(frozen=True)
-class Search:
+class Study:
     """A search for better numbers of a file: whatever the costs depend on, its name depends on as well."""
 
     database: Path  # of optuna; other searches may be in it
@@ -79,7 +79,7 @@ class Search:
         place = folder.absolute() / (beside.name or "agent")  # a package may be imported by its name
         place.mkdir(parents=True)
         for entry in beside.iterdir():
-            if entry.name not in (name, self.agent.name, "__pycache__") and entry != OURS:
+            if entry.name not in (name, self.agent.name, "__pycache__") and entry != OUR_PACKAGE:
                 (place / entry.name).symlink_to(entry)
         (place / name).write_text(with_values(self.text, self.numbers, values), encoding="utf-8")
         return AgentSpec("file", str(place / name), name)
@@ -157,8 +157,8 @@ def _answers(slot: Slot, chunk: Chunk) -> list[Answer]:
     """A candidate's answers. Too slow for a game of 21 moves is a fault: else a search would grow ever deeper."""
     for spec in {spec for spec, _ in slot.players} - {chunk.spec}:
         slot.release(spec)
-    longest = slot.setup.rules.config["actTimeout"] + slot.setup.rules.overage / MOVES
+    longest = slot.setup.rules.config["actTimeout"] + slot.setup.rules.overage / MOVES_OF_A_GAME
     return [
-        answer if answer.fault or answer.seconds <= longest else answer._replace(column=FAILED, fault="too slow")
+        answer if answer.fault or answer.seconds <= longest else answer._replace(column=NO_ANSWER, fault="too slow")
         for answer in answers_in(slot, chunk)
     ]

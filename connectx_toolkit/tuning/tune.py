@@ -48,11 +48,11 @@ from connectx_toolkit.training.options import Options, command_of, option
 from connectx_toolkit.tuning.numbers import Value, numbers_in, with_values
 
 if TYPE_CHECKING:  # --help and messages about the file do not need optuna
-    from connectx_toolkit.tuning.study import Search
+    from connectx_toolkit.tuning.study import Study
 
-HEAD = "# Tuned by:"
+TUNED_BY = "# Tuned by:"
 MATTERS = "share of the differences between candidates that this number explains; together 100%"
-NUMBERS = (  # of rows (name, range, value in the file, best value, what MATTERS says)
+NUMBER_COLUMNS = (  # of rows (name, range, value in the file, best value, what MATTERS says)
     *("number", "range", Column("before", show=str, align="right"), Column("best found", show=str, align="right")),
     Column("matters", show=percent, help=MATTERS, align="right"),
 )
@@ -99,12 +99,12 @@ def train(config: Config) -> None:
     """
     numbers = numbers_in(text := _text(config), str(config.agent))
     check_folder(config.folder / "study.db", is_made=True)
-    from connectx_toolkit.tuning.study import Search
+    from connectx_toolkit.tuning.study import Study
 
     original = AgentSpec("file", str(config.agent.absolute()), config.agent.name)
     asked = f"{original.fingerprint()} {config.count} {config.act_timeout} {config.overage} {config.seed}"
     name, labels = hashlib.sha256(asked.encode()).hexdigest()[:12], first_of(read_file(FOR_TUNING)[0], config.count)
-    search = Search(config.folder / "study.db", name, config.agent, text, numbers, labels, config.seed)
+    search = Study(config.folder / "study.db", name, config.agent, text, numbers, labels, config.seed)
     setup = Setup(Rules({"actTimeout": config.act_timeout}, config.overage))
     with open_pool(setup, config.workers) as pool:
         pool.check([original])
@@ -126,13 +126,13 @@ def _text(config: Config) -> str:
     text = agent.read_text(encoding="utf-8")
     if tuned.exists() and tuned.samefile(agent):
         raise ValueError(f"--output {tuned} is the agent itself, which is never replaced: choose another name")
-    if tuned.exists() and HEAD not in tuned.read_text(encoding="utf-8", errors="replace"):
+    if tuned.exists() and TUNED_BY not in tuned.read_text(encoding="utf-8", errors="replace"):
         raise ValueError(f"{tuned} is not a tuned agent, and stays as it is: choose another --output")
     check_folder(tuned)
     return text
 
 
-def _judge(config: Config, search: "Search", original: AgentSpec, setup: Setup) -> None:
+def _judge(config: Config, search: "Study", original: AgentSpec, setup: Setup) -> None:
     """Compares the best candidate with the original, prints what is proven, and writes it if it is."""
     values, lines, tables = search.values(search.study.best_trial), _lines(search), list[Table]()
     print_parts([*lines, numbers := _table(search)])
@@ -177,13 +177,13 @@ def is_proven(sheets: Sequence[Sheet], games: Evidence) -> bool:
     return max(proofs) > 0 <= min(proofs)
 
 
-def tuned_text(config: Config, search: "Search", values: dict[str, Value]) -> str:
+def tuned_text(config: Config, search: "Study", values: dict[str, Value]) -> str:
     """The agent's text with new numbers; above it, in comments, the command and the old numbers."""
     old = [f"#   {n.name} = {values[n.name]!r}, was {n.value!r} ({n.range})" for n in search.numbers]
-    return "\n".join([f"{HEAD} {command_of(config)}", *old, with_values(search.text, search.numbers, values)])
+    return "\n".join([f"{TUNED_BY} {command_of(config)}", *old, with_values(search.text, search.numbers, values)])
 
 
-def _lines(search: "Search") -> list[str]:
+def _lines(search: "Study") -> list[str]:
     """How many candidates were tried, and what the best costs."""
     finished = search.finished()
     early = sum(trial.state.name == "PRUNED" for trial in finished)
@@ -194,21 +194,21 @@ def _lines(search: "Search") -> list[str]:
     ]
 
 
-def _table(search: "Search") -> Table:
+def _table(search: "Study") -> Table:
     """The numbers, before and at their best."""
     matters, best = search.importances(), search.values(search.study.best_trial)
     rows = [(n.name, n.range, n.value, best[n.name], matters[n.name]) for n in search.numbers]
-    return Table("numbers", NUMBERS, rows)
+    return Table("numbers", NUMBER_COLUMNS, rows)
 
 
-def _plots(search: "Search") -> str:
+def _plots(search: "Study") -> str:
     """optuna's plots of the search's course and of each number, as SVG."""
     from matplotlib import pyplot
     from optuna.visualization import matplotlib as plots
 
-    found = io.StringIO()
+    page = io.StringIO()
     for plot in (plots.plot_optimization_history, plots.plot_slice):
         plot(search.study)
-        pyplot.savefig(found, format="svg", bbox_inches="tight")
+        pyplot.savefig(page, format="svg", bbox_inches="tight")
         pyplot.close()
-    return re.sub(r"<\?xml.*?(?=<svg)", "", found.getvalue(), flags=re.S)  # inside a page there is no head
+    return re.sub(r"<\?xml.*?(?=<svg)", "", page.getvalue(), flags=re.S)  # inside a page there is no head

@@ -56,7 +56,7 @@ def test_the_moves_are_those_of_numpy(module, capsys):
     asked, name = positions(300), module.__name__.removeprefix("agents.")
     plain = MoveNetwork.from_bytes((AGENTS / "weights" / f"{name}.bin").read_bytes())
     stones = (np.array([getattr(p, part) for p in asked], np.int64) for part in ("position", "mask"))
-    logits = plain.judge_many(*stones)["policy"]
+    logits = plain.evaluate_many(*stones)["policy"]
     best = (logits > logits.max(1, keepdims=True) - TIE).argmax(1)  # only legal columns come near the best
     assert moves(module.agent, asked) == best.tolist() and module.network._in_torch is not None
     assert moves(built(name), asked[:60]) == best[:60].tolist() and not capsys.readouterr().err

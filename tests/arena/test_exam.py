@@ -10,7 +10,7 @@ from connectx_toolkit.arena import exam
 from connectx_toolkit.arena.exam import AnswerFile, Exam, answers_in, chunks_of
 from connectx_toolkit.arena.match import open_pool
 from connectx_toolkit.games.exam_positions import standard_exam
-from connectx_toolkit.games.grades import FAILED
+from connectx_toolkit.games.grades import NO_ANSWER
 from connectx_toolkit.games.labelled import Labels
 from connectx_toolkit.kaggle.rules import Rules
 from connectx_toolkit.players.process import Setup
@@ -30,7 +30,7 @@ def labels() -> Labels:
 def answered(
     agent, labels: Labels, concurrency: int = 1, setup: Setup = SETUP, rows=None, **how
 ) -> tuple[np.ndarray, list[str]]:
-    columns, faults = np.full(len(labels), FAILED), [""] * len(labels)
+    columns, faults = np.full(len(labels), NO_ANSWER), [""] * len(labels)
     chunks = chunks_of(resolve(agent), labels, range(len(labels)) if rows is None else rows, **how)
     with open_pool(setup, concurrency) as pool:
         for chunk, answers in pool.each(answers_in, chunks):
@@ -57,7 +57,7 @@ def test_what_an_agent_plays_and_its_faults(labels):
     assert faults == kinds[labels.plies % 4].tolist()
     for row, column in enumerate(columns.tolist()):
         position = Position(int(labels.positions[row]), int(labels.masks[row]), STANDARD)
-        assert column == (FAILED if faults[row] else position.legal_columns()[0])
+        assert column == (NO_ANSWER if faults[row] else position.legal_columns()[0])
 
 
 def test_the_first_fault_of_each_kind_is_told(labels):

@@ -155,5 +155,5 @@ def test_a_worker_dies_while_it_labels(cluster, tmp_path, monkeypatch):
     monkeypatch.setattr(labels, "make", partial(make_few, tmp_path / "note"))
     for name, scheduler in (("remote", cluster), ("here", "")):
         assert (tmp_path / "note").exists() == (name == "here")
-        labels.train(labels.Config(games=6 * labels.GAMES, scheduler=scheduler, workers=1, run=tmp_path / name))
+        labels.train(labels.Config(games=6 * labels.FILE_GAMES, scheduler=scheduler, workers=1, run=tmp_path / name))
     assert (tmp_path / "remote" / "labels.labels").read_bytes() == (tmp_path / "here" / "labels.labels").read_bytes()

@@ -78,7 +78,7 @@ def test_games_come_back(tmp_path):
     assert time.strptime(stored.games[6].date or "", "%Y-%m-%dT%H:%M:%SZ")
     assert plain(stored.games.pop(6)) == FAULTY
     whole = match_of(stored)
-    assert whole.first == LEFT and whole.second == RANDOM and stored.reserve == 60.0
+    assert whole.first == LEFT and whole.second == RANDOM and stored.overage == 60.0
     for number, game in played.games.items():
         found = stored.games[number]
         assert found.overage == pytest.approx(game.overage, abs=1e-5)

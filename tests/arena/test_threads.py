@@ -11,7 +11,7 @@ from connectx.solver import Solver
 from connectx_toolkit.api import get_win_percentages
 from connectx_toolkit.board.thinking import Analyst
 from connectx_toolkit.games.analysis import solvers_for
-from connectx_toolkit.system.object_pool import KEPT, ObjectPool
+from connectx_toolkit.system.object_pool import KEPT_IDLE, ObjectPool
 
 pytestmark = pytest.mark.slow
 
@@ -54,10 +54,10 @@ def test_nobody_else_has_what_was_taken():
         assert first is not second
     with made(1) as again:
         assert again is first or again is second
-    for key in range(2 * KEPT):
+    for key in range(2 * KEPT_IDLE):
         with made(key):
             pass
-    assert len(made._idle) == KEPT
+    assert len(made._idle) == KEPT_IDLE
 
 
 def test_what_an_interrupted_block_worked_with_is_dropped():

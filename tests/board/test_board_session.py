@@ -11,7 +11,7 @@ from connectx.solver import Value
 from connectx_toolkit.arena.referee import play_fast
 from connectx_toolkit.board.server import _encoded
 from connectx_toolkit.board.session import Opening, Session, position_entry, position_in
-from connectx_toolkit.board.thinking import Analyst, Found, Question, verdict
+from connectx_toolkit.board.thinking import Analyst, Found, MoveQuestion, verdict
 from connectx_toolkit.games.database import GameDatabase
 from connectx_toolkit.kaggle.rules import Rules
 from connectx_toolkit.players.protocol import Opaque, Reply
@@ -73,7 +73,7 @@ def test_the_verdict_is_the_referees(reply):
     rules = Rules({"rows": 2, "columns": 3, "inarow": 3, "actTimeout": 2}, overage=5.0)
     opening = (0, 0)
     game = play_fast([Answering(reply), Answering(reply)], rules, opening, (1, 1))  # type: ignore[list-item]
-    question = Question(1, 1, Position.from_moves(opening, rules.geometry), rules, rules.overage)
+    question = MoveQuestion(1, 1, Position.from_moves(opening, rules.geometry), rules, rules.overage)
     answer = verdict(question, reply)
     if game.fault is not None and game.fault.ply == 2:
         assert (answer["type"], answer["kind"]) == ("fault", game.fault.kind)

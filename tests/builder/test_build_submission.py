@@ -20,14 +20,14 @@ from connectx.position import Position, geometry_of
 from connectx_toolkit.builder import build as building
 from connectx_toolkit.builder import comparison, submission
 from connectx_toolkit.builder.build import (
+    BuildOptions,
     NotAccepted,
-    Options,
     Report,
     archive,
     render,
 )
 from connectx_toolkit.builder.embedded.guard import fallback_column, legal_column
-from connectx_toolkit.builder.preflight.stage import Runner, question, sample
+from connectx_toolkit.builder.preflight.trial import Runner, question, sample
 from connectx_toolkit.builder.source.inline import inline
 from connectx_toolkit.cli import build as build_submission
 from connectx_toolkit.system.files import ROOT
@@ -60,7 +60,7 @@ def text_of(folder: Path, files: dict[str, str]) -> str:
     return render(inline(folder / "agent.py"))
 
 
-def build(agent: Path, output: Path, options: Options, runner: Runner) -> Report:
+def build(agent: Path, output: Path, options: BuildOptions, runner: Runner) -> Report:
     return building.build(inline(agent), output, options, runner)
 
 
@@ -214,7 +214,7 @@ def test_replies_that_are_not_legal_columns(reply):
 )
 def test_agents_as_people_write_them_are_accepted(path, runner, tmp_path):
     output = tmp_path / ("built.tar.gz" if path.startswith("net") else "built.py")
-    report = build(AGENTS / path, output, Options(positions=20), runner)
+    report = build(AGENTS / path, output, BuildOptions(positions=20), runner)
     assert report.accepted and output.is_file()
     (line,) = [finding for finding in report.findings if finding.topic == "same moves"]
     agree = r"the built file, loaded twice, and its source agree on \d+ openings, \d+ games, \d+ positions"
@@ -227,7 +227,7 @@ def test_a_slow_agent_is_asked_of_each_kind_what_the_time_allows(runner, tmp_pat
     """The agent of Kaggle's course, with less time than a build grants it."""
     monkeypatch.setattr(comparison, "ENOUGH", 25)
     monkeypatch.setattr(comparison, "USUAL_SECONDS", 0.1)
-    report = build(AGENTS / "course_n_step/agent.py", tmp_path / "built.py", Options(), runner)
+    report = build(AGENTS / "course_n_step/agent.py", tmp_path / "built.py", BuildOptions(), runner)
     assert 25 <= report.figures["compared_positions"] < 60
     (line,) = [finding.text for finding in report.findings if finding.topic == "same moves"]
     assert re.search(r"agree on \d+ openings, [1-6] games, \d+ positions", line)
@@ -236,9 +236,9 @@ def test_a_slow_agent_is_asked_of_each_kind_what_the_time_allows(runner, tmp_pat
 
 @pytest.mark.parametrize("name", ["leftmost", "n_step"])
 def test_our_agents_are_accepted(name, runner, tmp_path):
-    assert build(ROOT / "agents" / f"{name}.py", tmp_path / "built.py", Options(), runner).accepted
+    assert build(ROOT / "agents" / f"{name}.py", tmp_path / "built.py", BuildOptions(), runner).accepted
     first = (tmp_path / "built.py").read_bytes()
-    build(ROOT / "agents" / f"{name}.py", tmp_path / "again.py", Options(positions=1), runner)
+    build(ROOT / "agents" / f"{name}.py", tmp_path / "again.py", BuildOptions(positions=1), runner)
     assert (tmp_path / "again.py").read_bytes() == first
 
 
@@ -258,7 +258,7 @@ def test_our_agents_are_accepted(name, runner, tmp_path):
 def test_an_agent_that_needs_its_guard_is_not_built(source, topic, runner, tmp_path):
     (tmp_path / "agent.py").write_text(source)
     with pytest.raises(NotAccepted) as caught:
-        build(tmp_path / "agent.py", tmp_path / "out.py", Options(positions=20), runner)
+        build(tmp_path / "agent.py", tmp_path / "out.py", BuildOptions(positions=20), runner)
     assert topic in {finding.topic for finding in caught.value.report.findings if finding.level == "reject"}
     assert [path.name for path in tmp_path.iterdir()] == ["agent.py"]
 
@@ -268,7 +268,7 @@ def test_positions_where_the_source_fails_are_left_out(runner, tmp_path):
     source = "def agent(obs, config):\n    if obs.board[-1] and not obs.board[-config.columns]:\n"
     source += f"        raise KeyError(obs.step)\n    return {LEGAL}[0]\n"
     (tmp_path / "agent.py").write_text(source)
-    report = build(tmp_path / "agent.py", tmp_path / "out.py", Options(positions=60), runner)
+    report = build(tmp_path / "agent.py", tmp_path / "out.py", BuildOptions(positions=60), runner)
     assert report.figures["compared_positions"] > 300
     (note,) = [finding.text for finding in report.findings if "the guard plays there" in finding.text]
     assert note.startswith("its source raises KeyError(")
@@ -295,7 +295,7 @@ def test_an_agent_that_goes_by_the_clock(is_faithful, runner, tmp_path, monkeypa
     monkeypatch.setattr(comparison, "COMPARE_SECONDS", 6.0)
     (tmp_path / "agent.py").write_text(BY_CLOCK)
     with contextlib.nullcontext() if is_faithful else pytest.raises(NotAccepted, match="each side keeps to its own"):
-        report = build(tmp_path / "agent.py", tmp_path / "out.py", Options(positions=40), runner)
+        report = build(tmp_path / "agent.py", tmp_path / "out.py", BuildOptions(positions=40), runner)
         (line,) = [finding for finding in report.findings if finding.topic == "same moves"]
         assert line.level == "note" and "no fault of the build" in line.text
 
@@ -329,7 +329,7 @@ def test_a_build_that_plays_otherwise_is_rejected(source, old, new, runner, tmp_
     monkeypatch.setattr(building, "render", lambda *given: render(*given).replace(old, new))
     (tmp_path / "agent.py").write_text(source)
     with pytest.raises(NotAccepted, match="the built file and its source play otherwise in"):
-        build(tmp_path / "agent.py", tmp_path / "out.py", Options(positions=40), runner)
+        build(tmp_path / "agent.py", tmp_path / "out.py", BuildOptions(positions=40), runner)
 
 
 BY_HASH = "BOOK = {hash('left'): 0, hash('right'): -1}\n"
@@ -348,7 +348,7 @@ def test_what_each_process_has_for_itself_is_no_fault_of_the_build(head, choice,
     (tmp_path / "agent.py").write_text(
         f"{head}\n\ndef agent(obs, config):\n    legal = {LEGAL}\n    return legal[{choice}]\n"
     )
-    report = build(tmp_path / "agent.py", tmp_path / "out.py", Options(positions=20), runner)
+    report = build(tmp_path / "agent.py", tmp_path / "out.py", BuildOptions(positions=20), runner)
     (line,) = [finding for finding in report.findings if finding.topic == "same moves"]
     assert line.level == "note" and line.text.startswith(f"the agent {what}: it plays otherwise in another process")
 
@@ -385,7 +385,7 @@ def test_an_agent_with_files_is_built_as_an_archive_that_plays_the_same(runner, 
     (tmp_path / "tools" / "last.txt").write_text("0")
     before = sorted(tmp_path.rglob("*"))
     output = tmp_path / "built.tar.gz"
-    report = build(tmp_path / "my-agent.v2.py", output, Options(positions=60), runner)
+    report = build(tmp_path / "my-agent.v2.py", output, BuildOptions(positions=60), runner)
     assert report.figures["compared_positions"] > 400 and "different_moves" not in report.figures
     (packed,) = [finding.text for finding in report.findings if finding.topic == "data"]
     assert packed.endswith("3 files beside the agent: bias.npy (136), data/order.json (110), tools/last.txt (1)")
@@ -396,7 +396,7 @@ def test_an_agent_with_files_is_built_as_an_archive_that_plays_the_same(runner, 
 def test_any_file_name_builds_and_plays(name, runner, tmp_path):
     (tmp_path / name).write_text(f"import helper\n\n\ndef agent(obs, config):\n    return helper.pick({LEGAL})\n")
     (tmp_path / "helper.py").write_text("def pick(legal):\n    return legal[0]\n")
-    report = build(tmp_path / name, tmp_path / f"built {name}", Options(positions=10), runner)
+    report = build(tmp_path / name, tmp_path / f"built {name}", BuildOptions(positions=10), runner)
     assert report.accepted and "different_moves" not in report.figures
 
 
@@ -408,7 +408,7 @@ def test_replies_that_the_guard_repairs_are_named_with_the_remedy(name, reply, r
     source = "import numpy\n\n\ndef agent(obs, config):\n"
     source += f"    free = [obs.board[c] == 0 for c in range(config.columns)]\n    return {reply}\n"
     (tmp_path / "my agent.py").write_text(source)
-    report = build(tmp_path / "my agent.py", tmp_path / "out.py", Options(positions=20), runner)
+    report = build(tmp_path / "my agent.py", tmp_path / "out.py", BuildOptions(positions=20), runner)
     notes = [finding.text for finding in report.findings if finding.topic == "guard"]
     assert bool(notes) == (name != "int")
     assert all(name in note and "return int(column)" in note and "also here" in note for note in notes)

@@ -262,7 +262,7 @@ def test_a_file_beyond_the_limit_is_not_read(tmp_path, capsys):
 
 
 def test_members_are_counted_before_they_are_unpacked(tmp_path, monkeypatch):
-    monkeypatch.setattr("connectx_toolkit.kaggle.archive.MOST_BYTES", 100)
+    monkeypatch.setattr("connectx_toolkit.kaggle.archive.MOST_UNPACKED", 100)
     with pytest.raises(upload.Unsuitable, match="unpacks to more than"):
         upload.unpack("x.tar.gz", tar_of(MAIN, (member("large.bin"), bytes(1000))), tmp_path)
     assert os.listdir(tmp_path) == ["main.py"]

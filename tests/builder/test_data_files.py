@@ -13,7 +13,7 @@ from kaggle_environments.agent import get_last_callable
 
 from connectx_toolkit.builder.build import packed_files, submission_bytes
 from connectx_toolkit.builder.embedded.importer import JUDGE_FOLDER, Modules
-from connectx_toolkit.builder.preflight.stage import question
+from connectx_toolkit.builder.preflight.trial import question
 from connectx_toolkit.builder.source.inline import Inlined, Refused, inline
 
 OBS, CONFIG = question("", [])[1:3]

@@ -57,7 +57,7 @@ def agent(obs, config):
 """
 COMPILE = """
 import importlib.util, json, sys
-from connectx_toolkit.system.machine_code import for_submission
+from connectx_toolkit.system.kernel_compiler import for_submission
 
 def load():
     spec = importlib.util.spec_from_file_location("agent", sys.argv[1])

@@ -7,8 +7,8 @@ from kaggle_environments.agent import get_last_callable
 from kaggle_environments.utils import structify
 
 from connectx import jit
-from connectx_toolkit.builder.build import Options, build
-from connectx_toolkit.builder.preflight.stage import Runner, question
+from connectx_toolkit.builder.build import BuildOptions, build
+from connectx_toolkit.builder.preflight.trial import Runner, question
 from connectx_toolkit.builder.source.inline import inline
 from tests.conftest import needs
 
@@ -79,7 +79,7 @@ CASES: dict[str, tuple[str, list[list[int]]]] = {  # the agent, and the position
 def test_a_built_file_plays_as_its_source(case: str, tmp_path: Path, runner: Runner) -> None:
     text, positions = CASES[case]
     (tmp_path / "agent.py").write_text(text)
-    report = build(inline(tmp_path / "agent.py"), tmp_path / "built.py", Options(positions=30), runner)
+    report = build(inline(tmp_path / "agent.py"), tmp_path / "built.py", BuildOptions(positions=30), runner)
     assert report.accepted and "different_moves" not in report.figures
     built = (tmp_path / "built.py").read_text()
     assert "DATA[" not in built  # no machine code

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from connectx_toolkit.builder.build import render
-from connectx_toolkit.builder.preflight.asking import OVERAGE
+from connectx_toolkit.builder.preflight.asking import ON_OVERAGE
 from connectx_toolkit.builder.preflight.check import check
 from connectx_toolkit.builder.preflight.findings import Report
-from connectx_toolkit.builder.preflight.stage import Runner
+from connectx_toolkit.builder.preflight.trial import Runner
 from connectx_toolkit.builder.source.inline import inline
 from connectx_toolkit.cli import build as build_submission
 from connectx_toolkit.kaggle.agent_function import meant_agent
@@ -144,7 +144,7 @@ def test_a_crash_has_its_line_its_cure_and_no_time(runner, tmp_path):
     assert all(place in text for topic in ("replies", "game") for text in found(report, topic))
     assert cure in found(report, "replies")[0]
     assert found(report, "first move") == found(report, "overage time") == ["not measured: the call fails"]
-    assert all(finding.level != "pass" for finding in report.findings if finding.topic in ("first move", OVERAGE))
+    assert all(finding.level != "pass" for finding in report.findings if finding.topic in ("first move", ON_OVERAGE))
 
 
 @REAL_CLOCK

@@ -135,14 +135,15 @@ CASES = [
     Case("train book --least 0", "least"),
     Case("train replies --replies-policy noise --output new.bin", "noise: not a weight container"),
     Case("train replies --games 0", "games"),
-    Case("train distill --labels missing", "python train.py labels makes them"),
-    Case("train distill --labels bad.labels", "bad.labels is not a file of labels"),
-    Case("train distill --labels other.labels", "other.labels is not a file of labels"),
+    Case("train distill --samples 3", "distill is called network now"),
+    Case("train network --labels missing", "python train.py labels makes them"),
+    Case("train network --labels bad.labels", "bad.labels is not a file of labels"),
+    Case("train network --labels other.labels", "other.labels is not a file of labels"),
     Case("train leaf --labels folder", "no labels in"),
-    Case("train distill --labels labels", "labels"),
-    Case("train distill --layers dense", "layers should look like"),
-    Case("train distill --layers conf:3", "layers should be of the kinds conv, "),
-    Case("train distill --layers pooled:3", "cannot follow"),
+    Case("train network --labels labels", "labels"),
+    Case("train network --layers dense", "layers should look like"),
+    Case("train network --layers conf:3", "layers should be of the kinds conv, "),
+    Case("train network --layers pooled:3", "cannot follow"),
     Case("train ppo --steps 5", "multiple of 16 x games = 8000, not 5"),
     Case("train ppo --opponent self+nobody", "nobody"),
     Case("train ppo --board six", "read like 6x7k4"),
@@ -153,9 +154,9 @@ CASES = [
     Case("train actor-critic --opponent lookahead@0", "lookahead@PLIES"),
     Case("train actor-critic --practice 1", "practice should be below 1, not 1.0"),
     Case("train actor-critic --game 9x9k4 --opponent random", "does not fit the 64 bits"),
-    Case("train distill --labels labels/damaged.labels", "damaged.labels"),
+    Case("train network --labels labels/damaged.labels", "damaged.labels"),
     Case("train labels --scheduler nowhere:1", "nowhere"),
-    Case("train distill --device tpu", "device should be one of auto, cpu, cuda, mps"),
+    Case("train network --device tpu", "device should be one of auto, cpu, cuda, mps"),
     Case("train value --opponent missing.bin", "missing.bin"),
     Case("train value --opponent corrupt.bin", "corrupt.bin: "),
     Case("train policy-gradient --start random", "start should be one of nothing, opponent, not 'random'"),
@@ -189,7 +190,7 @@ CASES = [
     Case("evaluate match leftmost random --games notes.txt/store", "notes.txt"),
     Case("evaluate report --games games --html folder", "folder"),
     Case("evaluate report --games games --html no/such/folder/new.html", "html"),
-    Case("train distill --labels missing --output folder", "folder"),
+    Case("train network --labels missing --output folder", "folder"),
     Case("train book --output notes.txt/new.bin", "notes.txt"),
 ]
 
@@ -254,7 +255,7 @@ CASES += [
     Case("evaluate leftmost random --roundz 3", "--rounds?"),
     Case("evaluate match leftmost random --pair=3 --sed 1", "--pairs, --seed?"),
     Case("evaluate leftmost random --zzzzzz", "--zzzzzz"),
-    Case("train distill --sampels 3", "--samples?"),
+    Case("train network --sampels 3", "--samples?"),
     Case("build leftmost -o new.py --positoins 5", "--positions?"),
     Case("evaluate match leftmost random --openings nosuch.txt", "nosuch.txt"),
     Case("evaluate analyse lost.json --html /proc/new.html", "/proc/new.html"),
@@ -377,7 +378,7 @@ def test_one_line_a_code_and_nothing_written(case, made, capsys, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "command", ["evaluate.py list", "build_submission.py minimax", "train.py book", "train.py distill --help"]
+    "command", ["evaluate.py list", "build_submission.py minimax", "train.py book", "train.py network --help"]
 )
 def test_outside_of_the_virtual_environment(command, tmp_path):
     """A Python without the packages: which is missing, and how to have it. -S takes them away from this one."""

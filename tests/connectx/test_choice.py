@@ -178,7 +178,7 @@ def test_what_the_table_knows_is_not_searched(model):
     position = Position.from_moves([2], STANDARD)
     scores = openings().scores(position)
     forecast = ErrorForecast(model, model.prior, lambda later: pytest.fail("searched"), openings().scores)
-    found = forecast.moves(opponent.Turn(position, 0, 0.0))
+    found = forecast.moves(opponent.OurTurn(position, 0, 0.0))
     assert scores and found == [position.play(column) for column in candidates(position, scores)]
 
 

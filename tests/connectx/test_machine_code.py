@@ -19,13 +19,13 @@ import pytest
 from connectx import jit, machine_code
 from connectx.clock import Budget
 from connectx.jit import njit
-from connectx.machine_code import Call, Code, Wanted, code_for, packed, processor, unpacked
+from connectx.machine_code import Code, KernelCall, Wanted, code_for, packed, processor, unpacked
 from connectx.position import STANDARD, Position, geometry_of
 from connectx.search import Searcher
 from connectx.solver import Solver
-from connectx_toolkit.system import machine_code as kept_code
+from connectx_toolkit.system import kernel_compiler as kept_code
 from connectx_toolkit.system.files import ROOT
-from connectx_toolkit.system.machine_code import linked
+from connectx_toolkit.system.kernel_compiler import linked
 from tests.conftest import needs
 
 COMPILES = needs("numba: pip install -r requirements.txt", jit.compiles() and processor() is not None)
@@ -57,10 +57,10 @@ def solved(count: int) -> tuple[list, int]:
 @COMPILES
 def test_a_solver_finds_the_same_with_it(monkeypatch):
     ours = solved(POSITIONS)
-    assert type(Solver(STANDARD, table_bits=16)._run) is Call
+    assert type(Solver(STANDARD, table_bits=16)._run) is KernelCall
     monkeypatch.setattr(jit, "kept", None)
     monkeypatch.setattr(machine_code, "_codes", {})
-    assert type(Solver(STANDARD, table_bits=16)._run) is not Call and solved(POSITIONS) == ours
+    assert type(Solver(STANDARD, table_bits=16)._run) is not KernelCall and solved(POSITIONS) == ours
 
 
 @COMPILES
@@ -71,10 +71,10 @@ def test_a_search_finds_the_same_with_it(geometry, monkeypatch):
         return [searcher.search(p, Budget(nodes=3000)) for p in (Position.empty(geometry),) * 2]
 
     ours = results()
-    assert type(Searcher(geometry)._kernel) is Call
+    assert type(Searcher(geometry)._kernel) is KernelCall
     monkeypatch.setattr(jit, "kept", None)
     monkeypatch.setattr(machine_code, "_codes", {})
-    assert type(Searcher(geometry)._kernel) is not Call and results() == ours
+    assert type(Searcher(geometry)._kernel) is not KernelCall and results() == ours
 
 
 @COMPILES
@@ -137,7 +137,7 @@ def test_parts_are_whole_or_refused():
 
 
 def test_arguments_of_another_type_are_refused():
-    call = Call(Code(0, None), [NUMBERS])
+    call = KernelCall(Code(0, None), [NUMBERS])
     fixed = np.zeros(1, np.int64)
     fixed.flags.writeable = False
     for wrong in (np.zeros(1, np.int32), np.zeros((1, 1), np.int64), np.zeros(4, np.int64)[::2], fixed, (1,), None):
@@ -215,13 +215,13 @@ def test_embedded_code_that_works_is_used(monkeypatch):
     monkeypatch.setattr(machine_code, "embedded", lambda: parts)
     monkeypatch.setattr(machine_code, "_codes", {})
     code = code_for(wanted, None)
-    assert code is not None and Call(code, wanted.examples)(NUMBERS) is True
+    assert code is not None and KernelCall(code, wanted.examples)(NUMBERS) is True
 
 
 @X86
 def test_an_exception_in_the_code_is_one_in_python():
     """The kernel does not run again on what it has half done."""
-    call = Call(machine_code.in_memory(HEAD + b"\xb8\x01\x00\x00\x00\xc3"), [NUMBERS])  # mov eax, 1; ret
+    call = KernelCall(machine_code.in_memory(HEAD + b"\xb8\x01\x00\x00\x00\xc3"), [NUMBERS])  # mov eax, 1; ret
     with pytest.raises(RuntimeError, match="ended by an exception, with status 1"):
         call(NUMBERS)
 

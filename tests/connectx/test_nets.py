@@ -15,7 +15,7 @@ from connectx.afterstates import (
     BEST_BONUS,
     NEVER,
     RESULT_BONUS,
-    UNKNOWN,
+    UNRATED,
     MoveNetwork,
     afterstates,
     chances_of_best,
@@ -121,11 +121,11 @@ def test_both_views_count_alike():
     torch.manual_seed(2)
     plain = MoveNetwork.from_bytes(Network(Architecture("facts-1", (("conv", 6), ("dense", 20)))).to_bytes())
     positions = sample(games=3)
-    outputs = plain.judge_many(*stones_of(positions))
-    mirrored = plain.judge_many(*stones_of([p.mirror() for p in positions]))
+    outputs = plain.evaluate_many(*stones_of(positions))
+    mirrored = plain.evaluate_many(*stones_of([p.mirror() for p in positions]))
     assert np.allclose(outputs["policy"], mirrored["policy"][:, ::-1], atol=1e-6)
     assert np.allclose(outputs["value"], mirrored["value"], atol=1e-6)
-    assert np.allclose(plain.judge(positions[5])["policy"], outputs["policy"][5], atol=1e-6)
+    assert np.allclose(plain.evaluate(positions[5])["policy"], outputs["policy"][5], atol=1e-6)
     planes = encode_many(*stones_of(positions), STANDARD, "facts-1")
     one_way, other_way = plain.forward(planes)["policy"], plain.forward(planes[..., ::-1])["policy"][:, ::-1]
     assert np.allclose(outputs["policy"], (one_way + other_way) / 2, atol=1e-6) and (one_way != other_way).any()
@@ -167,7 +167,7 @@ def test_what_is_judged_and_what_the_rules_know():
                     judged[column] = (end.position, end.mask, is_own)
                 else:
                     known[column] = score if is_own else -score
-        assert {c: s for c, s in enumerate(states.scores[row].tolist()) if s != UNKNOWN} == known
+        assert {c: s for c, s in enumerate(states.scores[row].tolist()) if s != UNRATED} == known
         if any(score > 0 for score in known.values()):
             judged = {}
         found = np.flatnonzero(states.rows == row)
@@ -197,7 +197,7 @@ def test_a_network_that_judges_moves_reads_them_where_they_land():
             logit = functional.linear(x[row, :, height, column], *network._map("move")).item()
             assert found["move"][row, column, 0] == pytest.approx(logit, rel=1e-3, abs=1e-3)
     with mock.patch.object(plain, "forward", wraps=plain.forward) as forward:
-        outputs = plain.judge_many(*stones_of(positions))
+        outputs = plain.evaluate_many(*stones_of(positions))
     assert [len(call.args[0]) for call in forward.call_args_list] == [len(positions)]  # one pass, no mirror image
     for policy, results, position in zip(outputs["policy"], outputs["results"], positions, strict=True):
         full = sorted(set(range(7)) - set(position.legal_columns()))
@@ -219,8 +219,8 @@ def test_a_network_that_judges_replies_keeps_the_rules(layers):
         parameters["move_weight"].mul_(30)  # sure of one move
         parameters["score_weight"].mul_(10)
     plain, positions = MoveNetwork.from_bytes(network.to_bytes()), sample()
-    outputs = plain.judge_many(*stones_of(positions))
-    mirrored = plain.judge_many(*stones_of([p.mirror() for p in positions]))
+    outputs = plain.evaluate_many(*stones_of(positions))
+    mirrored = plain.evaluate_many(*stones_of([p.mirror() for p in positions]))
     assert np.allclose(outputs["policy"], mirrored["policy"][:, ::-1], rtol=1e-4, atol=1e-4)
     assert outputs["policy"].shape == (len(positions), 7) and outputs["value"].shape == (len(positions), 3)
     states = afterstates(*stones_of(positions), STANDARD)
@@ -228,10 +228,10 @@ def test_a_network_that_judges_replies_keeps_the_rules(layers):
     for row, position in enumerate(positions):
         policy, value, known = outputs["policy"][row], outputs["value"][row], states.scores[row].astype(int)
         results, asked = outputs["results"][row], states.columns[states.rows == row]
-        assert (results[known != UNKNOWN] == np.sign(known[known != UNKNOWN])).all() and abs(results).max() <= 1 + 1e-6
-        assert (np.delete(results, np.union1d(asked, np.flatnonzero(known != UNKNOWN))) == -1).all()
+        assert (results[known != UNRATED] == np.sign(known[known != UNRATED])).all() and abs(results).max() <= 1 + 1e-6
+        assert (np.delete(results, np.union1d(asked, np.flatnonzero(known != UNRATED))) == -1).all()
         column, judged = masked_argmax(policy, position), np.flatnonzero(states.rows == row)
-        best = max((score for score in known if score != UNKNOWN), default=0)
+        best = max((score for score in known if score != UNRATED), default=0)
         kind = "else" if judged.size else "win" if best > 0 else "loss"
         seen[kind] += 1
         if kind == "else":
@@ -250,8 +250,8 @@ def test_a_network_that_judges_replies_keeps_the_rules(layers):
             assert kind == "win" or column in equals or not equals.size
     assert min(seen.values()) > 3
     won = next(position for position in positions if position.winning_columns())
-    assert masked_argmax(plain.judge(won)["policy"], won) in won.winning_columns()  # the network is asked for nothing
-    one = plain.judge(positions[5])
+    assert masked_argmax(plain.evaluate(won)["policy"], won) in won.winning_columns()  # no network is asked
+    one = plain.evaluate(positions[5])
     assert np.allclose(one["policy"], outputs["policy"][5], rtol=1e-4, atol=1e-4)
 
 
@@ -270,7 +270,7 @@ def test_a_forced_loss_is_put_off():
     for stones, mask in ((5053568375064, 6571047247807), (167366409324194, 278143019569087)):
         position = Position(stones, mask, STANDARD)
         plies = {column: loses_after(position.play(column)) for column in position.legal_columns()}
-        column = masked_argmax(plain.judge(position)["policy"], position)
+        column = masked_argmax(plain.evaluate(position)["policy"], position)
         assert min(plies.values()) < plies[column] == max(plies.values())
 
 

@@ -9,7 +9,7 @@ import pytest
 from agents import value_search
 from connectx.clock import Budget
 from connectx.position import STANDARD, Position, geometry_of
-from connectx.puct import Judge, Judgement, Node, Search, known_score
+from connectx.puct import Evaluation, Evaluator, Node, Search, known_score
 from tests import oracle
 from tests.conftest import REAL_CLOCK, observe, random_game
 
@@ -17,18 +17,18 @@ SHAPE = (4, 5, 3)
 known_to_oracle: dict[str, int] = {}
 
 
-def knows_nothing(positions: np.ndarray, masks: np.ndarray) -> Judgement:
+def knows_nothing(positions: np.ndarray, masks: np.ndarray) -> Evaluation:
     """A network of no opinion, for boards of up to seven columns."""
-    return Judgement(np.full((len(masks), 7), 1 / 7), np.zeros(len(masks)))
+    return Evaluation(np.full((len(masks), 7), 1 / 7), np.zeros(len(masks)))
 
 
-def opinionated(seed: int) -> Judge:
+def opinionated(seed: int) -> Evaluator:
     """A network that is sure of nonsense, of moves as well."""
     rng = np.random.default_rng(seed)
 
-    def judge(positions: np.ndarray, masks: np.ndarray) -> Judgement:
+    def judge(positions: np.ndarray, masks: np.ndarray) -> Evaluation:
         results = rng.uniform(-1, 1, (len(masks), 7))
-        return Judgement(rng.dirichlet(np.full(7, 0.1), len(masks)), rng.uniform(-1, 1, len(masks)), results)
+        return Evaluation(rng.dirichlet(np.full(7, 0.1), len(masks)), rng.uniform(-1, 1, len(masks)), results)
 
     return judge
 
@@ -139,8 +139,8 @@ def test_without_a_simulation_the_network_decides():
     """Where there is time for a single evaluation: by its policy, not by the order of the columns."""
     position = Position.from_moves([3, 3, 2, 0], STANDARD)
 
-    def likes_the_last(positions: np.ndarray, masks: np.ndarray) -> Judgement:
-        return Judgement(np.array([[0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.4]]), np.zeros(1))
+    def likes_the_last(positions: np.ndarray, masks: np.ndarray) -> Evaluation:
+        return Evaluation(np.array([[0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.4]]), np.zeros(1))
 
     assert Search(position, likes_the_last).run(Budget(nodes=1)).column == 6
 
@@ -217,6 +217,6 @@ def test_a_win_with_the_last_stone_is_a_win(score, result):
 
 def test_a_position_is_worth_what_the_network_says():
     """As long as it is asked once."""
-    judge = lambda positions, masks: Judgement(np.full((len(masks), 7), 1 / 7), np.full(len(masks), 0.25))  # noqa: E731
+    judge = lambda positions, masks: Evaluation(np.full((len(masks), 7), 1 / 7), np.full(len(masks), 0.25))  # noqa: E731
     found = Search(Position.empty(STANDARD), judge, batch=1).run(Budget(nodes=1))
     assert (found.value, found.evaluations) == (0.25, 1)

@@ -10,11 +10,11 @@ from connectx.books import openings
 from connectx.exact import move_values
 from connectx.opponent import (
     BLUNDER,
-    KINDS,
     NO_MOVE,
-    Kind,
+    SKILLS,
     Opponent,
     ReplyModel,
+    Skill,
     columns_of_scores,
     lengths_of,
     move_probabilities,
@@ -27,10 +27,10 @@ MODEL = perfect.opponent.model
 EVEN = np.zeros((1, 7))  # logits without preference
 
 
-def chances_of(kind: Kind, scores: list[int | None], lengths: list[int]) -> np.ndarray:
+def chances_of(kind: Skill, scores: list[int | None], lengths: list[int]) -> np.ndarray:
     """What one kind plays without a preference, without blunders."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("connectx.opponent.KINDS", (kind,))
+        patch.setattr("connectx.opponent.SKILLS", (kind,))
         patch.setattr("connectx.opponent.BLUNDER", 0.0)
         return move_probabilities(columns_of_scores([scores]), np.array([lengths]), EVEN)[0, 0]
 
@@ -38,16 +38,16 @@ def chances_of(kind: Kind, scores: list[int | None], lengths: list[int]) -> np.n
 def test_a_kind_avoids_what_loses_within_its_horizon():
     """And beyond it, it does not know."""
     scores, lengths = [0, -3, -1, 0, None, 0, 0], [20, 6, 12, 20, 1, 20, 20]
-    assert chances_of(Kind(6, 1.0), scores, lengths).round(3).tolist() == [0.2, 0, 0.2, 0.2, 0, 0.2, 0.2]
-    assert chances_of(Kind(12, 1.0), scores, lengths).round(3).tolist() == [0.25, 0, 0, 0.25, 0, 0.25, 0.25]
-    assert chances_of(Kind(5, 1.0), scores, lengths)[1] == pytest.approx(1 / 6)
+    assert chances_of(Skill(6, 1.0), scores, lengths).round(3).tolist() == [0.2, 0, 0.2, 0.2, 0, 0.2, 0.2]
+    assert chances_of(Skill(12, 1.0), scores, lengths).round(3).tolist() == [0.25, 0, 0, 0.25, 0, 0.25, 0.25]
+    assert chances_of(Skill(5, 1.0), scores, lengths)[1] == pytest.approx(1 / 6)
 
 
 def test_a_kind_takes_the_quickest_win_and_the_slowest_loss():
     wins, lengths = [5, 4, 0, -1, -1, None, 0], [3, 5, 9, 8, 8, 1, 9]
-    assert chances_of(Kind(5, 1.0), wins, lengths).tolist() == [1, 0, 0, 0, 0, 0, 0]
+    assert chances_of(Skill(5, 1.0), wins, lengths).tolist() == [1, 0, 0, 0, 0, 0, 0]
     losses, lengths = [-5, -4, -4, -5, None, -5, -5], [4, 6, 6, 4, 1, 4, 4]
-    assert chances_of(Kind(6, 1.0), losses, lengths).tolist() == [0, 0.5, 0.5, 0, 0, 0, 0]
+    assert chances_of(Skill(6, 1.0), losses, lengths).tolist() == [0, 0.5, 0.5, 0, 0, 0, 0]
 
 
 def test_the_policy_decides_beyond_the_horizon():
@@ -55,8 +55,8 @@ def test_the_policy_decides_beyond_the_horizon():
     logits = np.array([[0.0, 0, 0, 2.0, 0, 0, 0]])
     chances = move_probabilities(np.zeros((1, 7), np.int64), np.full((1, 7), 30), logits)[0]
     assert np.allclose(chances.sum(1), 1)
-    by_kind = dict(zip(KINDS, chances[:, 3], strict=True))
-    assert by_kind[Kind(1, 0.3)] > by_kind[Kind(1, 1.0)] > by_kind[Kind(1, 2.5)] > 1 / 7
+    by_kind = dict(zip(SKILLS, chances[:, 3], strict=True))
+    assert by_kind[Skill(1, 0.3)] > by_kind[Skill(1, 1.0)] > by_kind[Skill(1, 2.5)] > 1 / 7
     assert chances.min() >= BLUNDER / 7
 
 
@@ -109,7 +109,7 @@ def test_file():
     forecast = unpack((Path(perfect.__file__).parent / "weights" / "perfect_replies.bin").read_bytes())[0][
         "gifts"
     ].tobytes()
-    prior, types = np.linspace(0, 1, len(MODEL.prior)), np.eye(len(KINDS))[np.arange(len(MODEL.prior)) % len(KINDS)]
+    prior, types = np.linspace(0, 1, len(MODEL.prior)), np.eye(len(SKILLS))[np.arange(len(MODEL.prior)) % len(SKILLS)]
     again = ReplyModel.from_bytes(ReplyModel.to_bytes(prior / prior.sum(), types, forecast), MODEL.policy)
     assert again.prior == pytest.approx(prior / prior.sum()) and (again.types == types).all()
     opening = [Position.from_moves([3], STANDARD)]

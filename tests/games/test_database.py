@@ -9,7 +9,7 @@ import pytest
 
 from connectx.position import STANDARD, Geometry, Position, geometry_of
 from connectx_toolkit.arena.store import MatchStore
-from connectx_toolkit.games.database import BATCH, ORIGINS, GameDatabase
+from connectx_toolkit.games.database import GAMES_AT_ONCE, ORIGINS, GameDatabase
 from connectx_toolkit.games.game import Game
 from connectx_toolkit.kaggle.rules import Fault, Rules
 from connectx_toolkit.players.process import Setup, Task
@@ -159,14 +159,14 @@ def test_what_fails_keeps_the_batches_before(tmp_path):
     """As after a kill: whole batches are there, and adding again goes on."""
 
     def breaking():
-        yield from games[: BATCH + 50]
+        yield from games[: GAMES_AT_ONCE + 50]
         raise RuntimeError("no more")
 
-    games, path = random_games(BATCH + 100), tmp_path / "games.sqlite"
+    games, path = random_games(GAMES_AT_ONCE + 100), tmp_path / "games.sqlite"
     with GameDatabase(path) as database, pytest.raises(RuntimeError):
         database.add(breaking())
     with GameDatabase(path) as database:
-        assert len(database) == BATCH
+        assert len(database) == GAMES_AT_ONCE
         assert database.add(games) == 100
 
 

@@ -58,7 +58,7 @@ def test_fresh_positions_are_solved_once(tmp_path, monkeypatch):
     """A second call, and a second run's, asks the solver nothing; another seed gives others."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(exams, "ALL", "random")
-    monkeypatch.setattr(exams, "PART", 6)
+    monkeypatch.setattr(exams, "FRESH_PART", 6)
     first = fresh_exam(6, 3)
     other = fresh_exam(6, 4)
     monkeypatch.setattr("connectx_toolkit.games.recipes.Solver", None)

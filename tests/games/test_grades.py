@@ -7,7 +7,7 @@ from connectx.position import STANDARD, Position
 from connectx.solver import Solver
 from connectx_toolkit.games.exam_positions import standard_exam
 from connectx_toolkit.games.grades import (
-    FAILED,
+    NO_ANSWER,
     Sheet,
     mean_difference,
     points_given_away,
@@ -37,7 +37,7 @@ def test_points_given_away():
     assert labels.values[0] == 18
     best = labels.perfect.argmax(1)
     assert points_given_away(labels, best).tolist() == [0, 0]
-    failed = points_given_away(labels, np.array([FAILED, FAILED]))
+    failed = points_given_away(labels, np.array([NO_ANSWER, NO_ANSWER]))
     assert failed.tolist() == [18 + 18, int(labels.values[1]) + 18]
     allows = points_given_away(labels, np.array([3, 0]))  # column 0 lets the other side win at once
     assert allows.tolist() == [0, failed[1]]
@@ -46,7 +46,7 @@ def test_points_given_away():
 
 def test_faults_are_no_good_moves():
     labels = labels_of((6, 3, 6, 3, 6))  # only the last column is good
-    sheet = sheet_of(labels, [FAILED], [6])
+    sheet = sheet_of(labels, [NO_ANSWER], [6])
     assert sheet.good.tolist() == sheet.perfect.tolist() == [[False], [True]]
     assert sheet.given.tolist() == [[int(labels.values[0]) + 18], [0]]
 

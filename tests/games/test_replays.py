@@ -17,7 +17,7 @@ from connectx_toolkit.games.game import Game
 from connectx_toolkit.games.owner import team_of
 from connectx_toolkit.games.reader import game_meant, parse_game, replay_paths
 from connectx_toolkit.games.replay import logs_path, replay_of
-from connectx_toolkit.games.review import Judged, headline, summary
+from connectx_toolkit.games.review import Review, headline, summary
 from connectx_toolkit.report.pages import replays_page
 from connectx_toolkit.report.reviews import Reviewed
 from connectx_toolkit.system.table import Table
@@ -138,7 +138,7 @@ def test_a_game_against_oneself_gives_no_points(games):
     """Kaggle validates a submission so. If a seat fails there, the row is that seat's."""
     made = next(made for made in games if made.status == "timeout")
     replay = _renamed(game_meant(made.path), (TEAM, TEAM))
-    review = Judged(replay, [], made.failed or 0)
+    review = Review(replay, [], made.failed or 0)
     assert review.opponent == "itself" and review.cause == "timeout"
     assert headline(TEAM, [review]) == [f"{TEAM}: no game that counts, of 1"]
 
@@ -162,10 +162,10 @@ def test_what_was_thrown_away(games):
     """By hand: a win that was given away to a draw and the draw to a loss, and a game lost by timeout."""
     replay = next(game_meant(made.path) for made in games if made.status == "played" and len(made.moves) > 8)
     loser = 1 - (replay.line or 0)
-    review = Judged(replay, judged_by(replay, loser, [(18, 0), (0, -15), (-15, -15)]), loser)
+    review = Review(replay, judged_by(replay, loser, [(18, 0), (0, -15), (-15, -15)]), loser)
     assert [move.results for move in review.mistakes] == [("won", "drawn"), ("drawn", "lost")]
     late = next(made for made in games if made.result == "lost" and made.status == "timeout")
-    sections = summary([review, Judged(game_meant(late.path), [], late.seat)])
+    sections = summary([review, Review(game_meant(late.path), [], late.seat)])
     assert row_of(sections, "Why points were lost", "timeout")[1:3] == (1, 1)
     assert row_of(sections, "Why points were lost", "drawn position given away")[1:3] == (1, 1)
     assert row_of(sections, "Mistakes by ply", "0 to 7") == ("0 to 7", 2, 1, 1, 100, 1)
@@ -182,9 +182,9 @@ def played(game: Game) -> Game:
 def test_mistakes_that_come_again():
     """After 3 and 3 the move 2 gives the win away, and so does its mirror image; other moves are made once."""
 
-    def review(columns: str) -> Judged:
+    def review(columns: str) -> Review:
         record = parse_game(columns, STANDARD)
-        return Judged(played(record), judge(record), 0)
+        return Review(played(record), judge(record), 0)
 
     reviews = [review(columns) for columns in ("332", "3340", "0")]
     section = next(one for one in summary(reviews) if one.title == "Mistakes that come again")
@@ -231,7 +231,7 @@ document.title = JSON.stringify(found);
 def test_mistakes_are_shown_and_practised(tmp_path):
     """One mistake of each: only one's own is gone to. Judged by the table of the openings."""
     record = Game(STANDARD, (3, 3, 2, 5, 1), ("me", "other"))
-    review = Judged(played(record), judge(record), 0)
+    review = Review(played(record), judge(record), 0)
     (mistake,) = review.mistakes
     assert (mistake.ply, [move.ply for move in mistakes(review.moves)]) == (2, [2, 3])
     found = told(replays_page("me", [review], [], []), PRACTISE.replace("WRONG", "0"), tmp_path)
@@ -253,14 +253,14 @@ def told(page: str, script: str, folder: Path) -> list:
 def test_a_lost_game_that_is_shortened():
     """After 3 the second player is lost: 0 loses sooner than 3. That is no mistake, and is counted apart."""
     record = Game(STANDARD, (3, 0, 3, 3), ("other", "me"))
-    review = Judged(played(record), judge(record), 1)
+    review = Review(played(record), judge(record), 1)
     assert not review.mistakes and [move.ply for move in review.shortened] == [1]
     (move,) = review.shortened
     plies = [plies_to_end(score, 1, 42) for score in (move.played, move.value)]
     assert plies[0] < plies[1]
     words = f"1 move in 1 game; most in 3033 on ply 1: column 0 loses in {plies[0]} plies, 3 in {plies[1]}."
     assert f"Lost games shortened: {words}" in headline("me", [review])
-    assert not any("shortened" in line for line in headline("other", [Judged(review.game, review.moves, 0)]))
+    assert not any("shortened" in line for line in headline("other", [Review(review.game, review.moves, 0)]))
 
 
 # Games of our own stores
@@ -362,7 +362,7 @@ def test_both_seats_may_fail(tmp_path):
 def test_mistakes_are_kept_once(games, tmp_path):
     """Mirrored or not; and what was there stays as it was."""
     replay, seat, path = game_meant(games[6].path), games[6].seat, tmp_path / "runs" / "mistakes.txt"
-    review = Judged(replay, judged_by(replay, seat, [(18, 18), (0, -15), (15, 0)]), seat)
+    review = Review(replay, judged_by(replay, seat, [(18, 18), (0, -15), (15, 0)]), seat)
     assert Reviewed(TEAM, [review]).write_mistakes(path) == f"{path}: 2 positions added, 2 in all"
     assert Reviewed(TEAM, [review]).write_mistakes(path) == f"{path}: 0 positions added, 2 in all"
     mirrored = "".join(str(6 - column) for column in replay.moves[: review.mistakes[0].ply])

@@ -10,7 +10,7 @@ from kaggle_environments.utils import structify
 
 from connectx.position import geometry_of
 from connectx_toolkit.builder.embedded import guard
-from connectx_toolkit.builder.preflight.stage import JUDGES, question
+from connectx_toolkit.builder.preflight.trial import JUDGE_CLOCK, question
 from connectx_toolkit.kaggle.agent_file import Struct
 from connectx_toolkit.kaggle.rules import DEFAULTS, OVERAGE, Limits
 from connectx_toolkit.system.files import ROOT
@@ -22,7 +22,7 @@ def test_the_defaults_are_kaggles():
     for name, value in DEFAULTS.items():
         assert environment.configuration[name] == value
     assert environment.state[0].observation.remainingOverageTime == OVERAGE
-    assert JUDGES == (Limits().act_timeout, Limits().overage) == (DEFAULTS["actTimeout"], OVERAGE)
+    assert JUDGE_CLOCK == (Limits().act_timeout, Limits().overage) == (DEFAULTS["actTimeout"], OVERAGE)
     assert question("first", []).config | {"actTimeout": DEFAULTS["actTimeout"]} == DEFAULTS
 
 

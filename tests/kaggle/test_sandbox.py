@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from connectx_toolkit.builder.preflight.check import check
-from connectx_toolkit.builder.preflight.stage import Runner
+from connectx_toolkit.builder.preflight.trial import Runner
 from connectx_toolkit.system.files import ROOT
 from tests.corpus_files import CORPUS, content_of
 
@@ -64,7 +64,7 @@ def runner(runner):
 @pytest.fixture(scope="module")
 def bare():
     """A runner on a system that cannot make the place."""
-    with Runner(has_place=False) as running:
+    with Runner(has_sandbox=False) as running:
         yield running
 
 

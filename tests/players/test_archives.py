@@ -177,7 +177,7 @@ def hostile(path: Path, **changes) -> Path:
 )
 def test_hostile_archives(changes, words, tmp_path, monkeypatch):
     """Refused in one line, and nothing is unpacked."""
-    monkeypatch.setattr("connectx_toolkit.kaggle.archive.MOST_BYTES", 1000)
+    monkeypatch.setattr("connectx_toolkit.kaggle.archive.MOST_UNPACKED", 1000)
     path = hostile(tmp_path / "bad.tar.gz", **changes)
     with pytest.raises(BadArchive, match=words):
         unpacked(str(path))
@@ -206,7 +206,7 @@ LIMITED = {
 
 @pytest.mark.parametrize("name", LIMITED)
 def test_limits_hold_for_evaluation_and_check_alike(name, tmp_path, monkeypatch):
-    monkeypatch.setattr("connectx_toolkit.kaggle.archive.MOST_BYTES", 100_000)
+    monkeypatch.setattr("connectx_toolkit.kaggle.archive.MOST_UNPACKED", 100_000)
     monkeypatch.setattr("connectx_toolkit.kaggle.archive.MOST_FILES", 20)
     headers, rest, words = LIMITED[name]
     content = stream(*headers, rest=rest)

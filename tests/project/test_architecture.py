@@ -95,6 +95,33 @@ def test_parts_import_down():
     assert misplaced(imports_within("connectx_toolkit"), FLOORS) == []
 
 
+# Names that several modules define on purpose. Config: the options of a training method, by which train.py finds them.
+CONTRACTS = {"Config"}
+
+
+def names_defined(path: Path) -> set[str]:
+    """The classes and the constants, in capital letters, that a module defines rather than imports."""
+    names: set[str] = set()
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.ClassDef):
+            names.add(node.name)
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            stored = [name for target in targets for name in ast.walk(target) if isinstance(name, ast.Name)]
+            names.update(name.id for name in stored if name.id.isupper())
+    return names
+
+
+def test_one_word_has_one_meaning():
+    """No two modules define a class or a constant of the same name: one imports the other's, or says what it is."""
+    homes: dict[str, list[str]] = {}
+    for path in SOURCES:
+        if not path.is_relative_to(ROOT / "agents"):
+            for name in names_defined(path):
+                homes.setdefault(name, []).append(path.relative_to(ROOT).as_posix())
+    assert {name: files for name, files in homes.items() if len(files) > 1 and name not in CONTRACTS} == {}
+
+
 def test_an_agents_process_imports_little():
     """Or an agent's first move would pay less than on Kaggle, and a process would take longer to start."""
     code = f"import sys, {child.__name__}; print(*sys.modules)"

@@ -89,7 +89,7 @@ def test_the_network_alone_has_no_rules_to_help_it():
     """One forward pass for the position after each move: it does not know a line from any other position."""
     position, network = Position.from_moves([3, 0, 3, 0, 3, 0], STANDARD), recipes.value_search.network
     labels = labels_of(position)
-    logits = recipes.judged_alone(network, labels)[0]
+    logits = recipes.evaluated_alone(network, labels)[0]
     for column in range(7):
         after = position.play(column)
         stones, mask = (np.array([part]) for part in (after.position, after.mask))
@@ -136,7 +136,7 @@ def test_labels_that_the_manifest_names_have_to_be_there(tmp_path, monkeypatch, 
     weights, file = tmp_path / "net.bin", tmp_path / "my.labels"
     weights.write_bytes((WEIGHTS / "policy.bin").read_bytes())
     (tmp_path / "manifest.json").write_text(
-        json.dumps({"net.bin": {"command": f"python train.py distill --labels {file}"}})
+        json.dumps({"net.bin": {"command": f"python train.py network --labels {file}"}})
     )
     monkeypatch.setattr(sys, "argv", ["recipes", "--only", "random", "--weights", str(weights)])
     with pytest.raises(SystemExit) as stop:

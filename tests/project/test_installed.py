@@ -207,5 +207,5 @@ def test_a_missing_extra_is_named(connectx, run, monkeypatch, tmp_path):
     """In one line, with exit code 2."""
     (tmp_path / "torch.py").write_text("raise ModuleNotFoundError(\"No module named 'torch'\", name='torch')\n")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    code, text = run("train", "distill")
+    code, text = run("train", "network")
     assert code == 2 and text == 'connectx train: this Python has no torch: pip install "connectx-toolkit[train]"\n'

@@ -84,7 +84,7 @@ def test_every_cell_does_what_it_says(executed, home):
     assert "to learn from" in output_of(executed, "$TRAIN labels")
     assert "keeps the result" in output_of(executed, "Trainer(config)")
     assert "my_net_agent.py v my_agent.py" in output_of(executed, "$EVALUATE match")
-    assert ("good" if torch.cuda.is_available() else "no GPU here") in output_of(executed, "$TRAIN distill")
+    assert ("good" if torch.cuda.is_available() else "no GPU here") in output_of(executed, "$TRAIN network")
     assert "ACCEPT submission.py" in output_of(executed, "$BUILD my_net_agent.py")
     assert [path.name for path in home.iterdir()] == ["submission.py"]  # and nothing else
     assert (home / "submission.py").stat().st_size > 100_000  # the network is in it

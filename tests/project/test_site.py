@@ -50,5 +50,5 @@ def site(tmp_path_factory) -> Path:
 
 def test_what_the_site_holds(site):
     index = json.loads((site / "search" / "search_index.json").read_text())["docs"]
-    assert {"reference/train/#trainpy-distill", "concepts/glossary/"} <= {page["location"] for page in index}
+    assert {"reference/train/#trainpy-network", "concepts/glossary/"} <= {page["location"] for page in index}
     assert "fonts.googleapis" not in (site / "index.html").read_text()

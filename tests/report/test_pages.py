@@ -14,7 +14,7 @@ from connectx_toolkit.arena.results import Match
 from connectx_toolkit.arena.tournament import Tournament
 from connectx_toolkit.games.analysis import judge
 from connectx_toolkit.games.game import Game
-from connectx_toolkit.games.review import Judged
+from connectx_toolkit.games.review import Review
 from connectx_toolkit.players.spec import resolve
 from connectx_toolkit.report.pages import exam_page, game_entry, group_html, replays_page, results_page
 from connectx_toolkit.system.table import Table, Told
@@ -35,7 +35,7 @@ def report(tmp_path_factory) -> Path:
     tournament = Tournament(matches, names)
     record = Game(STANDARD, MOVES, ("left <b>most</b>", "middle"))
     judged = judge(replace(record, opening=JUDGED_FROM))
-    entries = [game_entry(Judged(record, moves, theme="step limit")) for moves in (judged, [])]
+    entries = [game_entry(Review(record, moves, theme="step limit")) for moves in (judged, [])]
     path = tmp_path_factory.mktemp("page") / "report.html"
     sections = group_html("Board <one>", tournament, tournament.ladder("random"), {"middle": judged})
     path.write_text(results_page(sections, entries), encoding="utf-8")
@@ -69,7 +69,7 @@ def test_what_the_page_shows(report, tmp_path):
 def test_the_board_needs_no_scrolling(report, tmp_path):
     """On a laptop, below a summary of seven lines. What is said of a column that has no room there is not shown."""
     record, lines = Game(STANDARD, MOVES, ("me", "middle")), ["A sentence as long as those of a summary of games."] * 7
-    review = Judged(record, judge(replace(record, opening=JUDGED_FROM)), 0)
+    review = Review(record, judge(replace(record, opening=JUDGED_FROM)), 0)
     exam = exam_page("Exam", lines, [], Table("", ["agent"], [("me",)]), [game_entry(review) | {"ply": 21}])
     pages = [report, tmp_path / "replays.html", tmp_path / "exam.html"]
     for path, text in zip(pages[1:], (replays_page("me", [review], lines, []), exam), strict=True):

@@ -14,7 +14,7 @@ from connectx.position import geometry_of
 from connectx_toolkit.arena.store import MatchStore
 from connectx_toolkit.games.game import Game
 from connectx_toolkit.games.groups import groups
-from connectx_toolkit.games.review import Judged
+from connectx_toolkit.games.review import Review
 from connectx_toolkit.kaggle.rules import Rules
 from connectx_toolkit.players.process import Setup, Task
 from connectx_toolkit.players.spec import resolve
@@ -99,7 +99,7 @@ def test_report_command(path, capsys):
 def test_games_on_the_page_carry_their_scores():
     record = Game(geometry_of(4, 3, 3), (1, 0, 1, 0, 1), ("<b>", "</script><script>alert(1)</script>"), 1)
     judged = judged_slowly(record)
-    text = results_page([], [game_entry(Judged(record, judged))])
+    text = results_page([], [game_entry(Review(record, judged))])
     (game,) = json.loads(Elements(text).data)
     assert game["moves"] == [1, 0, 1, 0, 1] and sorted(map(int, game["judged"])) == [1, 2, 3, 4]
     assert game["judged"]["4"]["scores"] == list(judged[-1].scores)

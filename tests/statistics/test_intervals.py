@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from connectx_toolkit.statistics.intervals import (
-    ALPHA,
+    ERROR_RATE,
     FEWEST_PAIRS,
     Sprt,
     anytime,
@@ -199,7 +199,7 @@ def test_a_look_after_each_of_few_pairs_proves_nothing_false(shares):
                     after = tuple(n + (k == result) for k, n in enumerate(counts))
                     following[after] = following.get(after, 0.0) + chance * share
         seen = np.array(list(following))
-        proof = np.maximum(log_wealth(seen, 0.5), log_wealth(seen[:, ::-1], 0.5)) >= math.log(2 / ALPHA)
+        proof = np.maximum(log_wealth(seen, 0.5), log_wealth(seen[:, ::-1], 0.5)) >= math.log(2 / ERROR_RATE)
         chances = np.array(list(following.values()))
         wrong += chances[proof].sum()
         going = {tuple(each): chance for each, chance in zip(seen[~proof].tolist(), chances[~proof], strict=True)}

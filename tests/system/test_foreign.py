@@ -5,7 +5,7 @@ import json
 import pytest
 
 from connectx_toolkit.system.foreign import (
-    LONGEST,
+    LONGEST_NAME,
     MOST_BYTES,
     from_json,
     integer,
@@ -55,7 +55,7 @@ def test_texts_can_be_printed():
     assert shown("\x1b[2J\x07\n\ud800\u202e\x9b") == r"\x1b[2J\x07\n\ud800\u202e\x9b"
     for name in ("Ångström", "東京 チーム", "👩\u200d💻", "[bold]x[/]", "a\\b", "می\u200cرود"):
         assert text(name, "a name") == name
-    assert shown("x" * 10**6) == "x" * (LONGEST - 3) + "..." and len(shown("\x00" * LONGEST)) == LONGEST
+    assert shown("x" * 10**6) == "x" * (LONGEST_NAME - 3) + "..." and len(shown("\x00" * LONGEST_NAME)) == LONGEST_NAME
     shown("".join(map(chr, range(0x11000)))).encode()
     with pytest.raises(ValueError, match="a name should be a text, not b"):
         text(b"x", "a name")

@@ -12,9 +12,9 @@ from connectx_toolkit.cli import train
 from connectx_toolkit.training.learners import actor_critic
 from connectx_toolkit.training.learners.actor_critic import (
     ILLEGAL,
+    ActorCriticRun,
     Choices,
     Config,
-    Run,
     SelfPlay,
     erring_at_first,
     fresh_network,
@@ -44,7 +44,7 @@ def test_dense_layers_read_the_board():
     """Two channels of the fresh convolution are the stones themselves; and the exported network is the same."""
     games = played(TicTacToe(20), 4, np.random.default_rng(2))
     network = fresh_network(games, channels=4, hidden=8, seed=1)
-    planes = planes_of_boards(games.boards(), geometry_for(games), actor_critic.ENCODING)
+    planes = planes_of_boards(games.boards(), geometry_for(games), actor_critic.BOARD_ENCODING)
     seen = trunk(network, [("conv", 6)], planes)
     assert seen.shape == (20, 6, 3, 3) and (seen[:, :2] == planes).all()
     plain = PlainNetwork.from_bytes(network.to_bytes()).forward(planes.numpy())
@@ -86,7 +86,7 @@ def test_opponents_err_as_often_as_they_should():
 def test_only_practice_games_are_made_easier(tmp_path):
     """With half of the games for practice, and every early move there an error: minimax wins some, and none else."""
     rng = np.random.default_rng(1)
-    run = Run(Config(**SMALL, opponent="minimax", practice=0.5, errors=1.0, run=tmp_path))
+    run = ActorCriticRun(Config(**SMALL, opponent="minimax", practice=0.5, errors=1.0, run=tmp_path))
     minimax = tree_player(tree_of(TicTacToe(1)), "minimax", rng)
     outcomes = play_games(TicTacToe(100), (minimax, run.opponent()), np.arange(100) % 2 == 0).outcomes()
     assert (outcomes[:50] == 1).sum() > 10 and (outcomes[50:] == 0).all()
@@ -94,8 +94,8 @@ def test_only_practice_games_are_made_easier(tmp_path):
 
 def test_the_running_reward_is_that_of_the_last_games(tmp_path, monkeypatch):
     """Batches need not divide the window; -1 until there are as many games."""
-    monkeypatch.setattr(actor_critic, "WINDOW", 4)
-    run = Run(Config(**SMALL, run=tmp_path))
+    monkeypatch.setattr(actor_critic, "REWARD_WINDOW", 4)
+    run = ActorCriticRun(Config(**SMALL, run=tmp_path))
     run.results = np.array([1, 1, 0], np.int8)
     assert run.running_reward == -1
     run.results = np.array([1, 1, 0, 0, 0, -1, 1, 1, 1], np.int8)
@@ -147,7 +147,7 @@ def test_rate_and_entropy_decay(tmp_path, monkeypatch):
 
     monkeypatch.setattr(actor_critic, "loss_of", noting)
     monkeypatch.setattr(actor_critic, "LAST_PART", 0.6)
-    run = Run(Config(**SMALL, learning_rate=1e-3, entropy=0.1, run=tmp_path))
+    run = ActorCriticRun(Config(**SMALL, learning_rate=1e-3, entropy=0.1, run=tmp_path))
     rates = []
     for _ in range(10):
         run.step()
@@ -158,7 +158,7 @@ def test_rate_and_entropy_decay(tmp_path, monkeypatch):
 
 def test_only_sound_games_are_rewarded(tmp_path):
     """A quarter of each batch; the curve has the means of both kinds."""
-    run = Run(Config(**SMALL, run=tmp_path))
+    run = ActorCriticRun(Config(**SMALL, run=tmp_path))
     run.step()
     run.step()
     assert run.games == 200 and len(run.results) == 50
@@ -175,15 +175,15 @@ def test_returns():
 def test_self_play_keeps_past_versions():
     network = fresh_network(games_named("4x4k3"), 4, 8, seed=1)
     pool = SelfPlay(network, np.random.default_rng(5))
-    for _ in range(2 * actor_critic.VERSIONS):
+    for _ in range(2 * actor_critic.PAST_VERSIONS):
         with torch.no_grad():
             network.get_parameter("value_bias").add_(1.0)
         pool.add()
     biases = [float(version["value_bias"]) for version in pool.versions]
     assert (
-        len(biases) == actor_critic.VERSIONS
+        len(biases) == actor_critic.PAST_VERSIONS
         and biases == sorted(set(biases))
-        and biases[-1] == 2 * actor_critic.VERSIONS
+        and biases[-1] == 2 * actor_critic.PAST_VERSIONS
     )
 
 

@@ -376,7 +376,7 @@ def test_a_model_is_loaded_where_it_sees_nothing_else(tmp_path, monkeypatch):
     )
     assert not adopted(path).unconfined and secret.exists()
     monkeypatch.setattr(
-        adopt, "CHILD", adopt.CHILD.replace("sandbox.enter(*sys.argv[1:])", "raise sandbox.NoPlace('none')")
+        adopt, "CHILD", adopt.CHILD.replace("sandbox.enter(*sys.argv[1:])", "raise sandbox.NoSandbox('none')")
     )
     result = adopted(path)
     assert result.unconfined == "none" and "loaded without a sandbox (none)" in str(result) and not secret.exists()

@@ -24,7 +24,7 @@ from connectx.position import STANDARD, Geometry, Position, geometry_of
 from connectx_toolkit.training.environments import aec
 from connectx_toolkit.training.environments.connectx_env import ConnectXEnv, ConnectXVectorEnv
 from connectx_toolkit.training.environments.sb3 import AgainstItself, batch_env, policy_of
-from connectx_toolkit.training.environments.vector_env import ENDINGS, NAMES
+from connectx_toolkit.training.environments.vector_env import ENDINGS, OBSERVATIONS
 from tests.oracle import board_after
 from tests.slow_encoder import observation as slow_observation
 
@@ -58,7 +58,7 @@ def test_pettingzoo_is_content(seen):
 
 
 @pytest.mark.parametrize("geometry", SIZES, ids=str)
-@pytest.mark.parametrize("seen", NAMES)
+@pytest.mark.parametrize("seen", OBSERVATIONS)
 def test_observations_are_what_a_slow_reading_says(seen, geometry):
     """Of either seat, in games to their end: the environment's own moves, read again by rules written apart."""
     env, rng = ConnectXEnv(opponent="random", observation=seen, **board_of(geometry)), random.Random(3)

@@ -29,7 +29,7 @@ def run(tmp_path_factory) -> Path:
         patch.setattr(positions, "TAKEN", LATE)
         patch.setattr(positions, "ONE_BY_ONE", 8)
         patch.setattr(positions, "ERROR_SHARES", (1.0,))  # else every move before is solved
-        patch.setattr(labels, "GAMES", 4)
+        patch.setattr(labels, "FILE_GAMES", 4)
         labels.train(Config(games=8, workers=1, run=folder / "run"))
     return folder / "run"
 
@@ -49,7 +49,7 @@ def test_scores_are_exact(run):
 
 def test_games_are_half_random_and_near_perfect(monkeypatch):
     """Moves differ in their scores, nobody has a line, and so many moves of a game keep its exact score."""
-    monkeypatch.setattr(positions, "LAST", 12)
+    monkeypatch.setattr(positions, "LAST_TAKEN", 12)
     monkeypatch.setattr(positions, "TAKEN", dict.fromkeys(range(8), 1.0) | dict.fromkeys(range(8, 12), 0.0))
     solver = Solver(STANDARD)
     found = labelled_games(13, np.random.default_rng(3), solver)
@@ -68,7 +68,7 @@ def test_a_run_goes_on_where_it_ended(run, tmp_path, monkeypatch):
     monkeypatch.setattr(runs, "worker_pool", pool_in_place)
     monkeypatch.setattr(positions, "TAKEN", LATE)
     monkeypatch.setattr(positions, "ERROR_SHARES", (1.0,))
-    monkeypatch.setattr(labels, "GAMES", 4)
+    monkeypatch.setattr(labels, "FILE_GAMES", 4)
     again = tmp_path / "again"
     shutil.copytree(run, again)
     file, whole = again / "games" / "00001.labels", (run / "labels.labels").read_bytes()

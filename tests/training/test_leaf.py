@@ -9,7 +9,7 @@ import pytest
 from connectx import leaf
 from connectx.clock import Budget
 from connectx.evaluation import LIMIT, evaluate
-from connectx.leaf import ENCODING, MOST_ROWS, ROWS, LeafNet, from_bytes, judge
+from connectx.leaf import ENCODING, MOST_ROWS, ROWS, LeafNet, from_bytes, leaf_value
 from connectx.position import STANDARD, Position, geometry_of
 from connectx.search import Searcher
 from connectx.weights import pack, unpack
@@ -26,7 +26,7 @@ from connectx_toolkit.training.makers.leaf_network import (
     rounded,
     values_of,
 )
-from connectx_toolkit.training.runs import NAME
+from connectx_toolkit.training.runs import MANIFEST
 from tests.conftest import random_game
 
 pytestmark = pytest.mark.slow
@@ -72,7 +72,7 @@ def test_value_is_the_networks(net):
     """Compiled, plain, and by definition: the same up to rounding down."""
     for position in positions(5, 1):
         first = position.position if position.ply % 2 == 0 else position.position ^ position.mask
-        in_plain = judge(position.position, position.mask, net, STANDARD)
+        in_plain = leaf_value(position.position, position.mask, net, STANDARD)
         stones = np.array([first], np.int64), np.array([position.mask], np.int64)
         compiled = values_of(*stones, net, STANDARD)[0] * (1 if position.ply % 2 == 0 else -1)
         assert compiled == in_plain and abs(in_plain - slow_value(position, net)) <= 1 and abs(in_plain) <= LIMIT
@@ -107,7 +107,7 @@ def test_searches_with_it_on_its_board_only(net):
     assert len(quiet) > 20
     for position in quiet:
         asked = with_net._value(position, -(1 << 20), 1 << 20, 0, Budget())
-        assert asked == judge(position.position, position.mask, net, STANDARD)
+        assert asked == leaf_value(position.position, position.mask, net, STANDARD)
         unasked = in_plain._value(position, -(1 << 20), 1 << 20, 0, Budget())
         assert unasked == evaluate(position.position, position.mask, STANDARD)
     small = Position.empty(geometry_of(5, 5, 4))
@@ -182,7 +182,7 @@ def test_command(tmp_path):
     for name in ("a", "b"):
         where = ["--run", str(tmp_path / name), "--output", str(tmp_path / f"{name}.bin")]
         assert train.main([*arguments, *where]) == 0
-    net, facts = from_bytes((tmp_path / "a.bin").read_bytes()), json.loads((tmp_path / NAME).read_text())["a.bin"]
+    net, facts = from_bytes((tmp_path / "a.bin").read_bytes()), json.loads((tmp_path / MANIFEST).read_text())["a.bin"]
     assert (tmp_path / "a.bin").read_bytes() == (tmp_path / "b.bin").read_bytes()
     paths = {"labels": tmp_path / "one.labels", "run": tmp_path / "a", "output": tmp_path / "a.bin"}
     labels_, run, output = (f"--{name} {path}" for name, path in paths.items())

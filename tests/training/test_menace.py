@@ -18,7 +18,7 @@ from connectx_toolkit.training.learners.menace import (
     UNTRAINED,
     Boxes,
     Config,
-    Group,
+    LearningGroup,
     Population,
     kept,
     members,
@@ -102,7 +102,7 @@ def test_a_game_of_a_table_is_between_two_members():
 def test_one_game_moves_beads():
     """Of one token, which the first has to take: it loses beads in its box, and the other's stay as they are."""
     tree = tree_of(Nim(1, tokens=1))
-    group = Group(tree, Config(), KEEP)
+    group = LearningGroup(tree, Config(), KEEP)
     group.learn(tree.children.tolist(), tree.rewards.tolist(), Config(penalty=2))
     assert sorted(player.beads for player in group.players) == [[[1, 0, 0]], [[3, 0, 0]]] and menace.BEADS == 3
     assert group.first_wins == [0]
@@ -111,7 +111,7 @@ def test_one_game_moves_beads():
 def test_one_set_of_boxes_plays_both_seats():
     """The seats are drawn: of one token, each of two has lost the bead of the first after a few games."""
     tree = tree_of(Nim(1, tokens=1))
-    group = Group(tree, Config(), KEEP)
+    group = LearningGroup(tree, Config(), KEEP)
     for _ in range(40):
         group.learn(tree.children.tolist(), tree.rewards.tolist(), Config())
     assert [player.beads for player in group.players] == [[[1, 0, 0]], [[1, 0, 0]]]

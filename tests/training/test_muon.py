@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from connectx_toolkit.training.makers import distill
-from connectx_toolkit.training.makers.distill import Muon, orthogonal
+from connectx_toolkit.training.makers import policy_network
+from connectx_toolkit.training.makers.policy_network import Muon, orthogonal
 from tests.conftest import needs
 
 pytestmark = pytest.mark.slow
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.slow
 @pytest.mark.parametrize("shape", [(40, 90), (90, 40), (64, 64)])
 def test_updates_are_nearly_orthogonal(shape, native, monkeypatch):
     """Whatever the singular values are: here they fall from 1 to a thousandth."""
-    monkeypatch.setattr(distill, "multiplies_bfloat16", lambda device: native)
+    monkeypatch.setattr(policy_network, "multiplies_bfloat16", lambda device: native)
     torch.manual_seed(1)
     left, _, right = torch.linalg.svd(torch.randn(shape), full_matrices=False)
     matrix = left * torch.logspace(0, -3, min(shape)) @ right
@@ -31,7 +31,7 @@ def test_it_is_muon_of_torch(shape, monkeypatch):
     first, gradients = torch.randn(shape), [torch.randn(shape) for _ in range(5)]
     results = {}
     for name, native in (("torch", True), ("bfloat16", True), ("float32", False)):
-        monkeypatch.setattr(distill, "multiplies_bfloat16", lambda device, native=native: native)
+        monkeypatch.setattr(policy_network, "multiplies_bfloat16", lambda device, native=native: native)
         matrix = torch.nn.Parameter(first.clone())
         theirs = name == "torch"
         optimizer = (

@@ -18,7 +18,7 @@ from connectx_toolkit.players.spec import parse_agent_name, resolve
 from connectx_toolkit.training.opponents import AgentPlayer, negamax_choose, opponent_named
 from connectx_toolkit.training.vector_games import (
     FIRST,
-    NO_MOVE,
+    NO_ACTION,
     SECOND,
     ConnectX,
     play_actions,
@@ -118,7 +118,7 @@ def test_a_fault_is_told():
     games = positions(3, 1)
     with pytest.warns(RuntimeWarning, match=r"an opponent chose column 9, .*: it loses that game"):
         chosen = AgentPlayer(lambda: lambda obs, config: 9, STANDARD, np.random.default_rng(1))(games, np.arange(3))
-    assert (chosen == NO_MOVE).all()
+    assert (chosen == NO_ACTION).all()
     play_actions(games, chosen, np.arange(3))
     assert games.done.all() and (games.winner == FIRST).all()
 
@@ -141,7 +141,7 @@ def test_each_game_has_an_agent_of_its_own():
         played = play_games(
             ConnectX(5, STANDARD), (random_player(rng), AgentPlayer(load, STANDARD, rng)), np.arange(5) < 3
         )
-        assert (played.moves[:, 6] != NO_MOVE).all()
+        assert (played.moves[:, 6] != NO_ACTION).all()
 
 
 def test_errors_are_as_frequent_as_asked():

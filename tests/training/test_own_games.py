@@ -18,7 +18,7 @@ from connectx_toolkit.games.game import Game
 from connectx_toolkit.system.files import AGENTS
 from connectx_toolkit.training import runs
 from connectx_toolkit.training.makers import book
-from connectx_toolkit.training.makers.own_games import Evidence, Met, OwnGames, evidence_of, lines_of, prior_of
+from connectx_toolkit.training.makers.own_games import Met, OwnGames, TypeLogs, evidence_of, lines_of, prior_of
 from tests.training.in_place import pool_in_place
 
 pytestmark = pytest.mark.slow
@@ -78,7 +78,7 @@ def test_an_opponent_met_once_moves_little():
     """The prior: one game of an opponent, or fifty, all of them of the same type."""
     logs = np.zeros((50, len(MODEL.prior)))
     logs[:, 1] = 5.0
-    moved = [abs(prior_of(MODEL, [Evidence(logs[:n], np.ones(n))]) - MODEL.prior).max() for n in (1, 50)]
+    moved = [abs(prior_of(MODEL, [TypeLogs(logs[:n], np.ones(n))]) - MODEL.prior).max() for n in (1, 50)]
     assert 0 < moved[0] < moved[1] / 3 and prior_of(MODEL, []) == pytest.approx(MODEL.prior)
 
 

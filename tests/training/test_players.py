@@ -6,7 +6,7 @@ import pytest
 from connectx.position import STANDARD
 from connectx_toolkit.training.vector_games import (
     FIRST,
-    NO_MOVE,
+    NO_ACTION,
     ConnectX,
     alternating,
     greedy_player,
@@ -50,7 +50,7 @@ def test_play_is_recorded_as_it_was():
     assert turns and all(lead == even for lead, even in turns)
     again = ConnectX(60, STANDARD)
     moved = sum(len(which) for which in replay(again, played.moves))
-    assert moved == (played.moves != NO_MOVE).sum() and (again.stones == games.stones).all()
+    assert moved == (played.moves != NO_ACTION).sum() and (again.stones == games.stones).all()
     assert (again.winner == played.winner).all() and again.done.all()
 
 

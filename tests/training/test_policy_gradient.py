@@ -27,10 +27,10 @@ from connectx_toolkit.training.learners.policy_gradient import (
     scaled,
     updated_baseline,
 )
-from connectx_toolkit.training.learners.value import DRAW, LOSS, WIN, value_player
+from connectx_toolkit.training.learners.value import DRAW_OUTPUT, LOSS_OUTPUT, WIN_OUTPUT, value_player
 from connectx_toolkit.training.options import option
 from connectx_toolkit.training.supervised import Examples, Fit, FitOptions, Parts, logits_of, small_network
-from connectx_toolkit.training.vector_games import ConnectX, Played, alternating, play_games, random_player, replay
+from connectx_toolkit.training.vector_games import ConnectX, PlayedGames, alternating, play_games, random_player, replay
 from tests.conftest import random_game
 from tests.oracle import board_after
 from tests.oracle import has_line as oracle_has_line
@@ -174,10 +174,10 @@ def test_examples_tell_the_result_for_the_side_to_move():
     mover = 1 + lengths[game] % 2
     seen = [[cell and (1 if cell == mover else -1) for cell in row] for row in final]
     found = [classes[i] for i in range(len(boards)) if boards[i].tolist() == seen]
-    assert oracle_has_line(final, 3 - mover, 4) and found and set(found) == {LOSS}
+    assert oracle_has_line(final, 3 - mover, 4) and found and set(found) == {LOSS_OUTPUT}
     drawn = played.winner == 0
-    assert (classes == DRAW).sum() == of_learner[drawn].sum()
-    assert (classes == WIN).sum() == of_learner[played.outcomes() == -1].sum()
+    assert (classes == DRAW_OUTPUT).sum() == of_learner[drawn].sum()
+    assert (classes == WIN_OUTPUT).sum() == of_learner[played.outcomes() == -1].sum()
 
 
 def test_further_games_explore_and_teach_from_there_on(road):
@@ -341,7 +341,7 @@ def test_the_baseline_is_that_of_illegal_tries_too(road, tmp_path, monkeypatch):
         return scaled(found)
 
     monkeypatch.setattr(policy_gradient, "scaled", watched)
-    run = policy_gradient.Run(config_of(road, run=tmp_path))
+    run = policy_gradient.ReinforceRun(config_of(road, run=tmp_path))
     rows, results = choices([0, 0, 1, 1], [0, ILLEGAL, ILLEGAL, 0]), np.array([1, -1], np.int8)
     rows.boards[2:, 5, :4] = 1, -1, 1, -1
     for _ in range(100):
@@ -358,7 +358,7 @@ def test_gradients_are_clipped(road, tmp_path, monkeypatch):
     steps = []
     for clip in (float("inf"), 0.01):
         monkeypatch.setattr(policy_gradient, "CLIP", clip)
-        run: Any = policy_gradient.Run(config_of(road, run=tmp_path, learning_rate=1.0))
+        run: Any = policy_gradient.ReinforceRun(config_of(road, run=tmp_path, learning_rate=1.0))
         run.optimizer = torch.optim.SGD(run.network.parameters(), 1.0)
         before = torch.cat([value.detach().flatten() for value in run.network.parameters()])
         run.step()
@@ -370,7 +370,7 @@ def test_gradients_are_clipped(road, tmp_path, monkeypatch):
 def test_the_running_reward_is_that_of_the_last_games(road, tmp_path, monkeypatch):
     """-1 until there are as many; training ends when it is reached."""
     monkeypatch.setattr(policy_gradient, "WINDOW", 80)
-    run = policy_gradient.Run(config_of(road, run=tmp_path))
+    run = policy_gradient.ReinforceRun(config_of(road, run=tmp_path))
     run.step()
     assert run.running_reward == -1
     run.step()
@@ -382,14 +382,14 @@ def test_the_running_reward_is_that_of_the_last_games(road, tmp_path, monkeypatc
 
 def test_an_update_follows_the_returns(road, tmp_path):
     """On one fixed game, the moves of a winner become likelier, those of a loser less likely."""
-    played = Played(np.array([[3, 0, 3, 0, 3, 0, 3]], np.int8), np.array([1], np.int8), np.array([True]))
+    played = PlayedGames(np.array([[3, 0, 3, 0, 3, 0, 3]], np.int8), np.array([1], np.int8), np.array([True]))
     boards, games = [], ConnectX(1, STANDARD)
     for moved in replay(games, played.moves):
         boards.append(games.boards(moved))
     mine = np.concatenate([np.zeros((1, 6, 7), np.int8), boards[1], boards[3], boards[5]])
     rows = Choices(mine, np.full(4, 3), np.zeros(4, np.int64), np.arange(4))
     for result in (1, -1):
-        run = policy_gradient.Run(config_of(road, run=tmp_path, start="nothing", entropy=0.0))
+        run = policy_gradient.ReinforceRun(config_of(road, run=tmp_path, start="nothing", entropy=0.0))
         before = softmax(logits_of(run.network)(mine))[:, 3]
         for _ in range(5):
             run.learn(rows, np.array([result], np.int8))
@@ -405,7 +405,7 @@ def test_rate_and_entropy_decay(road, tmp_path, monkeypatch):
         return clipped_loss(*arguments)
 
     monkeypatch.setattr(policy_gradient, "clipped_loss", watched)
-    run = policy_gradient.Run(config_of(road, run=tmp_path, learning_rate=1e-2, entropy=0.1))
+    run = policy_gradient.ReinforceRun(config_of(road, run=tmp_path, learning_rate=1e-2, entropy=0.1))
     rates = []
     for _ in range(10):
         run.step()

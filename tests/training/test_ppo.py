@@ -17,7 +17,7 @@ from connectx_toolkit.cli import train
 from connectx_toolkit.training.environments.sb3 import CourseCNN
 from connectx_toolkit.training.environments.vector_env import ENDINGS
 from connectx_toolkit.training.learners import ppo
-from connectx_toolkit.training.runs import NAME
+from connectx_toolkit.training.runs import MANIFEST
 
 pytestmark = pytest.mark.slow
 
@@ -38,7 +38,7 @@ def config(folder: Path, **changes) -> ppo.Config:
 def test_the_algorithms(tmp_path):
     """Without masks illegal columns are tried, and end games; with them they are not."""
     for algorithm in ppo.ALGORITHMS:
-        trainer = ppo.Trainer(config(tmp_path, algorithm=algorithm, opponent="leftmost", rewards="course"))
+        trainer = ppo.SelfPlayTrainer(config(tmp_path, algorithm=algorithm, opponent="leftmost", rewards="course"))
         trainer.advance()
         assert (trainer.curve[0]["illegal"] > 0) == (algorithm == "ppo") and trainer.curve[0]["steps"] == 256
 
@@ -92,7 +92,7 @@ def test_self_play_from_end_to_end(tmp_path):
     assert one.curve == two.curve
     assert [set(point) for point in one.curve] == [{"steps", "test", *ENDINGS}] * 2
     assert (tmp_path / "one" / "curve.png").read_bytes().startswith(b"\x89PNG")
-    entry = json.loads((tmp_path / "one" / NAME).read_text())["ppo.bin"]
+    entry = json.loads((tmp_path / "one" / MANIFEST).read_text())["ppo.bin"]
     assert "--board 4x4k3" in entry["command"] and entry["steps"] == 512
     with pytest.raises(ValueError, match="holds a run with --seed 0, not 3"):
         ppo.train(config(tmp_path / "one", seed=3))
@@ -100,7 +100,7 @@ def test_self_play_from_end_to_end(tmp_path):
 
 def test_networks_equal_the_policy(tmp_path):
     """What is played, stored and published computes what stable-baselines3 does."""
-    trainer = ppo.Trainer(config(tmp_path))
+    trainer = ppo.SelfPlayTrainer(config(tmp_path))
     trainer.advance()
     planes = np.random.default_rng(0).integers(0, 2, (50, 9, 4, 4)).astype(np.float32)
     with torch.no_grad():

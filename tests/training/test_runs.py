@@ -16,20 +16,21 @@ from connectx_toolkit.cli import train
 from connectx_toolkit.system.files import ROOT
 from connectx_toolkit.training import runs
 from connectx_toolkit.training.options import Options, digest_of, option
-from connectx_toolkit.training.runs import NAME
+from connectx_toolkit.training.runs import MANIFEST
 
 pytestmark = pytest.mark.slow
 POOL_NETWORKS = "connectx_toolkit/training/makers/networks"
-MANIFESTS = [ROOT / folder / NAME for folder in ("agents/weights", "connectx/data", POOL_NETWORKS)]
+MANIFESTS = [ROOT / folder / MANIFEST for folder in ("agents/weights", "connectx/data", POOL_NETWORKS)]
 
 
 @pytest.mark.parametrize("path", MANIFESTS, ids=lambda path: path.parent.name)
 def test_the_commands_of_a_manifest(path):
-    """They parse today, but for those made before inputs were recorded."""
+    """They parse today, by today's name of the method, but for those made before inputs were recorded."""
     for entry in json.loads(path.read_text(encoding="utf-8")).values():
         assert re.fullmatch("[0-9a-f]{40}", entry["commit"])
         if "inputs" in entry:
-            given = train.parse(shlex.split(entry["command"])[2:])
+            method, *options = shlex.split(entry["command"])[2:]
+            given = train.parse([train.RENAMED.get(method, method), *options])
             train.config_from(train.module_of(given.method).Config, given)
 
 
@@ -65,7 +66,7 @@ def test_a_manifest_says_how_a_file_was_made(tmp_path):
     runs.begin(config)
     (tmp_path / "it's").write_bytes(b"later")
     runs.publish(config, b"content", {"accuracy": 0.5}, "50%")
-    entry = json.loads((tmp_path / "run" / NAME).read_text())["made.bin"]
+    entry = json.loads((tmp_path / "run" / MANIFEST).read_text())["made.bin"]
     words = ["python", "train.py", "made", "--shards", str(tmp_path / "it's"), "--is-quick", "--threads", "2"]
     assert shlex.split(entry["command"]) == [*words, "--run", str(config.run), "--output", str(config.output)]
     assert entry["accuracy"] == 0.5 and entry["inputs"] == {"shards": config.settings["shards"]} != {
@@ -108,12 +109,12 @@ def test_what_cannot_be_published_is_not_finished(tmp_path):
 @pytest.mark.parametrize("content", [b"[]", b"{", b"\xff", b'"made.bin"'])
 def test_a_damaged_manifest_is_refused_before_the_work(content, tmp_path):
     config = Made(run=tmp_path)
-    (tmp_path / NAME).write_bytes(content)
+    (tmp_path / MANIFEST).write_bytes(content)
     with pytest.raises(
-        ValueError, match=rf"^{re.escape(str(tmp_path / NAME))}(: it is not JSON| should be a JSON object)"
+        ValueError, match=rf"^{re.escape(str(tmp_path / MANIFEST))}(: it is not JSON| should be a JSON object)"
     ):
         runs.begin(config)
-    assert [path.name for path in tmp_path.iterdir()] == [NAME] and (tmp_path / NAME).read_bytes() == content
+    assert [path.name for path in tmp_path.iterdir()] == [MANIFEST] and (tmp_path / MANIFEST).read_bytes() == content
 
 
 def test_digests(tmp_path):
@@ -141,4 +142,4 @@ def test_runs_that_publish_at_once_keep_all_entries(tmp_path, monkeypatch):
     assert all(config.origin for config in configs)
     with ThreadPoolExecutor(6) as threads:
         list(threads.map(lambda config: runs.publish(config, b"content", {}, "none"), configs))
-    assert set(loads((tmp_path / NAME).read_text())) == {f"{seed}.bin" for seed in range(6)}
+    assert set(loads((tmp_path / MANIFEST).read_text())) == {f"{seed}.bin" for seed in range(6)}

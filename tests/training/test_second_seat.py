@@ -10,28 +10,28 @@ import torch
 
 from agents import perfect
 from connectx.books import Book, openings
-from connectx.opponent import KINDS, NO_MOVE, ReplyModel, columns_of_scores
+from connectx.opponent import NO_MOVE, SKILLS, ReplyModel, columns_of_scores
 from connectx.position import STANDARD, Position, sign
 from connectx.weights import unpack
 from connectx_toolkit.games.labelled import write_labels
 from connectx_toolkit.training import runs
-from connectx_toolkit.training.makers import book, opponent_pool, replies
+from connectx_toolkit.training.makers import book, opponent_model, opponent_pool
 from connectx_toolkit.training.makers.labels import opening_labels
+from connectx_toolkit.training.makers.opponent_model import Config, Learner, Problems, fit, log_likelihoods, problems_of
 from connectx_toolkit.training.makers.opponent_pool import (
     DEVELOPMENT,
-    HELD_OUT,
-    Player,
+    HELD_OUT_PLAYERS,
+    PoolPlayer,
     column_of,
     most_visited,
     tree_search,
 )
-from connectx_toolkit.training.makers.replies import Learner, Problems, fit, log_likelihoods, problems_of
 from connectx_toolkit.training.runs import FINISHED
 from tests.training.in_place import pool_in_place
 
 pytestmark = pytest.mark.slow
 MODEL = perfect.opponent.model
-ONE_OF_A_KIND = {player.kind: player for player in DEVELOPMENT + HELD_OUT}.values()
+ONE_OF_A_KIND = {player.kind: player for player in DEVELOPMENT + HELD_OUT_PLAYERS}.values()
 
 
 @pytest.mark.parametrize("player", ONE_OF_A_KIND, ids=lambda player: player.kind)
@@ -50,8 +50,8 @@ def test_players_of_the_pool(player):
 
 def test_halves_are_apart():
     """No player is in both, and their networks are other ones, but for the leaf network."""
-    assert not set(DEVELOPMENT) & set(HELD_OUT)
-    networks = [{player.network for player in half if player.network} for half in (DEVELOPMENT, HELD_OUT)]
+    assert not set(DEVELOPMENT) & set(HELD_OUT_PLAYERS)
+    networks = [{player.network for player in half if player.network} for half in (DEVELOPMENT, HELD_OUT_PLAYERS)]
     assert not networks[0] & networks[1]
     manifest = json.loads((opponent_pool.NETWORKS / "manifest.json").read_text())
     assert {path.name for path in opponent_pool.NETWORKS.glob("*.bin")} == set(manifest)
@@ -92,9 +92,9 @@ def test_types_are_recovered():
 
 def test_the_forecast_is_learnt(monkeypatch):
     """On a few openings: chances are probabilities, what cannot be given away is not, and the loss falls."""
-    monkeypatch.setattr(replies, "BATCH", 128)
-    monkeypatch.setattr(replies, "WARM_UP", 5)
-    monkeypatch.setattr(replies, "LEARNING_RATE", 0.02)
+    monkeypatch.setattr(opponent_model, "BATCH_SIZE", 128)
+    monkeypatch.setattr(opponent_model, "WARM_STEPS", 5)
+    monkeypatch.setattr(opponent_model, "LEARNING_RATE", 0.02)
     labels = opening_labels()
     labels = labels.take(np.arange(0, len(labels), 480))
     problems = problems_of(labels, MODEL.policy, MODEL.types)
@@ -104,7 +104,7 @@ def test_the_forecast_is_learnt(monkeypatch):
     position = Position(int(labels.positions[row]), int(labels.masks[row]), STANDARD)
     assert np.allclose(problems.chances[row], MODEL.chances([position], scores[row : row + 1])[0], atol=1e-4)
     assert (problems.points[~labels.legal] == 0).all() and problems.points.max() == 1
-    learner = Learner(problems, replies.Config(types=len(MODEL.prior), layers="dense:16").architecture(), 100, seed=1)
+    learner = Learner(problems, Config(types=len(MODEL.prior), layers="dense:16").architecture(), 100, seed=1)
     before = np.mean([learner.learn() for _ in range(5)])
     learner.run()
     after = np.mean([learner.learn() for _ in range(5)])
@@ -137,7 +137,7 @@ def test_what_the_forecast_is_taught(monkeypatch):
         return {"gift": gift, "hope": torch.logit(torch.full((len(masks), 1), 0.2))}
 
     monkeypatch.setattr(Learner, "logits", staticmethod(logits))
-    learner = Learner(problems, replies.Config(types=1, layers="dense:4").architecture(), 1, seed=1)
+    learner = Learner(problems, Config(types=1, layers="dense:4").architecture(), 1, seed=1)
     given, kept = learner.targets(np.array([0]), np.array([1]))
     assert given == pytest.approx(np.array([[0.5 * 1 + 0.5 * 0.2]])) and kept == pytest.approx(np.array([[0.6]]))
 
@@ -145,25 +145,25 @@ def test_what_the_forecast_is_taught(monkeypatch):
 @pytest.fixture
 def quick_pool(monkeypatch):
     monkeypatch.setattr(runs, "worker_pool", pool_in_place)
-    monkeypatch.setattr(replies, "DEVELOPMENT", (Player("mcts", 200), Player("minimax", 4)))
-    monkeypatch.setattr(replies, "CLOCK", replies.CLOCK | {"actTimeout": 0.02})
+    monkeypatch.setattr(opponent_model, "DEVELOPMENT", (PoolPlayer("mcts", 200), PoolPlayer("minimax", 4)))
+    monkeypatch.setattr(opponent_model, "PLAY_CONFIG", opponent_model.PLAY_CONFIG | {"actTimeout": 0.02})
 
 
 def test_model_from_games(tmp_path, quick_pool):
     """Games are kept and not played again; the published file is a model."""
     write_labels(tmp_path / "one.labels", opening_labels().take(np.arange(1)), {})
-    config = replies.Config(
+    config = Config(
         plays=1, rematches=1, types=2, samples=4096, layers="dense:16",
         labels=tmp_path / "one.labels", run=tmp_path / "run", output=tmp_path / "replies.bin",
     )  # fmt: skip
-    facts = replies.train(config)
+    facts = opponent_model.train(config)
     assert facts["moves"] > 10 and sum(facts["prior"]) == pytest.approx(1, abs=0.01)
     (tmp_path / "run" / FINISHED).unlink()
     stamps = {path: path.stat().st_mtime_ns for path in (tmp_path / "run").iterdir()}
-    assert replies.train(config) == facts and len(stamps) == 2
+    assert opponent_model.train(config) == facts and len(stamps) == 2
     assert stamps == {path: path.stat().st_mtime_ns for path in stamps}
     model = ReplyModel.from_bytes((tmp_path / "replies.bin").read_bytes(), MODEL.policy)
-    assert model.types.shape == (2, len(KINDS))
+    assert model.types.shape == (2, len(SKILLS))
     arrays, _ = unpack(next(iter(stamps)).read_bytes())
     assert (arrays["scores"][np.arange(len(arrays["columns"])), arrays["columns"]] != NO_MOVE).all()
 

@@ -11,7 +11,7 @@ import pytest
 from connectx.position import STANDARD, Position
 from connectx_toolkit.system.files import ROOT
 from connectx_toolkit.training.makers.entries import entries_in
-from connectx_toolkit.training.runs import NAME
+from connectx_toolkit.training.runs import MANIFEST
 
 pytestmark = pytest.mark.slow
 WEIGHTS = Path(__file__).parents[2] / "agents" / "weights"
@@ -19,8 +19,8 @@ WEIGHTS = Path(__file__).parents[2] / "agents" / "weights"
 
 def test_manifest_is_true():
     """Every weight file is recorded, with the checksum that it has."""
-    entries = json.loads((WEIGHTS / NAME).read_text(encoding="utf-8"))
-    files = {path.name for path in WEIGHTS.iterdir()} - {NAME}
+    entries = json.loads((WEIGHTS / MANIFEST).read_text(encoding="utf-8"))
+    files = {path.name for path in WEIGHTS.iterdir()} - {MANIFEST}
     assert set(entries) == files
     for name, entry in entries.items():
         assert hashlib.sha256((WEIGHTS / name).read_bytes()).hexdigest() == entry["sha256"]

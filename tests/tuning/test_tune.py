@@ -24,8 +24,8 @@ from connectx_toolkit.statistics.evidence import Evidence, PairOfGames
 from connectx_toolkit.system.files import ROOT
 from connectx_toolkit.tuning import tune
 from connectx_toolkit.tuning.numbers import numbers_in
-from connectx_toolkit.tuning.study import Search
-from connectx_toolkit.tuning.tune import HEAD, Config, train
+from connectx_toolkit.tuning.study import Study
+from connectx_toolkit.tuning.tune import TUNED_BY, Config, train
 
 pytestmark = pytest.mark.slow
 HELPER = "def middle(column):\n    return -abs(3 - column)\n"
@@ -59,9 +59,9 @@ def config(**options) -> Config:
     return Config(agent=Path("my_agent.py"), **{"trials": 12, "count": 60, "judged": 20, "pairs": 2, **options})
 
 
-def search_of(text: str, name: str = "test", count: int = 60) -> Search:
+def search_of(text: str, name: str = "test", count: int = 60) -> Study:
     """A search of an agent, kept where the user is."""
-    return Search(Path("study.db"), name, Path("my_agent.py"), text, numbers_in(text), for_tuning(count), 1)
+    return Study(Path("study.db"), name, Path("my_agent.py"), text, numbers_in(text), for_tuning(count), 1)
 
 
 def for_tuning(count: int):
@@ -73,7 +73,7 @@ def test_better_numbers_are_found_proven_and_written(folder, capsys):
     text = (folder / "my_agent_tuned.py").read_text()
     (found,) = map(int, re.findall(r"^PLAY = (\d+)  # tune: 1 to 99$", text, re.M))
     assert found >= 60
-    assert text.startswith(f"{HEAD} python train.py tune my_agent.py --trials 12")
+    assert text.startswith(f"{TUNED_BY} python train.py tune my_agent.py --trials 12")
     assert f"#   PLAY = {found}, was 10 (1 to 99)\n" in text
     assert (folder / "my_agent.py").read_text() == AGENT
     out = capsys.readouterr().out

@@ -29,7 +29,7 @@ LOAD_WAIT = 30.0  # seconds that executing the file waits for the load; then the
 MARGIN = 0.3  # seconds of actTimeout + overage time kept back for the referee and for waking up on a busy machine ...
 MARGIN_SHARE = 0.15  # ... but at most this share of actTimeout
 DESCRIBED = 240  # characters of a fault's text that are reported
-COLOURS = re.compile(r"\x1b\[[0-9;]*m")  # in messages of torch
+ANSI = re.compile(r"\x1b\[[0-9;]*m")  # in messages of torch
 
 
 class Overdue(BaseException):
@@ -200,7 +200,7 @@ def described(fault, prefix):
     """A fault on one line, with the innermost place in the agent's own modules."""
     frames = [f for f in traceback.extract_tb(fault.__traceback__) if f.filename.startswith(prefix)]
     place = f" ({frames[-1].filename[len(prefix) + 1 :]}, line {frames[-1].lineno})" if frames else ""
-    text = COLOURS.sub("", f"{type(fault).__name__}: {fault}")
+    text = ANSI.sub("", f"{type(fault).__name__}: {fault}")
     return textwrap.shorten(text, DESCRIBED, placeholder=" ...") + place
 
 

@@ -24,16 +24,16 @@ from connectx_toolkit.builder.source.refusals import Refused
 
 LITERAL = 400  # characters of the longest value that stands in the source
 BITS = 64  # of the longest integer that is a number of the JSON; Python writes none of more than 4,300 digits
-NAMED = (type, FunctionType, ModuleType, BuiltinFunctionType, np.ufunc, _lru_cache_wrapper, TypeVar, NewType)
+NAMED_TYPES = (type, FunctionType, ModuleType, BuiltinFunctionType, np.ufunc, _lru_cache_wrapper, TypeVar, NewType)
 # Packages whose objects are refused, and what to hold in their place.
-REFUSED = {
+REFUSED_PACKAGES = {
     "pandas": "give the agent a dict or an array",
     "numba.typed": "make it inside a function",
     "weakref": "hold the object itself, or a dict",
 }
 WITH_VALUE: tuple[Any, ...] = (int, float, complex, str, bytes, tuple)  # make their subclasses, too
 OF_MODULES = ("_parameters", "_buffers", "_modules")  # attributes without which a module of torch is none
-NUMBERS = "biuf"  # kinds of numpy's dtypes
+NUMBER_KINDS = "biuf"  # kinds of numpy's dtypes
 LEFT_OUT = "left out"
 UNORDERED = "{} is a set whose order differs in the file: sort it where the order matters"
 
@@ -161,10 +161,10 @@ class Values:
             return ["b", value.hex()]
         if kind is complex:
             return ["c", value.real, value.imag]
-        is_number = isinstance(value, np.generic) and value.dtype.kind in NUMBERS and kind.__module__ == "numpy"
+        is_number = isinstance(value, np.generic) and value.dtype.kind in NUMBER_KINDS and kind.__module__ == "numpy"
         if is_number and isinstance(value.item(), int | float):  # and no longdouble
             return ["s", value.dtype.str, value.item()]
-        if isinstance(value, NAMED) and isinstance(getattr(value, "__self__", None), ModuleType | None):
+        if isinstance(value, NAMED_TYPES) and isinstance(getattr(value, "__self__", None), ModuleType | None):
             if self._attribute != ("", "") and (why := self._lacks(value)):
                 raise Uncarried(f"{path} needs {why}")
             return ["n", self._name_of(value)]
@@ -200,7 +200,7 @@ class Values:
             return self._call(kind, self._ref(value._bit_generator, path), state=state)
         if kind is MethodType and not _is_found_by_name(value):
             raise Uncarried(f"{path} is a method that its class does not have: write it into the class")
-        for package, cure in REFUSED.items():
+        for package, cure in REFUSED_PACKAGES.items():
             if f"{kind.__module__}.".startswith(f"{package}."):
                 raise Uncarried(f"{path} is a {package.replace('.', ' ')} {kind.__name__}: {cure}")
         if predictors.is_algorithm(value):
@@ -220,8 +220,8 @@ class Values:
         return ["call", ["n", self._name_of(function)], list(refs), state, [], []]
 
     def _pairs(self, pairs: Any, path: str) -> list[Any]:
-        found = ((key, value, f"{path}[{literal(key) or '...':.30}]") for key, value in pairs)
-        return [ref for key, value, place in found for ref in (self._ref(key, path), self._ref(value, place))]
+        entries = ((key, value, f"{path}[{literal(key) or '...':.30}]") for key, value in pairs)
+        return [ref for key, value, place in entries for ref in (self._ref(key, path), self._ref(value, place))]
 
     def _predictor(self, value: Any, path: str) -> list[Any]:
         from connectx.predictor import Predictor
@@ -302,8 +302,8 @@ class Values:
 def _is_found_by_name(method: MethodType) -> bool:
     """Whether the class of a bound method has its function under the function's name."""
     owner = method.__self__
-    found = getattr(owner if isinstance(owner, type) else type(owner), method.__name__, None)
-    return getattr(found, "__func__", found) is method.__func__
+    attribute = getattr(owner if isinstance(owner, type) else type(owner), method.__name__, None)
+    return getattr(attribute, "__func__", attribute) is method.__func__
 
 
 def _is_ordered(value: Any) -> bool:

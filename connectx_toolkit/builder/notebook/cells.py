@@ -12,14 +12,14 @@ import warnings
 from pathlib import Path
 from typing import Any, NamedTuple
 
-SUFFIX = ".ipynb"
+PAGE_SUFFIX = ".ipynb"
 CODE_MAGICS = frozenset({"time", "capture", "prun", "memit", "mprun"})  # their cell is Python that stays
 MAGICS = ("run_cell_magic", "run_line_magic")  # as IPython calls what begins with %% or %
 FILE_MAGICS = frozenset({"writefile", "file"})
 _PROGRAMS = "pip|pip3|conda|mamba|apt|apt-get|git|wget|curl|ls|cd|mkdir|cp|mv|rm|cat|pwd|unzip|tar|python|python3"
 COMMAND = re.compile(rf"\s*(?:[%!?]|(?:{_PROGRAMS})\b(?!\s*[=(.])|.*[\w)\]]\?{{1,2}}\s*$)")
-GIVEN = re.compile(r"(\s*[\w, ]+=\s*)[%!]")  # names = !ls
-TIMED = re.compile(r"(\s*)%(?:time|prun|memit)\s+(?=[\w(\[])")  # of a line that runs nevertheless
+OUTPUT_GIVEN = re.compile(r"(\s*[\w, ]+=\s*)[%!]")  # names = !ls
+TIMED_LINE = re.compile(r"(\s*)%(?:time|prun|memit)\s+(?=[\w(\[])")  # of a line that runs nevertheless
 SET = re.compile(r"(\s*)%(?:set_)?env\s+(\w+)[= ]\s*(.*)")
 MAIN = re.compile(r"^if __name__ == ([\"'])__main__\1:", re.MULTILINE)  # holds in a notebook
 SHELL = "__output_of_a_command__"  # what a name gets from !ls: no file of an agent has it
@@ -46,7 +46,7 @@ class Cell(NamedTuple):
 
 def is_page(path: Path) -> bool:
     """Whether a file is a notebook."""
-    return path.suffix == SUFFIX and path.is_file()
+    return path.suffix == PAGE_SUFFIX and path.is_file()
 
 
 def page_named(text: str) -> tuple[Path, str | None] | None:
@@ -154,9 +154,9 @@ def _strip(lines: list[str], number: int) -> bool:
     """Takes the command out of a line, or what it gives by a name that nothing has; whether there is one."""
     line = lines[number]
     indent = line[: len(line) - len(line.lstrip())]
-    if given := GIVEN.match(line):
+    if given := OUTPUT_GIVEN.match(line):
         lines[number] = f"{given[1]}{SHELL}"
-    elif timed := TIMED.match(line):
+    elif timed := TIMED_LINE.match(line):
         lines[number] = timed[1] + line[timed.end() :]
         return True
     elif variable := SET.match(line):

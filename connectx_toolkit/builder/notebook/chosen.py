@@ -30,7 +30,7 @@ class File(NamedTuple):
     end: int
 
 
-class Choice(NamedTuple):
+class ChosenAgent(NamedTuple):
     """The agent of a page.
 
     name: of its function.
@@ -47,7 +47,7 @@ class Choice(NamedTuple):
     text: str = ""
 
 
-def choose(path: str, statements: Sequence[Statement], files: Sequence[File], name: str | None) -> Choice:
+def choose(path: str, statements: Sequence[Statement], files: Sequence[File], name: str | None) -> ChosenAgent:
     """The agent of a page.
 
     Raises:
@@ -70,7 +70,7 @@ def choose(path: str, statements: Sequence[Statement], files: Sequence[File], na
     if len(found) == 1:
         return found[0]
     if not found and len(among) == 1:
-        return Choice(among[0], len(statements))
+        return ChosenAgent(among[0], len(statements))
     places = {name: each.places[0].removeprefix(f"{path}, ") for each in statements for name in each.reads.binds}
     named = [f"{each.name} ({each.target})" for each in found] or [f"{name} ({places[name]})" for name in among]
     if named:
@@ -89,16 +89,16 @@ def _refuse(filled: Mapping[str, str], file: str, instead: str = "") -> None:
         raise ValueError(f"{filled[file]} writes {file}: run the page, then {check}{instead}")
 
 
-def _named(path: str, statements: Sequence[Statement], files: Sequence[File], name: str) -> Choice:
+def _named(path: str, statements: Sequence[Statement], files: Sequence[File], name: str) -> ChosenAgent:
     """The agent of that name: a cell's, as of where the page writes it unless it is defined again; else of a file."""
     written = [choice for choice in _written(statements, files) if choice.name == name and choice.file is None]
     if any(name in each.reads.binds for each in statements):
         later = statements[written[-1].end :] if written else ()
         is_again = any(isinstance(each.node, FUNCTIONS) and each.node.name == name for each in later)
-        return written[-1] if written and not is_again else Choice(name, len(statements))
+        return written[-1] if written and not is_again else ChosenAgent(name, len(statements))
     inside = [file for file in files if name in _functions_in(file)]
     if inside:
-        return Choice(name, inside[-1].end, inside[-1], inside[-1].name, inside[-1].text)
+        return ChosenAgent(name, inside[-1].end, inside[-1], inside[-1].name, inside[-1].text)
     bound = sorted(set[str]().union(*(each.reads.binds for each in statements), *map(_functions_in, files)) - {"*"})
     close = difflib.get_close_matches(name, bound, 1)
     raise ValueError(f"{path}: no cell defines {name}{f': did you mean {close[0]}?' if close else ''}")
@@ -116,13 +116,13 @@ def _tree(file: File) -> ast.Module | None:
         return None
 
 
-def _written(statements: Sequence[Statement], files: Sequence[File]) -> Iterator[Choice]:
+def _written(statements: Sequence[Statement], files: Sequence[File]) -> Iterator[ChosenAgent]:
     """The agents that a page writes to files."""
     for file in files:
         tree, is_usual = _tree(file), PurePosixPath(file.name).name in USUAL
         if is_usual or (tree and candidates(tree.body)):
             name = agent_in(tree) if tree else "agent"
-            yield Choice(name, file.end, file, PurePosixPath(file.name).name, file.text)
+            yield ChosenAgent(name, file.end, file, PurePosixPath(file.name).name, file.text)
     names = names_of([each.node for each in statements])
     takers = {name for name, function in names.functions.items() if "getsource" in ast.unparse(function)}
     takers |= {"getsource", "write_agent_to_file"}
@@ -137,12 +137,12 @@ def _written(statements: Sequence[Statement], files: Sequence[File]) -> Iterator
             own = [each for each in statements[: each.number] if not isinstance(each.node, IMPORTS)]
             before = {name: each.text for each in own for name in each.reads.binds}
             text = "\n\n".join(before[name] for name in written if name in before) + "\n"
-            yield Choice((agents or written)[-1], each.number, None, _target(each.node), text)
+            yield ChosenAgent((agents or written)[-1], each.number, None, _target(each.node), text)
 
 
 def _filled(statements: Sequence[Statement]) -> dict[str, str]:
     """Python files that cells write by open() or write_text(): what they hold, only running them tells -> the cell."""
-    values, found = dict[str, str](), dict[str, str]()
+    values, texts = dict[str, str](), dict[str, str]()
     for each in statements:
         code = ast.unparse(each.node)
         name, _, value = code.partition(" = ")
@@ -150,8 +150,8 @@ def _filled(statements: Sequence[Statement]) -> dict[str, str]:
         for match in WRITING.finditer(code if "getsource" not in code else ""):
             path = match[1] or match[2]
             files = re.findall(r"([\w.-]+\.py)'", values.get(path, path))
-            found |= dict.fromkeys(files, each.places[0].rpartition(", line ")[0])
-    return found
+            texts |= dict.fromkeys(files, each.places[0].rpartition(", line ")[0])
+    return texts
 
 
 def _is_alias(node: ast.stmt) -> bool:

@@ -10,7 +10,7 @@ from types import FunctionType
 from typing import Any
 
 from connectx_toolkit.builder.notebook.carrying import literal
-from connectx_toolkit.builder.notebook.ran import Cell, assigned_in, definition_of
+from connectx_toolkit.builder.notebook.ran import RanCell, assigned_in, definition_of
 
 OF_PYTHON = {"_abc_impl", "_is_protocol", "_is_runtime_protocol"}  # that abc and typing put into classes
 
@@ -48,17 +48,17 @@ def defaults_of(given: ast.arguments, function: FunctionType) -> Iterable[tuple[
     """The parameters whose defaults are not what their text gives: names, texts, and what they are."""
     positional, values = [*given.posonlyargs, *given.args], function.__defaults__ or ()
     named = [each.arg for each in positional[len(positional) - len(given.defaults) :]]
-    found = list(zip(named, given.defaults, values, strict=False))
+    defaults = list(zip(named, given.defaults, values, strict=False))
     keywords = function.__kwdefaults__ or {}
     pairs = zip((each.arg for each in given.kwonlyargs), given.kw_defaults, strict=True)
-    found += [(name, node, keywords[name]) for name, node in pairs if node and name in keywords]
-    return (each for each in found if not _gives(each[1], each[2]))
+    defaults += [(name, node, keywords[name]) for name, node in pairs if node and name in keywords]
+    return (each for each in defaults if not _gives(each[1], each[2]))
 
 
-def is_as_written(cls: type, attribute: str, held: Any, node: ast.ClassDef, cells: list[Cell]) -> bool:
+def is_as_written(cls: type, attribute: str, held: Any, node: ast.ClassDef, cells: list[RanCell]) -> bool:
     """Whether the class statement gives an attribute what it holds now, or Python does."""
-    if isinstance(held, FunctionType) and (found := definition_of(held.__code__, cells)):
-        return any(each is found.node for each in ast.walk(node))
+    if isinstance(held, FunctionType) and (definition := definition_of(held.__code__, cells)):
+        return any(each is definition.node for each in ast.walk(node))
     if issubclass(cls, tuple | Enum) or hasattr(type(held), "__get__") or attribute in OF_PYTHON:
         return True
     assigned = assigned_in(node.body)

@@ -6,7 +6,7 @@ from functools import _lru_cache_wrapper
 from types import ModuleType
 from typing import Any
 
-from connectx_toolkit.builder.notebook.ran import Cell, Definition, definition_of
+from connectx_toolkit.builder.notebook.ran import Definition, RanCell, definition_of
 from connectx_toolkit.builder.notebook.reads import outside_functions
 
 OF_PROCESS = {
@@ -19,16 +19,16 @@ HARMLESS = {"seed", "manual_seed", "shuffle", "save", "savez", "savetxt", "dump"
 NEVER_NEEDED = {"matplotlib", "seaborn", "connectx_toolkit"}
 
 
-def caches(named: Iterable[tuple[str, Any]], cells: list[Cell]) -> Iterator[tuple[str, str, Any]]:
+def caches(named: Iterable[tuple[str, Any]], cells: list[RanCell]) -> Iterator[tuple[str, str, Any]]:
     """Of the named values those caches that hold results: a line, the name, and the cache. A file's begin empty."""
     for name, held in {id(held): (name, held) for name, held in reversed([*named])}.values():
         if isinstance(held, _lru_cache_wrapper) and (count := held.cache_info().currsize):
             code = getattr(held.__wrapped__, "__code__", None)
-            found = definition_of(code, cells) if code else None
-            yield f"{name}'s cache held {count} results{f' ({found.place})' if found else ''}", name, held
+            definition = definition_of(code, cells) if code else None
+            yield f"{name}'s cache held {count} results{f' ({definition.place})' if definition else ''}", name, held
 
 
-def acts(main: Mapping[str, Any], cells: list[Cell]) -> Iterator[tuple[Definition, str, str]]:
+def acts(main: Mapping[str, Any], cells: list[RanCell]) -> Iterator[tuple[Definition, str, str]]:
     """Statements of cells, outside functions, that act on modules, with the package, and b of a.b = ... or a.b()."""
     for cell in cells:
         for node in outside_functions(cell.tree):

@@ -11,11 +11,11 @@ from operator import attrgetter
 from types import ModuleType
 from typing import Any
 
-from connectx_toolkit.builder.notebook.carrying import NAMED, literal
-from connectx_toolkit.builder.notebook.ran import Cell, assigned_in
+from connectx_toolkit.builder.notebook.carrying import NAMED_TYPES, literal
+from connectx_toolkit.builder.notebook.ran import RanCell, assigned_in
 from connectx_toolkit.builder.notebook.reads import IMPORTS
 from connectx_toolkit.kaggle.dependencies import REACHED, is_installed
-from connectx_toolkit.kaggle.remedies import KNOWN, standing
+from connectx_toolkit.kaggle.remedies import KNOWN_PACKAGES, standing
 
 
 class Imports:
@@ -25,7 +25,7 @@ class Imports:
         cells: those of the notebook.
     """
 
-    def __init__(self, cells: list[Cell]):
+    def __init__(self, cells: list[RanCell]):
         self._of_cells = imports_in(cells)
         self.statements: dict[str, None] = {}
 
@@ -34,7 +34,7 @@ class Imports:
         if literal(value) and not isinstance(value, float):
             return False
         same = [statement for statement, held in self._of_cells.get(name, ()) if held is value]
-        if not isinstance(value, NAMED):
+        if not isinstance(value, NAMED_TYPES):
             same = [each for each in same if not own_file(sys.modules.get(each.split()[1]))]
         self.statements |= dict.fromkeys(same if isinstance(value, ModuleType) else same[-1:])
         return bool(same)
@@ -44,10 +44,10 @@ class Imports:
 
         None: it cannot be imported by a name.
         """
-        found = place_of(value)
-        if found is None:
+        place = place_of(value)
+        if place is None:
             return None
-        module, attribute = found
+        module, attribute = place
         first, _, rest = attribute.partition(".")
         bound = f"_{first}" if rest else name
         statement = f"from {module} import {first}" if first else f"import {module}"
@@ -55,21 +55,21 @@ class Imports:
         return f"{name} = {bound}.{rest}" if rest else ""
 
 
-def imports_in(cells: list[Cell]) -> dict[str, list[tuple[str, Any]]]:
+def imports_in(cells: list[RanCell]) -> dict[str, list[tuple[str, Any]]]:
     """Name -> the imports in cells that bind it, of what is loaded: a statement, and what it gives."""
-    found: dict[str, list[tuple[str, Any]]] = {}
+    places: dict[str, list[tuple[str, Any]]] = {}
     nodes = (node for cell in cells for node in ast.walk(cell.tree) if isinstance(node, IMPORTS))
     for node in nodes:
         for alias in node.names:
             bound = alias.asname or alias.name.partition(".")[0]
             if isinstance(node, ast.Import):
                 value = sys.modules.get(alias.name if alias.asname else bound)
-                found.setdefault(bound, []).append((ast.unparse(ast.Import([alias])), value))
+                places.setdefault(bound, []).append((ast.unparse(ast.Import([alias])), value))
             elif not node.level:
                 value = _found(sys.modules.get(str(node.module)), alias.name)
                 value = sys.modules.get(f"{node.module}.{alias.name}") if value is None else value
-                found.setdefault(bound, []).append((ast.unparse(ast.ImportFrom(node.module, [alias], 0)), value))
-    return found
+                places.setdefault(bound, []).append((ast.unparse(ast.ImportFrom(node.module, [alias], 0)), value))
+    return places
 
 
 def place_of(value: Any) -> tuple[str, str] | None:
@@ -95,12 +95,12 @@ def _found(module: Any, name: str) -> Any:
 
 def lacking(value: Any) -> str:
     """The package of a function, a class or a module, and what Kaggle is known to have of it; "" if it can be had."""
-    found = place_of(value)
-    top = found[0].partition(".")[0] if found else ""
+    place = place_of(value)
+    top = place[0].partition(".")[0] if place else ""
     module = sys.modules.get(top)
     if top == "connectx_toolkit":
         return f"{top}: a submission brings only {REACHED}"
-    if not top or top in KNOWN | sys.stdlib_module_names | {REACHED} or (module and own_file(module)):
+    if not top or top in KNOWN_PACKAGES | sys.stdlib_module_names | {REACHED} or (module and own_file(module)):
         return ""
     return f"{top}: {standing(top)}"
 
@@ -109,7 +109,7 @@ def changed_in(module: ModuleType) -> Iterator[tuple[str, Any]]:
     """Names of a module of the user's whose file gives them another literal, and their values; moves tell the rest."""
     text = "".join(linecache.getlines(str(module.__file__))) if own_file(module) else ""
     if module.__name__.partition(".")[0] != REACHED:
-        for name, node in assigned_in(Cell(text, "").tree.body).items():
+        for name, node in assigned_in(RanCell(text, "").tree.body).items():
             with contextlib.suppress(ValueError, TypeError):
                 if node and repr(ast.literal_eval(node)) != repr(held := vars(module).get(name)):
                     yield name, held

@@ -13,18 +13,18 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any
 
-from connectx_toolkit.builder.notebook.ran import Cell, cells_here
+from connectx_toolkit.builder.notebook.ran import RanCell, cells_here
 from connectx_toolkit.builder.notebook.writing import CARRIED, Part, Writer, owner_in
-from connectx_toolkit.builder.notebook.written import AGENT, Written, composed
+from connectx_toolkit.builder.notebook.written import AGENT_PY, Written, composed
 from connectx_toolkit.kaggle.dependencies import on_path
 from connectx_toolkit.kaggle.replies import positional, signature_of
 from connectx_toolkit.kaggle.rules import Limits
 
-MOST = Limits().size  # bytes of the values
-HEAD = (
+MOST_VALUES = Limits().size  # bytes of the values
+AGENT_HEAD = (
     '"""The agent {who}, as it ran in a notebook: written by build({who})."""\n\nfrom __future__ import annotations\n'
 )
-LOADED = f"""
+LOADED_VALUES = f"""
 
 from connectx.carried import Carried as _Carried
 from connectx.weights import read_data as _read_data
@@ -95,14 +95,14 @@ def namespace_of(function: Any) -> dict[str, Any]:
     return function.__globals__
 
 
-def cells_behind(main: dict[str, Any]) -> list[Cell]:
+def cells_behind(main: dict[str, Any]) -> list[RanCell]:
     """The cells that ran if the names are a notebook's, else the text of their file."""
     if main.get("__name__") == "__main__" and (cells := cells_here()):
         return cells
     file = main.get("__file__")
     if not file or not Path(file).is_file():
         return []
-    return [Cell(Path(file).read_text(encoding="utf-8", errors="replace"), str(file))]
+    return [RanCell(Path(file).read_text(encoding="utf-8", errors="replace"), str(file))]
 
 
 def _enter(writer: Writer, function: Any, who: str) -> tuple[str, list[Part]]:
@@ -121,17 +121,17 @@ def _enter(writer: Writer, function: Any, who: str) -> tuple[str, list[Part]]:
 
 def _write(writer: Writer, entry: str, last: list[Part], folder: Path) -> Written:
     who, imports = writer.who, sorted(writer.imports.statements, key=lambda line: (line.startswith("from"), line))
-    head = "\n".join([HEAD.format(who=who), *imports])
+    head = "\n".join([AGENT_HEAD.format(who=who), *imports])
     if writer.carried.roots:
-        head += LOADED if imports else LOADED[1:]
+        head += LOADED_VALUES if imports else LOADED_VALUES[1:]
         content = writer.carried.content()
-        if len(content) > MOST:
-            size = f"{len(content):,} bytes of values, and Kaggle takes {MOST:,}"
+        if len(content) > MOST_VALUES:
+            size = f"{len(content):,} bytes of values, and Kaggle takes {MOST_VALUES:,}"
             cure = "leave out what it can do without, or hold it as float16"
             raise writer.refuse(who, f"{who} holds {size}: {cure}; largest is {writer.carried.largest()}")
         (folder / "values.npz").write_bytes(content)
     text, places = composed(head, [*writer.parts.values(), *writer.settings, *last])
-    agent = folder / AGENT
+    agent = folder / AGENT_PY
     agent.write_text(text, encoding="utf-8")
     for line in writer.carried.left_out():
         writer.facts[line] = True

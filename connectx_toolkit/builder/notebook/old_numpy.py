@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from connectx_toolkit.builder.notebook.statements import Statement
 from connectx_toolkit.builder.source.text import dotted, first_line
 
-NAMES = {
+OLD_NAMES = {
     "numpy.inf": "Inf Infinity infty PINF",
     "-numpy.inf": "NINF",
     "numpy.nan": "NaN NAN",
@@ -16,18 +16,18 @@ NAMES = {
     **{"numpy.prod": "product", "numpy.cumprod": "cumproduct", "numpy.all": "alltrue", "numpy.any": "sometrue"},
     **{"numpy.isin": "in1d", "numpy.vstack": "row_stack"},
 }
-WERE = {old: now for now, names in NAMES.items() for old in names.split()}
+WERE = {old: now for now, names in OLD_NAMES.items() for old in names.split()}
 
 
 def given_again(statements: Iterable[Statement], imported: Mapping[str, str]) -> tuple[str, list[str]]:
     """Code that gives numpy the old names which statements use, "" if they use none; and where each is used."""
-    found = dict[str, str]()
+    where = dict[str, str]()
     for each in statements:
         for node in ast.walk(each.node):
             module, _, name = dotted(node, imported).rpartition(".")
             if module == "numpy" and name in WERE:
                 line = getattr(node, "lineno", 0) - first_line(each.node)
-                found.setdefault(name, each.places[min(line, len(each.places) - 1)])
-    lines = [f"numpy.{name} = {WERE[name]}" for name in sorted(found)]
-    notes = [f"{found[name]}: numpy 2 has no numpy.{name}: the built file sets it again" for name in sorted(found)]
+                where.setdefault(name, each.places[min(line, len(each.places) - 1)])
+    lines = [f"numpy.{name} = {WERE[name]}" for name in sorted(where)]
+    notes = [f"{where[name]}: numpy 2 has no numpy.{name}: the built file sets it again" for name in sorted(where)]
     return "\n".join(["import numpy", "", *lines]) if lines else "", notes

@@ -17,7 +17,7 @@ from connectx_toolkit.builder.notebook.chosen import File, choose
 from connectx_toolkit.builder.notebook.old_numpy import given_again
 from connectx_toolkit.builder.notebook.reads import BUILTINS, DEFINITIONS, IMPORTS, outside_functions, reads_of, root
 from connectx_toolkit.builder.notebook.statements import Statement, is_future, names_of, statements_of
-from connectx_toolkit.builder.notebook.written import AGENT, Written, composed
+from connectx_toolkit.builder.notebook.written import AGENT_PY, Written, composed
 from connectx_toolkit.builder.source.refusals import Refusal, Refused
 from connectx_toolkit.builder.source.text import first_line
 from connectx_toolkit.kaggle.dependencies import find_module
@@ -25,8 +25,8 @@ from connectx_toolkit.kaggle.dependencies import find_module
 IN_CELL = re.compile(r"(, cell \d+), line \d+$")
 KAGGLE = "/kaggle/working/"
 ONLY_THERE = {"display", "get_ipython", "In", "Out", "exit", "quit"}  # names that a notebook has without defining them
-COURSE = "learntools"  # checks a lesson's answers, and brings nothing that an agent may use
-OF_COURSE = re.compile(rf"from {COURSE}\b")
+COURSE_PACKAGE = "learntools"  # checks a lesson's answers, and brings nothing that an agent may use
+OF_COURSE = re.compile(rf"from {COURSE_PACKAGE}\b")
 SETTING = re.compile(r"(?:manual_)?seed(?:_all)?|set_(?!printoptions|style|theme|trace)\w+|setrecursionlimit|seterr")
 SHOWING = {"print", "display", "show", "plot", "imshow", "head", "describe", "render"}
 PLAYING = {"run", "reset", "render", "train", "evaluate", "play"}  # of an environment that make() gave
@@ -52,24 +52,24 @@ class Page:
 
     def _reached(self, name: str) -> set[str]:
         """The names that a function of the page reads, or those that it calls."""
-        found, pending = set[str](), [name]
+        reached, pending = set[str](), [name]
         while pending:
             function = self.names.functions.get(pending.pop())
             reads = reads_of(function) if function else None
-            new = (reads.later | reads.called | reads.now) - found - {self.agent} if reads else set()
-            found |= new
+            new = (reads.later | reads.called | reads.now) - reached - {self.agent} if reads else set()
+            reached |= new
             pending += new
-        return found
+        return reached
 
     def _changes(self, name: str) -> set[str]:
         """The names that a function, or one that it reaches, binds, stores parts of, or calls methods of in a line."""
-        found = set[str]()
+        changed = set[str]()
         for function in (self.names.functions.get(each) for each in (name, *self.reached[name])):
             nodes = [*ast.walk(function)] if function else []
             called = [getattr(node.value, "func", None) for node in nodes if isinstance(node, ast.Expr)]
-            found |= _stores(nodes) | {root(each) for each in called if isinstance(each, ast.Attribute)}
-            found |= reads_of(function).called if function else set()
-        return found
+            changed |= _stores(nodes) | {root(each) for each in called if isinstance(each, ast.Attribute)}
+            changed |= reads_of(function).called if function else set()
+        return changed
 
     def mentioned(self, each: Statement) -> set[str]:
         """The names that it reads as it runs, and that the functions and lambdas read which it mentions."""
@@ -125,15 +125,15 @@ class Page:
 
     def notes(self, kept: Sequence[Statement]) -> list[str]:
         """What depends on the machine, and which values functions change, as far as their text shows."""
-        found, changed = list[str](), set[str]()
+        lines, changed = list[str](), set[str]()
         for each in kept:
             if any(self.names.qualified(node) in ("os.environ", "os.getenv") for node in ast.walk(each.node)):
-                found.append(f"{each.places[0]}: it reads the environment, and the judge's variables are not known")
+                lines.append(f"{each.places[0]}: it reads the environment, and the judge's variables are not known")
             if isinstance(each.node, DEFINITIONS):
                 changed |= _stores(ast.walk(each.node)) | each.reads.called
         last = {name: each for each in kept if not each.is_plain for name in each.reads.binds}
         begins = "changes while the agent plays: it begins as this cell makes it"
-        return found + [f"{last[name].places[0]}: {name} {begins}" for name in sorted(changed & last.keys())]
+        return lines + [f"{last[name].places[0]}: {name} {begins}" for name in sorted(changed & last.keys())]
 
     def left_out(self) -> tuple[list[str], list[str]]:
         """What would run and is not needed, as "lesson.ipynb, cell 2, line 1: TEXT"; what of it mentions what is."""
@@ -148,7 +148,7 @@ class Page:
 
     def unbound(self) -> list[tuple[str, str]]:
         """(place, name) of what kept statements read and none binds."""
-        found, kept = list[tuple[str, str]](), [each for each in self.statements if each.number in self.kept]
+        missing, kept = list[tuple[str, str]](), [each for each in self.statements if each.number in self.kept]
         bound = set().union(*(each.reads.binds | each.reads.called | each.reads.perhaps for each in kept)) | BUILTINS
         last = {name: each.number for each in kept if each.is_plain for name in each.reads.binds}
         for each in kept:
@@ -156,8 +156,8 @@ class Page:
             for name in sorted((each.reads.now | (set() if is_old else each.reads.later)) - bound):
                 lines = [node.lineno for node in ast.walk(each.node) if isinstance(node, ast.Name) and node.id == name]
                 place = each.places[min(lines, default=first_line(each.node)) - first_line(each.node)]
-                found.append((place, name))
-        return found
+                missing.append((place, name))
+        return missing
 
     def undefined(self, name: str, cells: Sequence[Cell]) -> str:
         """Why no statement binds a name, and the cure."""
@@ -169,7 +169,7 @@ class Page:
         hints = [f": {cell.fault}" for cell in cells if cell.fault and pattern.search(cell.text)]
         close = difflib.get_close_matches(name, sorted(_bound(self.statements)), 1)
         hints += [f": did you mean {each}?" for each in close]
-        sources = [word for word in (COURSE, "%run") if any(word in cell.text for cell in cells)]
+        sources = [word for word in (COURSE_PACKAGE, "%run") if any(word in cell.text for cell in cells)]
         hints += [f"; if {word} brought it, import it yourself" for word in sources]
         return f"{name} is used, and no cell defines it{''.join(hints[:1])}"
 
@@ -180,13 +180,13 @@ def _bound(statements: Iterable[Statement]) -> set[str]:
 
 def _stores(nodes: Iterable[ast.AST]) -> set[str]:
     """The names X of X.a = ..., X[0] = ..., del X.a and setattr(X, ...)."""
-    found = set[str]()
+    names = set[str]()
     for node in nodes:
         if isinstance(node, ast.Attribute | ast.Subscript) and isinstance(node.ctx, ast.Store | ast.Del):
-            found.add(root(node))
+            names.add(root(node))
         elif isinstance(node, ast.Call) and root(node.func) in ("setattr", "delattr"):
-            found |= set(map(root, node.args[:1]))
-    return found - {""}
+            names |= set(map(root, node.args[:1]))
+    return names - {""}
 
 
 def _stored(each: Statement) -> set[str]:
@@ -212,8 +212,8 @@ def _folders(statements: Sequence[Statement], home: Path) -> tuple[Path, ...]:
     nodes = (node for each in statements for node in outside_functions(each.node))
     calls = [node for node in nodes if isinstance(node, ast.Call) and node.args]
     added = [each.args[-1] for each in calls if names.qualified(each.func) in ("sys.path.append", "sys.path.insert")]
-    found = (home / each.value for each in added if isinstance(each, ast.Constant) and isinstance(each.value, str))
-    return tuple(path for path in dict.fromkeys(found) if path.is_dir())
+    folders = (home / each.value for each in added if isinstance(each, ast.Constant) and isinstance(each.value, str))
+    return tuple(path for path in dict.fromkeys(folders) if path.is_dir())
 
 
 def from_page(path: Path, name: str | None, folder: Path) -> Written:
@@ -239,11 +239,11 @@ def from_page(path: Path, name: str | None, folder: Path) -> Written:
     parts = [(page.text_of(each), each.places) for each in kept]
     parts.insert(sum(is_future(each.node) for each in kept), (old_names, []))
     text, where = composed(f'"""{choice.name} of {path.name}."""', filter(any, parts))
-    (folder / AGENT).write_text(text, encoding="utf-8", newline="\n")
+    (folder / AGENT_PY).write_text(text, encoding="utf-8", newline="\n")
     script = _write_script(page, path.name, "submission" if choice.file else "__main__", folder)
     left_out, touching = page.left_out()
     notes = [*dict.fromkeys([*page.notes(kept), *notes, *facts, *(f"left out: {each}" for each in touching)])]
-    return Written(folder / AGENT, choice.name, home, where, notes, "", folders, script, tuple(left_out))
+    return Written(folder / AGENT_PY, choice.name, home, where, notes, "", folders, script, tuple(left_out))
 
 
 def _facts(page: Page, kept: Sequence[Statement], cells: Sequence[Cell], path: Path) -> list[str]:
@@ -263,11 +263,11 @@ def _write_script(page: Page, name: str, module: str, folder: Path) -> Path:
         texts.append((cell, "\n".join(each.text for each in own) + "\n"))
     old_names, _ = given_again(page.statements, page.names.imported)
     facts = {"name": name, "agent": page.agent, "module": module, "old_names": old_names}
-    script.write_text(CELLS.format(**facts, cells=texts), encoding="utf-8")
+    script.write_text(CELLS_SCRIPT.format(**facts, cells=texts), encoding="utf-8")
     return script
 
 
-CELLS = """# The cells of {name}, as Run All runs them; that a cell fails is noted.
+CELLS_SCRIPT = """# The cells of {name}, as Run All runs them; that a cell fails is noted.
 import codeop
 import json
 import linecache

@@ -9,7 +9,7 @@ import numpy as np
 
 from connectx.weights import pack
 
-PACKAGES = ("stable_baselines3", "sb3_contrib")
+LIBRARIES = ("stable_baselines3", "sb3_contrib")
 
 
 class NoPredictor(Exception):
@@ -19,7 +19,7 @@ class NoPredictor(Exception):
 def is_algorithm(value: Any) -> bool:
     """Whether a value is a model such as PPO."""
     return any(
-        cls.__name__ == "BaseAlgorithm" and cls.__module__.partition(".")[0] in PACKAGES for cls in type(value).__mro__
+        cls.__name__ == "BaseAlgorithm" and cls.__module__.partition(".")[0] in LIBRARIES for cls in type(value).__mro__
     )
 
 

@@ -18,12 +18,12 @@ from typing import Any, NamedTuple
 from connectx_toolkit.builder.notebook.cells import MAGICS, texts_of_magic
 from connectx_toolkit.builder.source.text import Text, first_line
 
-FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+FUNCTION_NODES = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 TIMED = ("time", "timeit", "capture", "prun")  # magics that run the rest as Python
 
 
 @dataclass
-class Cell:
+class RanCell:
     """Code that ran as one piece.
 
     Attributes:
@@ -60,7 +60,7 @@ class Cell:
 class Definition(NamedTuple):
     """Where something is written."""
 
-    cell: Cell
+    cell: RanCell
     node: Any
 
     @property
@@ -83,7 +83,7 @@ def shell() -> Any:
     return ipython.get_ipython() if ipython else None
 
 
-def cells_here() -> list[Cell]:
+def cells_here() -> list[RanCell]:
     """The cells that ran, the first first; [] outside IPython. The one that runs now is among them."""
     here = shell()
     if here is None:
@@ -91,9 +91,9 @@ def cells_here() -> list[Cell]:
     history = here.history_manager
     entries = [(file, entry) for file, entry in linecache.cache.items() if len(entry) > 2]
     compiled = {"".join(entry[2]).rstrip(): file for file, entry in entries}
-    cells = list[Cell]()
+    cells = list[RanCell]()
     for number, (raw, text) in enumerate(zip(history.input_hist_raw, history.input_hist_parsed, strict=False)):
-        cells.append(Cell(text, compiled.get(text.rstrip(), ""), number, _blank(raw) - _blank(text)))
+        cells.append(RanCell(text, compiled.get(text.rstrip(), ""), number, _blank(raw) - _blank(text)))
         for inner in _within_magics(cells[-1], here.transform_cell):
             inner.file = compiled.get(inner.text.rstrip(), "")  # of %%capture, not of %%time
             cells.append(inner)
@@ -105,36 +105,36 @@ def _blank(text: str) -> int:
     return len(text) - len(text.lstrip("\n"))
 
 
-def _within_magics(cell: Cell, transformed: Callable[[str], str]) -> list[Cell]:
+def _within_magics(cell: RanCell, transformed: Callable[[str], str]) -> list[RanCell]:
     """What %%time and the like ran, which is code of no file."""
-    found = []
+    inner = []
     for node in cell.tree.body if any(name in cell.text for name in MAGICS) else ():
         name, *options, text = texts_of_magic(node) or ["", ""]
         if name in TIMED:
             shift = cell.shift + node.lineno - (not options) + _blank(text)
             with contextlib.suppress(SyntaxError):
                 text = transformed(text)
-            found.append(Cell(text, "", cell.number, shift))
-    return found
+            inner.append(RanCell(text, "", cell.number, shift))
+    return inner
 
 
-def definition_of(code: CodeType, cells: list[Cell]) -> Definition | None:
+def definition_of(code: CodeType, cells: list[RanCell]) -> Definition | None:
     """Where the function of a code object is written; None if that was in no cell and no file, or is not there now."""
     own = [cell for cell in reversed(cells) if cell.file == code.co_filename]
     if not own and (lines := linecache.getlines(code.co_filename)):
-        own = [Cell("".join(lines), code.co_filename)]
+        own = [RanCell("".join(lines), code.co_filename)]
     for cell in own or [cell for cell in reversed(cells) if not cell.file]:
-        nodes = [node for node in ast.walk(cell.tree) if isinstance(node, FUNCTIONS) and _begins(node, code)]
+        nodes = [node for node in ast.walk(cell.tree) if isinstance(node, FUNCTION_NODES) and _begins(node, code)]
         if nodes:
             return Definition(cell, next((node for node in nodes if _is_at(node, code)), nodes[0]))
     return None
 
 
-def _begins(node: FUNCTIONS, code: CodeType) -> bool:
+def _begins(node: FUNCTION_NODES, code: CodeType) -> bool:
     return (getattr(node, "name", "<lambda>"), first_line(node)) == (code.co_name, code.co_firstlineno)
 
 
-def _is_at(node: FUNCTIONS, code: CodeType) -> bool:
+def _is_at(node: FUNCTION_NODES, code: CodeType) -> bool:
     """Whether a lambda's code begins where its node does: a line may have several."""
     starts = [(line, column) for line, _, column, _ in code.co_positions() if line is not None and column is not None]
     body = node.body if isinstance(node, ast.Lambda) else None
@@ -148,33 +148,33 @@ def functions_of(cls: type) -> list[FunctionType]:
     return [inspect.unwrap(each) for each in held if isinstance(each, FunctionType)]
 
 
-def class_source(cls: type, cells: list[Cell]) -> Definition | None:
+def class_source(cls: type, cells: list[RanCell]) -> Definition | None:
     """The statement that made a class: found by its functions, else the last of its name."""
     for function in functions_of(cls):
         if function.__module__ != cls.__module__:  # enum gives its own to a Flag
             continue
-        found = definition_of(function.__code__, cells)
-        for node in ast.walk(found.cell.tree) if found else ():
-            if found and isinstance(node, ast.ClassDef) and node.name == cls.__name__ and found.node in ast.walk(node):
-                return Definition(found.cell, node)
+        made = definition_of(function.__code__, cells)
+        for node in ast.walk(made.cell.tree) if made else ():
+            if made and isinstance(node, ast.ClassDef) and node.name == cls.__name__ and made.node in ast.walk(node):
+                return Definition(made.cell, node)
     return _last(cells, lambda node: isinstance(node, ast.ClassDef) and node.name == cls.__name__)
 
 
-def binding_of(name: str, cells: list[Cell]) -> Definition | None:
+def binding_of(name: str, cells: list[RanCell]) -> Definition | None:
     """The last statement of a cell that binds a name by a plain assignment."""
     return _last(cells, lambda node: name in assigned_in([node]) and node.value is not None)
 
 
-def _last(cells: list[Cell], fits: Callable[[Any], bool]) -> Definition | None:
+def _last(cells: list[RanCell], fits: Callable[[Any], bool]) -> Definition | None:
     statements = (Definition(cell, node) for cell in reversed(cells) for node in reversed(cell.tree.body))
     return next((each for each in statements if fits(each.node)), None)
 
 
 def assigned_in(statements: Iterable[ast.stmt]) -> dict[str, ast.expr | None]:
     """Name -> expression of plain assignments."""
-    found = dict[str, ast.expr | None]()
+    assigned = dict[str, ast.expr | None]()
     for each in statements:
         if isinstance(each, ast.Assign | ast.AnnAssign):
             targets = each.targets if isinstance(each, ast.Assign) else [each.target]
-            found |= {target.id: each.value for target in targets if isinstance(target, ast.Name)}
-    return found
+            assigned |= {target.id: each.value for target in targets if isinstance(target, ast.Name)}
+    return assigned

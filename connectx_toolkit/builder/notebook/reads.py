@@ -12,11 +12,12 @@ from inspect import CO_OPTIMIZED
 from types import CodeType
 from typing import NamedTuple
 
+from connectx_toolkit.kaggle.agent_function import FUNCTIONS
+
 # How functions are called that run with what is around them.
 AT_ONCE = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>", "<generic parameters")
-READING = {"LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"}  # steps of code, by names of the module or class
+LOOKUPS = {"LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"}  # steps of code, by names of the module or class
 BINDING, SHARING = {"STORE_NAME", "DELETE_NAME"}, {"STORE_GLOBAL", "DELETE_GLOBAL"}
-FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
 DEFINITIONS = FUNCTIONS | ast.ClassDef
 IMPORTS = ast.Import | ast.ImportFrom
 NAMESPACES = {"globals()", "locals()", "vars()"}  # one and the same at the top level
@@ -63,19 +64,19 @@ def reads_of(node: ast.stmt, has_lazy: bool = False) -> Reads:
     flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT | __future__.annotations.compiler_flag * has_lazy
     with warnings.catch_warnings(action="ignore"):
         top = compile(tree, "<statement>", "exec", flags, dont_inherit=True, optimize=0)
-    found: dict[str, set[str]] = defaultdict(set)
-    found["binds"] |= {"*"} if _binds_anything(node) else set()
+    names: dict[str, set[str]] = defaultdict(set)
+    names["binds"] |= {"*"} if _binds_anything(node) else set()
     pending = [(top, False)]
     while pending:
         code, is_late = pending.pop()
         is_late |= bool(code.co_flags & CO_OPTIMIZED) and not code.co_name.startswith(AT_ONCE)
         steps = [step for step in dis.get_instructions(code) if step.argval not in DUNDERS]
-        reads, own, shared = ({s.argval for s in steps if s.opname in kind} for kind in (READING, BINDING, SHARING))
-        found["later" if is_late else "now"] |= reads
-        found["called" if is_late else "binds"] |= shared
-        found["binds" if code is top else "perhaps"] |= own if code is top else own & reads
+        reads, own, shared = ({s.argval for s in steps if s.opname in kind} for kind in (LOOKUPS, BINDING, SHARING))
+        names["later" if is_late else "now"] |= reads
+        names["called" if is_late else "binds"] |= shared
+        names["binds" if code is top else "perhaps"] |= own if code is top else own & reads
         pending += [(each, is_late) for each in code.co_consts if isinstance(each, CodeType)]
-    return Reads(*(frozenset(found[name]) for name in Reads._fields))
+    return Reads(*(frozenset(names[name]) for name in Reads._fields))
 
 
 def _binds_anything(node: ast.stmt) -> bool:

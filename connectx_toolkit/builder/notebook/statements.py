@@ -39,31 +39,31 @@ class Names:
 
 
 def names_of(nodes: Sequence[ast.stmt]) -> Names:
-    found = Names()
+    names = Names()
     for each in (inner for node in nodes for inner in outside_functions(node)):
         if isinstance(each, IMPORTS):
             module = f"{each.module}." if isinstance(each, ast.ImportFrom) and each.module else ""
             for alias in each.names:
                 top = alias.name if module or alias.asname else alias.name.split(".")[0]
-                found.imported[alias.asname or top] = module + top
+                names.imported[alias.asname or top] = module + top
         elif isinstance(each, ast.FunctionDef):
-            found.functions[each.name] = each
+            names.functions[each.name] = each
         elif isinstance(each, ast.Assign) and isinstance(each.value, ast.Call):
-            is_made = found.qualified(each.value.func).startswith("kaggle_environments.")
-            found.environments |= {root(target) for target in each.targets} if is_made else set()
-    return found
+            is_made = names.qualified(each.value.func).startswith("kaggle_environments.")
+            names.environments |= {root(target) for target in each.targets} if is_made else set()
+    return names
 
 
 def statements_of(code: str, places: Sequence[str] = (), before: Sequence[Statement] = ()) -> list[Statement]:
     """Those of a source. ``places``: of its lines; ``before``: the statements that run before."""
-    source, found = Text(code), list[Statement]()
+    source, statements = Text(code), list[Statement]()
     for node in ast.parse(code).body:
         first = first_line(node)
         text = code[source.offset(first) if first < node.lineno else source.span(node)[0] : source.span(node)[1]]
-        reads = reads_of(node, has_lazy=any(is_future(each.node) for each in (*before, *found)))
+        reads = reads_of(node, has_lazy=any(is_future(each.node) for each in (*before, *statements)))
         own = list(places[first - 1 : node.end_lineno])
-        found.append(Statement(len(before) + len(found), node, text, own, reads))
-    return found
+        statements.append(Statement(len(before) + len(statements), node, text, own, reads))
+    return statements
 
 
 def is_future(node: ast.stmt) -> bool:

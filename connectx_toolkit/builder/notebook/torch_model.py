@@ -15,10 +15,10 @@ from connectx.steps import Step
 
 Settings = dict[str, Any]
 IDENTITIES = (nn.Identity, nn.Dropout, nn.Dropout2d)
-TIMES = (operator.mul, operator.imul, torch.mul, "mul")  # as functions and as methods
+MULTIPLIED = (operator.mul, operator.imul, torch.mul, "mul")  # as functions and as methods
 DIVIDED = (operator.truediv, operator.itruediv, torch.div, "div")
 PLUS, MINUS = (operator.add, operator.iadd, torch.add, "add"), (operator.sub, operator.isub, torch.sub, "sub")
-OPERATIONS: dict[Any, str] = {
+OPERATION_NAMES: dict[Any, str] = {
     **dict.fromkeys((torch.relu, functional.relu, "relu"), "relu"),
     **dict.fromkeys((torch.tanh, functional.tanh, "tanh"), "tanh"),
     **dict.fromkeys((torch.sigmoid, "sigmoid"), "sigmoid"),
@@ -154,11 +154,11 @@ def _with_number(node: fx.Node) -> tuple[str, Settings] | None:
         return None
     numbers = [each for each in node.args if isinstance(each, int | float)]
     is_second = isinstance(node.args[0], fx.Node)
-    if not numbers or not (is_second or node.target in (*TIMES, *PLUS)):
+    if not numbers or not (is_second or node.target in (*MULTIPLIED, *PLUS)):
         return None
     (number,) = numbers
-    if node.target in TIMES or (node.target in DIVIDED and number):
-        return "scale", {"factor": number if node.target in TIMES else 1 / number}
+    if node.target in MULTIPLIED or (node.target in DIVIDED and number):
+        return "scale", {"factor": number if node.target in MULTIPLIED else 1 / number}
     if node.target in PLUS or node.target in MINUS:
         return "shift", {"by": number if node.target in PLUS else -number}
     return None
@@ -171,11 +171,11 @@ def _function(node: fx.Node) -> str:
         return "flatten"
     if node.target in (torch.cat, torch.concat) and others == [1]:
         return "cat"
-    is_known = node.op in ("call_function", "call_method") and node.target in OPERATIONS
+    is_known = node.op in ("call_function", "call_method") and node.target in OPERATION_NAMES
     is_plain = not node.kwargs.keys() - {"inplace"} and all(isinstance(each, fx.Node) for each in node.args)
     if not is_known or not is_plain:
         raise Unknown(f"{getattr(node.target, '__name__', node.target)}")
-    return OPERATIONS[node.target]
+    return OPERATION_NAMES[node.target]
 
 
 def _arrays(layer: nn.Module) -> dict[str, np.ndarray]:

@@ -19,7 +19,7 @@ from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any, NamedTuple
 
-from connectx_toolkit.builder.notebook.carrying import LEFT_OUT, NAMED, Uncarried, Values, literal, type_name
+from connectx_toolkit.builder.notebook.carrying import LEFT_OUT, NAMED_TYPES, Uncarried, Values, literal, type_name
 from connectx_toolkit.builder.notebook.definitions import (
     as_called,
     bracketed,
@@ -35,14 +35,14 @@ from connectx_toolkit.builder.notebook.facts import acts, caches, of_process
 from connectx_toolkit.builder.notebook.imports import Imports, changed_in, is_builtin, lacking
 from connectx_toolkit.builder.notebook.page import ONLY_THERE, SETTING
 from connectx_toolkit.builder.notebook.ran import (
-    Cell,
     Definition,
+    RanCell,
     binding_of,
     class_source,
     definition_of,
 )
 from connectx_toolkit.builder.notebook.reads import BUILTINS, DUNDERS, reads_of
-from connectx_toolkit.builder.notebook.written import AGENT
+from connectx_toolkit.builder.notebook.written import AGENT_PY
 from connectx_toolkit.builder.source.refusals import Refusal, Refused
 from connectx_toolkit.builder.source.text import edited
 
@@ -81,7 +81,7 @@ class Writer:
 
     main: dict[str, Any]
     who: str
-    cells: list[Cell]
+    cells: list[RanCell]
     parts: dict[str, Part] = field(default_factory=dict)
     settings: list[Part] = field(default_factory=list)
     facts: dict[str, bool] = field(default_factory=dict)
@@ -104,7 +104,7 @@ class Writer:
         self.facts[fact] = is_used
 
     def refuse(self, place: str, reason: str) -> Refused:
-        return Refused([Refusal(Path(AGENT), 1, reason, place)])
+        return Refused([Refusal(Path(AGENT_PY), 1, reason, place)])
 
     def run(self) -> None:
         """Writes all that is still owed."""
@@ -135,13 +135,13 @@ class Writer:
     def _follow_cells(self) -> None:
         """Sets what cells set in packages, and what the user's own modules have unlike their files; tells the rest."""
         imported = {statement.split()[1].partition(".")[0] for statement in self.imports.statements}
-        for found, package, last in acts(self.main, self.cells):
+        for act, package, last in acts(self.main, self.cells):
             is_used = package in imported
             if (is_used or last == "setrecursionlimit") and SETTING.fullmatch(last):
-                self.need_now(self._names_in(found.node.value), found.place)
-                self.settings.append(part(found.text, found))
+                self.need_now(self._names_in(act.node.value), act.place)
+                self.settings.append(part(act.text, act))
             else:
-                self._tell(f"{found.place}: {' '.join(found.text.split()):.100}", is_used)
+                self._tell(f"{act.place}: {' '.join(act.text.split()):.100}", is_used)
         for statement in [*self.imports.statements]:
             module = sys.modules.get(statement.split()[1])
             for name, held in changed_in(module) if module else ():
@@ -149,7 +149,7 @@ class Writer:
 
     def _tell_caches(self) -> None:
         """Those that held results: a file's begin empty."""
-        named = [*self.main.items(), *((held.__name__, held) for held in self._alive if isinstance(held, NAMED))]
+        named = [*self.main.items(), *((held.__name__, held) for held in self._alive if isinstance(held, NAMED_TYPES))]
         classes = [(name, held) for name, held in named if isinstance(held, type) and self.is_own(held)]
         named += [(f"{name}.{key}", held) for name, cls in classes for key, held in vars(cls).items()]
         for fact, name, held in caches(named, self.cells):
@@ -163,7 +163,7 @@ class Writer:
             if not is_perhaps:
                 self._missing.setdefault(name, place)
             return
-        if is_perhaps and isinstance(self.main[name], NAMED) and lacking(self.main[name]):
+        if is_perhaps and isinstance(self.main[name], NAMED_TYPES) and lacking(self.main[name]):
             return
         try:
             self._bind(name, self.main[name], place)
@@ -205,7 +205,7 @@ class Writer:
                 self._define_decorated(name, value, inner, place)
             elif isinstance(value, type) and self.is_own(value):
                 self._define_class(name, value, place)
-            elif isinstance(value, NAMED):
+            elif isinstance(value, NAMED_TYPES):
                 self._import(name, value, place)
             else:
                 self._write_value(name, value, place)
@@ -255,7 +255,7 @@ class Writer:
 
     def expression(self, value: Any, path: str) -> str:
         """Python's text for a value."""
-        if isinstance(value, NAMED):
+        if isinstance(value, NAMED_TYPES):
             return self.name_of(value)
         if id(value) in self.names_by_id:
             return self.names_by_id[id(value)]
@@ -274,10 +274,10 @@ class Writer:
         return f"{CARRIED}[{key!r}]"
 
     def _write_value(self, name: str, value: Any, place: str) -> None:
-        text, found = f"{name} = {literal(value) or self._carry(name, value, place)}", binding_of(name, self.cells)
+        text, binding = f"{name} = {literal(value) or self._carry(name, value, place)}", binding_of(name, self.cells)
         self.named(name, value)
         self.state[name] = lambda: self.main.get(name)
-        self.parts[name] = part(text, found) if found else Part(text)
+        self.parts[name] = part(text, binding) if binding else Part(text)
 
     def _names_in(self, node: ast.AST) -> set[str]:
         """The names of the notebook that an expression reads, also when it is called."""
@@ -297,25 +297,25 @@ class Writer:
 
     def _source(self, function: FunctionType, name: str) -> Definition:
         """Where a function is written. Raises Refused if that is nowhere."""
-        found = definition_of(function.__code__, self.cells)
-        if found is None:
+        definition = definition_of(function.__code__, self.cells)
+        if definition is None:
             is_typed = function.__code__.co_filename.startswith("<")
             why = "was made by exec, or typed at Python's prompt (>>>)" if is_typed else "is not in its file any more"
             cure = "write it into a cell or a file, and run that"
             raise self.refuse(name, f"{name} {why}, so nothing keeps its source: {cure}")
-        return found
+        return definition
 
     def _define_function(self, name: str, function: FunctionType) -> None:
-        found = self._source(function, name)
+        definition = self._source(function, name)
         self.named(name, function)
-        text = self._text(name, found, function)
+        text = self._text(name, definition, function)
         if function.__closure__ or indent_of(text):
-            self._define_by_maker(name, found, text, function)
-        elif isinstance(found.node, ast.Lambda):
-            self.parts[name] = part(f"{name} = {bracketed(text)}", found)
+            self._define_by_maker(name, definition, text, function)
+        elif isinstance(definition.node, ast.Lambda):
+            self.parts[name] = part(f"{name} = {bracketed(text)}", definition)
         else:
-            self.parts[name] = part(renamed(text, name), found)
-        self._read(name, found, function.__code__.co_freevars)
+            self.parts[name] = part(renamed(text, name), definition)
+        self._read(name, definition, function.__code__.co_freevars)
         self._set_attributes(name, function, vars(function))
 
     def _text(self, name: str, found: Definition, function: FunctionType) -> str:
@@ -358,7 +358,7 @@ class Writer:
     def _set_attributes(self, name: str, value: Any, attributes: dict[str, Any]) -> None:
         """Attributes that a function or class was given later; what no file can hold is left out."""
         self.state[f"attributes of {name}"] = lambda: {
-            key: held for key, held in vars(value).items() if not is_special(key) and not isinstance(held, NAMED)
+            key: held for key, held in vars(value).items() if not is_special(key) and not isinstance(held, NAMED_TYPES)
         }
         for attribute, held in attributes.items():
             if not is_special(attribute) and attribute != "cache_parameters":  # of lru_cache
@@ -372,24 +372,24 @@ class Writer:
         """What a package's decorator has made of a function, made again by it."""
         if hasattr(value, "dispatch"):
             raise self.refuse(place, f"{name} is a singledispatch function: choose by isinstance in one function")
-        found = self._source(inner, name)
+        definition = self._source(inner, name)
         self.named(name, value)
-        decorators = [node for node in getattr(found.node, "decorator_list", []) if self._is_packages(node)]
+        decorators = [node for node in getattr(definition.node, "decorator_list", []) if self._is_packages(node)]
         anew = None if decorators else binding_of(name, self.cells)
         is_again = bool(decorators) or (anew is not None and name in self._names_in(anew.node.value))
-        if isinstance(value, _lru_cache_wrapper) and (not is_again or found.node.col_offset):
+        if isinstance(value, _lru_cache_wrapper) and (not is_again or definition.node.col_offset):
             return self._define_cache(name, value)
         if not is_again:
             return self._define_assigned(name, value, place)
-        text = self._text(name, found, inner)
+        text = self._text(name, definition, inner)
         if indent_of(text):
-            raise self.refuse(found.place, f"{name} is decorated within a block: {AT_THE_TOP}")
-        self._read(name, found)
+            raise self.refuse(definition.place, f"{name} is decorated within a block: {AT_THE_TOP}")
+        self._read(name, definition)
         for node in [*decorators, *([anew.node.value] if anew else [])]:
-            self.need_now(self._names_in(node), found.place)
-        self.need_now(self._reads[name], found.place)  # some decorators compile, and look for what is read
-        above = "".join(f"@{found.cell.source.of(node)}\n" for node in decorators)
-        self.parts[name] = made = part(above + renamed(text, name), found, above=above.count("\n"))
+            self.need_now(self._names_in(node), definition.place)
+        self.need_now(self._reads[name], definition.place)  # some decorators compile, and look for what is read
+        above = "".join(f"@{definition.cell.source.of(node)}\n" for node in decorators)
+        self.parts[name] = made = part(above + renamed(text, name), definition, above=above.count("\n"))
         if anew:  # score = njit(score)
             line = part(f"{name} = {bracketed(anew.cell.source.of(anew.node.value))}", anew)
             self.parts[name] = Part(f"{made.text}\n\n\n{line.text}", [*made.places, "", "", *line.places])
@@ -409,13 +409,13 @@ class Writer:
 
     def _define_assigned(self, name: str, value: Any, place: str) -> None:
         """A function or class that an assignment made, which is made again."""
-        found = binding_of(name, self.cells)
-        if found is None:
+        binding = binding_of(name, self.cells)
+        if binding is None:
             what = type_name(value).removeprefix("builtins.")
             raise self.refuse(place, f"{name} is a {what} that no cell assigns: define it in a cell")
         self.named(name, value)
-        self.need_now(self._names_in(found.node.value), found.place)
-        self.parts[name] = part(f"{name} = {bracketed(found.cell.source.of(found.node.value))}", found)
+        self.need_now(self._names_in(binding.node.value), binding.place)
+        self.parts[name] = part(f"{name} = {bracketed(binding.cell.source.of(binding.node.value))}", binding)
         if isinstance(value, type) and not issubclass(value, tuple | Enum):
             later = {key: held for key, held in vars(value).items() if not hasattr(type(held), "__get__")}
             self._set_attributes(name, value, later)
@@ -423,28 +423,28 @@ class Writer:
     def _define_class(self, name: str, cls: type, place: str) -> None:
         if cls.__qualname__ != cls.__name__:
             raise self.refuse(place, f"{self.who} holds a class {cls.__qualname__}: {AT_THE_TOP}")
-        found = class_source(cls, self.cells)
+        definition = class_source(cls, self.cells)
         self.named(name, cls)
-        if found is None:
+        if definition is None:
             return self._define_assigned(name, cls, place)
-        node, source = copy.copy(found.node), found.cell.source
+        node, source = copy.copy(definition.node), definition.cell.source
         node.decorator_list = [each for each in node.decorator_list if self._is_packages(each)]
         reads = reads_of(node, has_lazy=True)
-        self.need_now(reads.now - reads.perhaps - {cls.__name__}, found.place)
+        self.need_now(reads.now - reads.perhaps - {cls.__name__}, definition.place)
         above = "".join(f"@{source.of(each)}\n" for each in node.decorator_list)
         text = "\n".join(source.lines[node.lineno - 1 : node.end_lineno])
         if indent_of(text):
-            raise self.refuse(found.place, f"the class {name} is defined within a block: {AT_THE_TOP}")
+            raise self.refuse(definition.place, f"the class {name} is defined within a block: {AT_THE_TOP}")
         if name != cls.__name__ and (private := PRIVATE.search(text)):
             why = f"{name} is a {cls.__name__} of before, with a private {private[0]}"
-            raise self.refuse(found.place, f"{why}: run the cell that makes its objects again")
+            raise self.refuse(definition.place, f"{why}: run the cell that makes its objects again")
         hook = getattr(vars(cls).get("__init_subclass__"), "__func__", None)
         if hook and (read := sorted({*hook.__code__.co_names} & self.main.keys())):
             why = f"{name}.__init_subclass__ uses {', '.join(read)} as each class is made"
-            raise self.refuse(found.place, f"{why}: list the classes where they are all defined")
-        self.parts[name] = part(above + renamed(text, name), found, node.lineno, above.count("\n"))
+            raise self.refuse(definition.place, f"{why}: list the classes where they are all defined")
+        self.parts[name] = part(above + renamed(text, name), definition, node.lineno, above.count("\n"))
         if name != cls.__name__:
             self.settings.append(Part(f"{name}.__name__ = {cls.__name__!r}"))
-        self._read(name, found, is_class=True)
+        self._read(name, definition, is_class=True)
         later = {key: held for key, held in vars(cls).items() if not is_as_written(cls, key, held, node, self.cells)}
         self._set_attributes(name, cls, later)

@@ -9,22 +9,22 @@ from typing import Any, NamedTuple
 
 from connectx_toolkit.builder.source.inline import Inlined, inline
 
-AGENT = "agent_of_notebook.py"  # a module of the notebook's own may well be called agent.py
-LINE = re.compile(rf'(?:File "(?:[^"]*/)?|(?<![\w./-])){re.escape(AGENT)}"?, line (\d+)')  # of a fault, of a traceback
-BLOCK = ("def ", "class ", "@", "async ")  # how functions and classes begin
+AGENT_PY = "agent_of_notebook.py"  # a module of the notebook's own may well be called agent.py
+TRACE = re.compile(rf'(?:File "(?:[^"]*/)?|(?<![\w./-])){re.escape(AGENT_PY)}"?, line (\d+)')  # of a fault or traceback
+STARTS = ("def ", "class ", "@", "async ")  # how functions and classes begin
 
 
 class Written(NamedTuple):
     """An agent as files.
 
-    agent: AGENT in a folder of its own, with arrays (.npz, read by ``read_data``) and helpers beside it.
+    agent: AGENT_PY in a folder of its own, with arrays (.npz, read by ``read_data``) and helpers beside it.
     entry: the agent's name there.
     root: the notebook's folder, with the modules that it imports.
     places: line of it -> "lesson.ipynb, cell 16, line 3" or "In[16], line 3".
     notes: what was rewritten, starts anew, or was left out and touches what the agent uses.
     who: what people call the agent, if that is not its entry.
     folders: more folders with modules.
-    page: of a page, a script that runs its cells as they are, and leaves the agent in AGENT.
+    page: of a page, a script that runs its cells as they are, and leaves the agent in AGENT_PY.
     left_out: what the notebook has and the file has not, each with its place: statements, values that no file can hold,
         results of caches, the order of sets.
     state: of a running function what may change as it plays: label -> a function that gives it.
@@ -43,9 +43,9 @@ class Written(NamedTuple):
 
     def inlined(self, extra_packages: frozenset[str] = frozenset(), extra_files: Sequence[Path] = ()) -> Inlined:
         """What the builder takes; raises as ``connectx_toolkit.builder.source.inline.inline``."""
-        found = inline(self.agent, extra_packages, extra_files, self.entry, self.root, self.places, self.folders)
-        found.notes[:0] = self.notes
-        return found
+        sources = inline(self.agent, extra_packages, extra_files, self.entry, self.root, self.places, self.folders)
+        sources.notes[:0] = self.notes
+        return sources
 
     def placed(self, text: str) -> str:
         """See ``placed``."""
@@ -73,7 +73,7 @@ def composed(head: str, parts: Iterable[tuple[str, Sequence[str]]]) -> tuple[str
     """
     lines, places, before = head.split("\n"), dict[int, str](), "import"
     for text, where in parts:
-        kind = "block" if text.startswith(BLOCK) else "import" if text.startswith(("import ", "from ")) else "value"
+        kind = "block" if text.startswith(STARTS) else "import" if text.startswith(("import ", "from ")) else "value"
         lines += [""] * (2 if "block" in (before, kind) else before != kind)
         own = text.split("\n")
         places |= {len(lines) + n: place for n, (_, place) in enumerate(zip(own, where, strict=False), 1) if place}
@@ -83,5 +83,5 @@ def composed(head: str, parts: Iterable[tuple[str, Sequence[str]]]) -> tuple[str
 
 
 def placed(text: str, places: Mapping[int, str]) -> str:
-    """A fault's text with the places that people know in place of lines of AGENT."""
-    return LINE.sub(lambda found: places.get(int(found[1]), found[0]), text)
+    """A fault's text with the places that people know in place of lines of AGENT_PY."""
+    return TRACE.sub(lambda found: places.get(int(found[1]), found[0]), text)

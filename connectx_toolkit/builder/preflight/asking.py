@@ -15,12 +15,12 @@ from statistics import fmean, median_low
 from typing import Any, NamedTuple
 
 from connectx_toolkit.builder.preflight.findings import Report
-from connectx_toolkit.builder.preflight.stage import GAME_PLIES, LONG, QUICK, Question, Stage, hard_questions
+from connectx_toolkit.builder.preflight.trial import GAME_PLIES, LONG_GAME, QUICK, Question, Sandbox, hard_questions
 from connectx_toolkit.kaggle.raised import Raised
 from connectx_toolkit.kaggle.remedies import explained, remedy, wrong_type
 from connectx_toolkit.kaggle.rules import Limits
 
-OVERAGE = "overage time"
+ON_OVERAGE = "overage time"
 GAME_MOVES = 21  # the longest game has this many moves for each side on 7x6
 ASK_SECONDS = 15.0  # after this no further question is asked
 OVERDRAWN = 0.1  # share of actTimeout: who exceeds it by more, when no overage time is left, does not look at the clock
@@ -29,7 +29,7 @@ NEARLY_FULL = {"one column is left", "one cell is left"}
 FULL_COLUMNS = {"column 0 is full", "the middle is full"}
 
 
-class Fault(NamedTuple):
+class FileFault(NamedTuple):
     """Something that went wrong while the file was loaded and asked.
 
     kind: "fail to load", "crash", "forfeit", "run out of time", "end its process" or "run out of memory".
@@ -74,7 +74,7 @@ class Asked:
     loaded: dict[str, Any] | None
     replies: list[dict[str, Any]]
     seen: list[tuple[str, str]]
-    faults: list[Fault] = field(default_factory=list)
+    faults: list[FileFault] = field(default_factory=list)
 
     @property
     def pairs(self) -> list[tuple[Question, dict[str, Any]]]:
@@ -103,15 +103,15 @@ class Asked:
 
     def suspicions(self, limits: Limits, is_idle: bool) -> dict[str, str]:
         """Topic -> how the clock may be exceeded."""
-        figures, found = self.figures(limits, is_idle), dict[str, str]()
+        figures, reasons = self.figures(limits, is_idle), dict[str, str]()
         if figures and figures["first_move_seconds"] > limits.first_move:
-            found["first move"] = f"the first move takes {figures['first_move_seconds']:.1f} s with the load"
+            reasons["first move"] = f"the first move takes {figures['first_move_seconds']:.1f} s with the load"
         if figures and (over := figures["overdrawn_seconds"]) > OVERDRAWN * limits.act_timeout:
-            found[OVERAGE] = f"a move takes {limits.act_timeout + over:.1f} s even when no overage time is left"
-        return found
+            reasons[ON_OVERAGE] = f"a move takes {limits.act_timeout + over:.1f} s even when no overage time is left"
+        return reasons
 
 
-def ask(here: Stage, report: Report, restriction: dict[str, Any] | None = None, **options: Any) -> Asked:
+def ask(here: Sandbox, report: Report, restriction: dict[str, Any] | None = None, **options: Any) -> Asked:
     """Loads the file by path in a fresh process and asks the hard questions.
 
     Args:
@@ -130,14 +130,14 @@ def ask(here: Stage, report: Report, restriction: dict[str, Any] | None = None, 
     return asked
 
 
-def confirm(here: Stage, asked: Asked) -> None:
+def confirm(here: Sandbox, asked: Asked) -> None:
     """Drops faults that do not occur when the question is asked alone, in a new process.
 
     Agents may keep state from move to move, and the questions do not follow each other as in a game.
     """
     questions = {question.name: question for question in asked.questions}
 
-    def occurs(fault: Fault) -> bool:
+    def occurs(fault: FileFault) -> bool:
         question = questions[fault.names[0]]
         replies = here.replies(here.main, "path", [question])["parts"][1:]
         return not replies or bool(fault_of(question, replies[0])[0])
@@ -145,7 +145,7 @@ def confirm(here: Stage, asked: Asked) -> None:
     asked.faults = [fault for fault in asked.faults if fault.kind not in ("crash", "forfeit") or occurs(fault)]
 
 
-def _ending(here: Stage, asked: Asked, answer: dict[str, Any]) -> list[Fault]:
+def _ending(here: Sandbox, asked: Asked, answer: dict[str, Any]) -> list[FileFault]:
     """The fault that ended the questions early, if one did."""
     result, limits, number = answer["result"], here.limits, len(asked.replies)
     if answer["ended"] == "ok" and "raised" not in result:
@@ -165,7 +165,7 @@ def _ending(here: Stage, asked: Asked, answer: dict[str, Any]) -> list[Fault]:
         is_caught = result["raised"] == "InvalidArgument"
         text = f"fails: {fault.line}" if is_caught else f"{result['raised']} escapes ({at}): {result['text']}"
         kind, text = "fail to load" if is_load else kind, explained(text, fault, here.situation)
-    return [Fault(topic, kind, text, names, is_load or number == 0)]
+    return [FileFault(topic, kind, text, names, is_load or number == 0)]
 
 
 def fault_of(question: Question, reply: dict[str, Any]) -> tuple[str, str]:
@@ -180,7 +180,7 @@ def fault_of(question: Question, reply: dict[str, Any]) -> tuple[str, str]:
     return ("", "") if column in question.legal else ("forfeit", f"returns {column}, not a legal column")
 
 
-def _faults(here: Stage, asked: Asked) -> list[Fault]:
+def _faults(here: Sandbox, asked: Asked) -> list[FileFault]:
     """The faults of the replies, one for each cause: for example, all replies of type bool are one fault."""
     groups: dict[tuple[str, str], list[tuple[Question, dict[str, Any], str]]] = {}
     for question, reply in asked.pairs:
@@ -188,7 +188,7 @@ def _faults(here: Stage, asked: Asked) -> list[Fault]:
         cause = text.split("(")[0] if kind == "crash" else "not a legal column" if reply["type"] == "int" else text
         if kind:
             groups.setdefault((kind, cause), []).append((question, reply, text))
-    found = []
+    faults = []
     for (kind, _), cases in groups.items():
         question, reply, text = cases[0]
         returned = list(dict.fromkeys(case[1]["text"] for case in cases))
@@ -200,8 +200,8 @@ def _faults(here: Stage, asked: Asked) -> list[Fault]:
         if reply["fault"]:
             text = explained(text, Raised(*reply["fault"]), here.situation)
         text = f"{text} ({len(names)} of {len(asked.replies)} positions)"
-        found.append(Fault("replies", kind, text, names, question is asked.questions[0]))
-    return found
+        faults.append(FileFault("replies", kind, text, names, question is asked.questions[0]))
+    return faults
 
 
 def _note_a_busy_machine(replies: list[dict[str, Any]], report: Report) -> None:
@@ -220,12 +220,12 @@ def first_of(names: list[str], count: int = 3) -> str:
 QUICK_ACT, QUICK_OVERAGE = 0.1, 38.0  # clock of a build's game, which tests only validity
 # If the questions found a fault that the first game did not show, more are played. An agent that fails in one game of
 # five is accepted by chance in one of a hundred checks; who plays the same game three times does not draw at random.
-MOST_GAMES, MOST_SECONDS, SAME_GAMES = 20, 10.0, 3
+MOST_GAMES, MOST_GAME_SECONDS, SAME_GAMES = 20, 10.0, 3
 SLACK = 0.002  # seconds of a move that starting and asking may take
 
 
 @dataclass
-class Game:
+class SelfGame:
     """The result of a game of the file against itself, and the fault that ended it ("" if none)."""
 
     clock: tuple[float, float]
@@ -275,7 +275,7 @@ class Game:
         return self.is_late and any(sum(seat) > limits.overage for seat in seats)
 
 
-def validate(here: Stage, asked: Asked, is_quick: bool) -> Game:
+def validate(here: Sandbox, asked: Asked, is_quick: bool) -> SelfGame:
     """Plays the validation game at the judge's clock.
 
     With ``is_quick`` it is first played at a quick clock, unless the questions found a fault at the judge's, or a risk
@@ -303,18 +303,18 @@ def _why_not_quick(limits: Limits, asked: Asked, quick: tuple[float, float]) -> 
     return f"the first move took {first:.0f} s with the load" if first > quick[1] / 2 else ""
 
 
-def _announce(here: Stage, asked: Asked, act: float, reason: str) -> None:
+def _announce(here: Sandbox, asked: Asked, act: float, reason: str) -> None:
     """Says what a game at ``act`` seconds a move will take, if that is long or for a reason."""
     act_of = act if act == here.limits.act_timeout else min(QUICK[0], here.limits.act_timeout)  # of the questions
     times = [reply["seconds"] for question, reply in asked.pairs if question.config["actTimeout"] == act_of]
     load = asked.figures(here.limits).get("load_seconds", 0.0)
     seconds = 2 * load + (GAME_PLIES * fmean(times) if times else 0.0)
-    if seconds > LONG or reason:
+    if seconds > LONG_GAME or reason:
         why = f" ({reason})" if reason else ""
         here.runner.tell(f"checking: a game against itself at {act:g} s a move, about {seconds:.0f} s{why}")
 
 
-def _play_on(here: Stage, asked: Asked, clock: tuple[float, float], reason: str) -> Game:
+def _play_on(here: Sandbox, asked: Asked, clock: tuple[float, float], reason: str) -> SelfGame:
     """Plays a game; if it ends well although the questions found a fault, more with other seeds while they are short.
 
     Of several the first that fails is the result, with their share, else the first.
@@ -335,22 +335,22 @@ def _play_on(here: Stage, asked: Asked, clock: tuple[float, float], reason: str)
     return game
 
 
-def _is_enough(games: list[Game]) -> bool:
+def _is_enough(games: list[SelfGame]) -> bool:
     """Whether these took long, or are several and all ended with the same board."""
     is_same = all(a.result.get("board") == b.result.get("board") for a, b in pairwise(games))
-    return (is_same and len(games) >= SAME_GAMES) or sum(game.thinking for game in games) >= MOST_SECONDS
+    return (is_same and len(games) >= SAME_GAMES) or sum(game.thinking for game in games) >= MOST_GAME_SECONDS
 
 
-def play(here: Stage, clock: tuple[float, float], seed: int = 0, **options: Any) -> Game:
+def play(here: Sandbox, clock: tuple[float, float], seed: int = 0, **options: Any) -> SelfGame:
     """One game of the file against itself."""
     answer = here.game(*clock, seed, **options)
     if "duty" in options and "waited" in (answer["result"] or {}):  # a restricted processor is the agent's own
         answer["result"]["waited"] = [[0.0] * len(seat) for seat in answer["result"]["waited"]]
-    game = Game(clock, answer)
+    game = SelfGame(clock, answer)
     if answer["ended"] == "memory":
-        game.fault = f"more than {here.limits.memory / 2**20:.0f} MiB ({answer['stage']})"
+        game.fault = f"more than {here.limits.memory / 2**20:.0f} MiB ({answer['step']})"
     elif answer["ended"] == "timeout":
-        game.fault = f"no answer ({answer['stage']})"
+        game.fault = f"no answer ({answer['step']})"
     elif answer["ended"] != "ok":
         game.fault = f"the game {answer['ended']}: {answer['tail'][-300:]}"
     elif "raised" in game.result:

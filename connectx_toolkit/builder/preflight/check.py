@@ -16,19 +16,19 @@ from pathlib import Path
 from connectx_toolkit.builder.preflight.asking import (
     ASK_SECONDS,
     GAME_MOVES,
-    OVERAGE,
+    ON_OVERAGE,
     Asked,
-    Game,
+    SelfGame,
     ask,
     first_of,
     play,
     validate,
 )
-from connectx_toolkit.builder.preflight.findings import Finding, Report, async_agent, judge_callable
-from connectx_toolkit.builder.preflight.stage import Runner, Stage, stage
+from connectx_toolkit.builder.preflight.findings import Report, ReportLine, async_agent, judge_callable
+from connectx_toolkit.builder.preflight.trial import Runner, Sandbox, open_sandbox
 from connectx_toolkit.kaggle.jobs import SLOWER
 from connectx_toolkit.kaggle.raised import raised_in
-from connectx_toolkit.kaggle.remedies import KNOWN, Situation, not_here, remedy, standing
+from connectx_toolkit.kaggle.remedies import KNOWN_PACKAGES, Situation, not_here, remedy, standing
 from connectx_toolkit.kaggle.rules import Limits
 from connectx_toolkit.kaggle.upload import Unsuitable, parse, read, unpack
 from connectx_toolkit.system.console import at_python
@@ -66,7 +66,7 @@ def check(
     limits: Limits | None = None,
     slowdown: float | None = None,
     full: bool = False,
-    extra: Callable[[Stage, Path, Report], None] | None = None,
+    extra: Callable[[Sandbox, Path, Report], None] | None = None,
 ) -> Report:
     """The pre-flight check of a finished file, a .py or a .tar.gz.
 
@@ -74,7 +74,7 @@ def check(
         limits: the judge's limits; by default ``Limits()``.
         slowdown: also measure with the processor restricted to 1/slowdown of one core.
         full: with ``extra``, play the validation game at the judge's own clock, which may take minutes.
-        extra: called as extra(stage, file, report) after the games, for the builder's comparison. A built file has a
+        extra: called as extra(sandbox, file, report) after the games, for the builder's comparison. A built file has a
             guard and is compared with its source, so that a quick game will do.
 
     Raises:
@@ -83,7 +83,7 @@ def check(
     """
     limits = limits or Limits()
     report = Report(path.name)
-    with stage(limits, runner, path.name) as here:
+    with open_sandbox(limits, runner, path.name) as here:
         try:
             main, tree = _lay_out(path, here, report)
         except Unsuitable:
@@ -103,7 +103,7 @@ def check(
     return report
 
 
-def _lay_out(path: Path, here: Stage, report: Report) -> tuple[Path, ast.Module]:
+def _lay_out(path: Path, here: Sandbox, report: Report) -> tuple[Path, ast.Module]:
     """Unpacks and compiles the file as Kaggle does; main.py and its tree.
 
     Raises:
@@ -128,7 +128,7 @@ def _lay_out(path: Path, here: Stage, report: Report) -> tuple[Path, ast.Module]
     return main, tree
 
 
-def _judge(here: Stage, tree: ast.Module, asked: Asked, is_quick: bool, report: Report) -> None:
+def _judge(here: Sandbox, tree: ast.Module, asked: Asked, is_quick: bool, report: Report) -> None:
     """Plays the validation game. If it fails, the questions' faults are the reasons; otherwise they are warnings."""
     for name in (_missing_here(fault.text) for fault in asked.faults if fault.is_first):
         if name:
@@ -137,7 +137,7 @@ def _judge(here: Stage, tree: ast.Module, asked: Asked, is_quick: bool, report: 
     is_clear = any(fault.ends_all for fault in asked.faults)
     game = None if is_clear else validate(here, asked, is_quick)
     fails = game is None or bool(game.fault)
-    is_open = fails and _is_for_want_of_place(here)
+    is_open = fails and _is_for_want_of_sandbox(here)
     if asked.loaded is not None:
         judge_callable(tree, asked.loaded, fails and not is_open, report)
     level = "unknown" if is_open else "reject" if fails else "warning"
@@ -155,18 +155,18 @@ def _judge(here: Stage, tree: ast.Module, asked: Asked, is_quick: bool, report: 
         _warn_of_missing_data(here, game, asked, report)
 
 
-def _is_for_want_of_place(here: Stage) -> bool:
+def _is_for_want_of_sandbox(here: Sandbox) -> bool:
     """Whether the file may fail only because it names the judge's folder, which cannot be made here."""
-    return not here.has_place and here.mentions("kaggle_simulations")
+    return not here.has_sandbox and here.mentions("kaggle_simulations")
 
 
 def _missing_here(text: str) -> str:
     """The package that Kaggle probably has and this machine lacks, as a fault tells; "" if it tells of none."""
-    found = re.search(r"No module named '(\w+)", text)
-    return found[1] if found and found[1] in KNOWN and find_spec(found[1]) is None else ""
+    match = re.search(r"No module named '(\w+)", text)
+    return match[1] if match and match[1] in KNOWN_PACKAGES and find_spec(match[1]) is None else ""
 
 
-def _report_game(here: Stage, game: Game, asked: Asked, report: Report) -> None:
+def _report_game(here: Sandbox, game: SelfGame, asked: Asked, report: Report) -> None:
     """Reports the game, and a second one without other programs if the file starts any."""
     is_true = game.clock == (here.limits.act_timeout, here.limits.overage)
     how = "full=True plays" if at_python() else "--full and --submit play"
@@ -176,8 +176,8 @@ def _report_game(here: Stage, game: Game, asked: Asked, report: Report) -> None:
     if game.fault:
         is_told = not game.cure or any(game.cure in fault.text for fault in asked.faults)
         text = f"{name}: {game.fault}" + ("" if is_told else f"; {game.cure}")
-        if _is_for_want_of_place(here):
-            report.add("place", "unknown", f"not judged, for {here.place_note}: {game.fault}")
+        if _is_for_want_of_sandbox(here):
+            report.add("place", "unknown", f"not judged, for {here.sandbox_note}: {game.fault}")
         elif game.is_late and not game.is_late_by(here.limits, is_idle=True):
             report.add("game", "unknown", f"{text}; {OTHERS_COMPUTED}")
         else:
@@ -201,9 +201,9 @@ def _report_game(here: Stage, game: Game, asked: Asked, report: Report) -> None:
         report.add("isolation", level, started + then)
 
 
-def _report_clock(here: Stage, game: Game, asked: Asked, report: Report) -> None:
+def _report_clock(here: Sandbox, game: SelfGame, asked: Asked, report: Report) -> None:
     """Reports load, first move and overage time; leaves open what may have come from waiting for a processor."""
-    timed = zip(("first move", OVERAGE), asked.replies, strict=False)  # the replies that the figures are of
+    timed = zip(("first move", ON_OVERAGE), asked.replies, strict=False)  # the replies that the figures are of
     fails = {topic for topic, reply in timed if reply["type"] == "exception"}
     idle, busy = (_clock_findings(game, asked, here.limits, is_idle) for is_idle in (True, False))
     for least, most in zip(idle, busy, strict=True):
@@ -215,7 +215,7 @@ def _report_clock(here: Stage, game: Game, asked: Asked, report: Report) -> None
             report.add(least.topic, "unknown", f"{most.text}; {OTHERS_COMPUTED}")
 
 
-def _clock_findings(game: Game, asked: Asked, limits: Limits, is_idle: bool) -> list[Finding]:
+def _clock_findings(game: SelfGame, asked: Asked, limits: Limits, is_idle: bool) -> list[ReportLine]:
     """What the times say of the first move and of the overage time; [] if there are none."""
     figures, suspicions = asked.figures(limits, is_idle), asked.suspicions(limits, is_idle)
     if not figures:
@@ -224,22 +224,22 @@ def _clock_findings(game: Game, asked: Asked, limits: Limits, is_idle: bool) -> 
     with_move = f"with the first move {figures['first_move_seconds']:.2f} s of {limits.first_move:g} s"
     load = f"load {figures['load_seconds']:.2f} s, {with_move}, {slowest}"
     is_late = game.is_late_by(limits, is_idle)
-    first = Finding("first move", "pass", load)
+    first = ReportLine("first move", "pass", load)
     if "first move" in suspicions and is_late:
-        first = Finding("first move", "reject", load)
+        first = ReportLine("first move", "reject", load)
     elif "first move" in suspicions:
-        first = Finding("first move", "note", f"{load}; a whole game at the judge's clock kept to it")
-    if OVERAGE not in suspicions:
+        first = ReportLine("first move", "note", f"{load}; a whole game at the judge's clock kept to it")
+    if ON_OVERAGE not in suspicions:
         used = f"takes {figures['projected_overage']:.1f} s of the {limits.overage:g} s"
-        return [first, Finding(OVERAGE, "pass", f"a game of {GAME_MOVES} moves at this pace {used}")]
+        return [first, ReportLine(ON_OVERAGE, "pass", f"a game of {GAME_MOVES} moves at this pace {used}")]
     count = game.moves_on_overage(limits, figures["overdrawn_seconds"], is_idle)
     gone = f"it is gone after {count:.0f} moves" if count < math.inf else "later in the game it takes less"
     level = "reject" if is_late or count < GAME_MOVES else "note"
     usual = f", and a game may have {GAME_MOVES}" if level == "reject" else ""
-    return [first, Finding(OVERAGE, level, f"{suspicions[OVERAGE]}: {gone}{usual}. Cure: {CURE_OF_OVERAGE}")]
+    return [first, ReportLine(ON_OVERAGE, level, f"{suspicions[ON_OVERAGE]}: {gone}{usual}. Cure: {CURE_OF_OVERAGE}")]
 
 
-def _report_replies(here: Stage, asked: Asked, report: Report) -> None:
+def _report_replies(here: Sandbox, asked: Asked, report: Report) -> None:
     """Reports the replies of a file that was loaded, and what they took."""
     if peak := report.figures["peak_memory"]:
         grown = max(0, peak - here.runner.hello["memory"])
@@ -279,7 +279,7 @@ def _judge_guard(said: list[tuple[str, float]], situation: Situation, report: Re
         report.add("guard", level, f"{answered}{line[:400]}{'; ' * bool(cure)}{cure}")
 
 
-def _warn_of_missing_data(here: Stage, game: Game, asked: Asked, report: Report) -> None:
+def _warn_of_missing_data(here: Sandbox, game: SelfGame, asked: Asked, report: Report) -> None:
     """Warns of data that the file looked for, and played without: with what it said of that in its first move."""
     beside = {os.path.basename(file) for file in here.situation.files}
     absent = dict.fromkeys(name for kind, name in asked.seen if kind == "absent" and name not in beside)
@@ -290,25 +290,25 @@ def _warn_of_missing_data(here: Stage, game: Game, asked: Asked, report: Report)
         report.add("data", "warning", f"names {first_of(names)}, which is not beside it, and plays without{said}")
 
 
-def _note_assumptions(here: Stage, asked: Asked, report: Report) -> None:
+def _note_assumptions(here: Sandbox, asked: Asked, report: Report) -> None:
     """Notes what the file tried to use and was denied, or was given here and may lack on the judge."""
-    found: dict[str, list[str]] = {}
+    by_kind: dict[str, list[str]] = {}
     for kind, name in dict.fromkeys(asked.seen):
         if kind != "file" or os.path.exists(name):  # on this machine, outside the place
-            found.setdefault(kind, []).append(name)
-    report.figures["seen"] = [f"{kind} {name}" for kind, names in found.items() for name in names]
+            by_kind.setdefault(kind, []).append(name)
+    report.figures["seen"] = [f"{kind} {name}" for kind, names in by_kind.items() for name in names]
     for kind, (topic, text) in ASSUMPTIONS.items():
-        if kind in found:
-            report.add(topic, "note", text.format(first_of(found[kind])))
-    for name in found.get("missing", []):
-        otherwise = ": there it may play otherwise" if name in KNOWN else ""
+        if kind in by_kind:
+            report.add(topic, "note", text.format(first_of(by_kind[kind])))
+    for name in by_kind.get("missing", []):
+        otherwise = ": there it may play otherwise" if name in KNOWN_PACKAGES else ""
         text = f"{name} is not installed here, and it played without; {standing(name)}{otherwise}"
         report.add("package", "note", text)
-    if _is_for_want_of_place(here):
-        report.add("place", "note", f"{here.place_note}: what it does there could not be tried, the rest could")
+    if _is_for_want_of_sandbox(here):
+        report.add("place", "note", f"{here.sandbox_note}: what it does there could not be tried, the rest could")
 
 
-def _check_slow(here: Stage, report: Report, slowdown: float) -> None:
+def _check_slow(here: Sandbox, report: Report, slowdown: float) -> None:
     """Checks the clock again on a restricted processor; if it is at risk, a game at the judge's clock decides."""
     if SLOWER in here.runner.hello["lacks"]:
         report.add("slow", "unknown", "not judged: this system cannot slow a process down")
@@ -318,7 +318,7 @@ def _check_slow(here: Stage, report: Report, slowdown: float) -> None:
     asked = ask(here, slow, restriction, at_least=2, stop_after=0.0)
     report.figures["slow"] = {"wanted_share": 1 / slowdown, "achieved_share": share} | slow.figures
     report.add("slow", "note", f"restricted to {share:.0%} of one core ({1 / slowdown:.0%} asked for)")
-    game = Game((0, 0), {"ended": "ok", "result": {}})
+    game = SelfGame((0, 0), {"ended": "ok", "result": {}})
     is_late = any(fault.kind == "run out of time" for fault in asked.faults)
     if asked.suspicions(here.limits, is_idle=True) and not is_late:
         game = play(here, (here.limits.act_timeout, here.limits.overage), **restriction)
@@ -327,6 +327,6 @@ def _check_slow(here: Stage, report: Report, slowdown: float) -> None:
         slow.add(fault.topic, "reject" if fault.is_first else "warning", fault.text)
     if game.fault:
         slow.add("game", "reject", game.fault)
-    for _, level, found in slow.findings:
+    for _, level, text in slow.findings:
         is_open = level == "reject" and share < ENOUGH_SHARE / slowdown
-        report.add("slow", "unknown" if is_open else level, f"{found}; {OTHERS_COMPUTED}" if is_open else found)
+        report.add("slow", "unknown" if is_open else level, f"{text}; {OTHERS_COMPUTED}" if is_open else text)

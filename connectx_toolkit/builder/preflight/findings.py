@@ -11,10 +11,10 @@ from connectx_toolkit.kaggle.agent_function import first_bindings, meant_agent
 from connectx_toolkit.system.table import Part, Shown, Table
 
 __all__ = ["Report"]
-COLOURS = re.compile(r"\x1b\[[0-9;]*m")  # of a terminal, in messages of torch
+ESCAPES = re.compile(r"\x1b\[[0-9;]*m")  # of a terminal, in messages of torch
 
 
-class Finding(NamedTuple):
+class ReportLine(NamedTuple):
     """One line of the report.
 
     level: "pass"; "note"; "warning": Kaggle accepts the file, but it will lose games; "unknown": this machine lacks
@@ -35,7 +35,7 @@ class Report(Shown):
     """
 
     name: str
-    findings: list[Finding] = field(default_factory=list)
+    findings: list[ReportLine] = field(default_factory=list)
     figures: dict[str, Any] = field(default_factory=dict)
     written: Path | None = None
 
@@ -65,7 +65,7 @@ class Report(Shown):
 
     def add(self, topic: str, level: str, text: str) -> None:
         """Adds a finding in one line without colours, unless the same one is already there."""
-        finding = Finding(topic, level, " ".join(COLOURS.sub("", text).split()))
+        finding = ReportLine(topic, level, " ".join(ESCAPES.sub("", text).split()))
         if finding not in self.findings:
             self.findings.append(finding)
 

@@ -10,7 +10,7 @@ from connectx_toolkit.kaggle.dependencies import LISTERS, LISTING_METHODS, READE
 
 _OTHERS = "pathlib.Path os.path.exists os.path.isfile os.path.isdir os.path.getsize os.chdir sqlite3.connect"
 OTHERS = frozenset(_OTHERS.split())
-METHODS = READING_METHODS | LISTING_METHODS | {"exists", "is_file", "is_dir"}
+PATH_METHODS = READING_METHODS | LISTING_METHODS | {"exists", "is_file", "is_dir"}
 PATH_KEYWORDS = frozenset({"file", "f", "fname", "path", "filename", "pathname", "path_or_bytes", "filepath"})
 
 Qualified = Callable[[ast.AST], str]
@@ -25,7 +25,7 @@ def path_of(call: ast.Call, qualified: Qualified, imported: Collection[str]) -> 
     if qualified(call.func) in READERS | LISTERS | OTHERS:
         named = (keyword.value for keyword in call.keywords if keyword.arg in PATH_KEYWORDS)
         path = call.args[0] if call.args else next(named, None)
-    elif isinstance(call.func, ast.Attribute) and call.func.attr in METHODS:
+    elif isinstance(call.func, ast.Attribute) and call.func.attr in PATH_METHODS:
         path = None if isinstance(call.func.value, ast.Name) and call.func.value.id in imported else call.func.value
     else:
         return None

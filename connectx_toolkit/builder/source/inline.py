@@ -132,21 +132,21 @@ def _files(
     named = [(module, module.mentions) for module in own]
     places = {text: Refusal(m.path, line, "") for m, each in reversed(named) for text, line in each.names.items()}
     every = together(each for _, each in named)
-    found: dict[str, tuple[Path, Refusal]] = {}
+    files: dict[str, tuple[Path, Refusal]] = {}
     for folder, package in dict.fromkeys([*((m.path.parent, "/".join(m.package)) for m in own), (home, "")]):
         for file, text in named_files(folder, every).items():
             key = (Path(package) / file.relative_to(folder)).as_posix()
-            found.setdefault(key, (file, places[text]._replace(reason=f"{key} is named here")))
-    private = sorted(key for key, (file, _) in found.items() if is_private(file))
+            files.setdefault(key, (file, places[text]._replace(reason=f"{key} is named here")))
+    private = sorted(key for key, (file, _) in files.items() if is_private(file))
     for key in private:
-        place = inlined.placed(found[key][1])
+        place = inlined.placed(files[key][1])
         inlined.notes.append(f"{place.short}: {key} is not packed: it may be private")
-    return {key: entry for key, entry in found.items() if key not in private} | _added(home, extra)
+    return {key: entry for key, entry in files.items() if key not in private} | _added(home, extra)
 
 
 def _added(home: Path, extra: Sequence[Path]) -> dict[str, tuple[Path, Refusal]]:
     """What --data names."""
-    found: dict[str, tuple[Path, Refusal]] = {}
+    files: dict[str, tuple[Path, Refusal]] = {}
     data = as_option("data")
     for path in extra:
         if not path.exists():
@@ -156,8 +156,8 @@ def _added(home: Path, extra: Sequence[Path]) -> dict[str, tuple[Path, Refusal]]
         for file in files_below(path.resolve()):
             if is_private(file, by_name=True):
                 raise ValueError(f"{data} {path}: {file.name} may hold a credential, and people share submissions")
-            found[file.relative_to(home).as_posix()] = (file, Refusal(path, 1, f"{data} {path}"))
-    return found
+            files[file.relative_to(home).as_posix()] = (file, Refusal(path, 1, f"{data} {path}"))
+    return files
 
 
 def _grouped(notes: list[Refusal]) -> list[str]:

@@ -13,7 +13,7 @@ from connectx_toolkit.builder.source.refusals import Refusal, Refused, unknown_p
 from connectx_toolkit.builder.source.text import Edit, Text, dotted, edited
 from connectx_toolkit.kaggle.agent_function import is_main_test
 from connectx_toolkit.kaggle.dependencies import Mentions, find_module, mentions, module_folders
-from connectx_toolkit.kaggle.remedies import IN_PUBLIC_IMAGE, KNOWN
+from connectx_toolkit.kaggle.remedies import IN_PUBLIC_IMAGE, KNOWN_PACKAGES
 from connectx_toolkit.kaggle.upload import notebook_remedy
 
 NUMBA_DECORATORS = frozenset({"jit", "njit", "vectorize", "guvectorize", "cfunc", "stencil", "jit_module"})
@@ -31,8 +31,8 @@ class Project(NamedTuple):
 
     def find(self, dotted: str) -> Path | None:
         """The file of a project module, the folder of a package without ``__init__.py``, or None."""
-        found = find_module(module_folders(self.folders, dotted), dotted)
-        return found if found is None or found.suffix == ".py" or found.is_dir() else None
+        path = find_module(module_folders(self.folders, dotted), dotted)
+        return path if path is None or path.suffix == ".py" or path.is_dir() else None
 
 
 def read_source(path: Path) -> str:
@@ -104,9 +104,9 @@ class Module:
         """Adds the module's packages, which run before it."""
         for depth in range(1, len(self.package) + 1):
             dotted = ".".join(self.package[:depth])
-            found = self.project.find(dotted)
-            if found is not None and found != self.path:
-                self.wanted[dotted] = found
+            path = self.project.find(dotted)
+            if path is not None and path != self.path:
+                self.wanted[dotted] = path
 
     def _read_imports(self) -> None:
         forgiving = _forgiven_imports(self.tree)
@@ -120,7 +120,7 @@ class Module:
         """Whether ``dotted`` is a project module, which is then added. Refuses it if it is no known package either."""
         top = dotted.split(".")[0]
         local = self.project.find(top)
-        known = top in sys.stdlib_module_names or top in KNOWN | self.project.extra_packages
+        known = top in sys.stdlib_module_names or top in KNOWN_PACKAGES | self.project.extra_packages
         if known and local is not None and local != self.path and not local.is_dir():
             self.refuse(node, f"{local.name} beside the agent has the name of the module {top}: rename it")
         elif local is None and not known and not forgiving:
@@ -131,11 +131,11 @@ class Module:
             return False
         parts = dotted.split(".")
         for depth in range(1, len(parts) + 1):
-            found = self.project.find(".".join(parts[:depth]))
-            if found is None:
+            path = self.project.find(".".join(parts[:depth]))
+            if path is None:
                 self.refuse(node, f"no module {dotted} in {local.parent}: only modules there can be embedded")
                 break
-            self.wanted[".".join(parts[:depth])] = found
+            self.wanted[".".join(parts[:depth])] = path
         return True
 
     def _note_package(self, node: ast.stmt, package: str) -> None:
@@ -144,7 +144,7 @@ class Module:
             text = ON_YOUR_WORD.format(package)
         elif package in IN_PUBLIC_IMAGE:
             text = f"package {package}: in Kaggle's notebook image, not seen on the judge; catch ImportError to be sure"
-        elif package in sys.stdlib_module_names or package in KNOWN:
+        elif package in sys.stdlib_module_names or package in KNOWN_PACKAGES:
             return
         else:
             text = PERHAPS_WITHOUT.format(package)

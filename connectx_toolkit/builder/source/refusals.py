@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from connectx_toolkit.kaggle.remedies import KNOWN, standing
-from connectx_toolkit.kaggle.sandbox import AGENT
+from connectx_toolkit.kaggle.remedies import KNOWN_PACKAGES, standing
+from connectx_toolkit.kaggle.sandbox import FOLDER
 from connectx_toolkit.system.console import as_option, command
 
 STABLE_BASELINES = frozenset({"stable_baselines3", "sb3_contrib"})
@@ -47,7 +47,7 @@ class Refused(Exception):
 def adopt_command(model: str, agent: Path) -> str:
     """The command that makes an agent of the model that an agent loads by its path: an archive, or a file of torch."""
     name, is_torch = re.sub(r"\W", "_", agent.stem) + "_adopted.py", model.endswith(TORCH_FILES)
-    model = model.removeprefix(f"{AGENT}/")  # a path that is on the judge alone
+    model = model.removeprefix(f"{FOLDER}/")  # a path that is on the judge alone
     network = " --module FILE.py:CLASS --observation FILE.py:FUNCTION" if is_torch else ""
     keywords = ", module=CLASS, observation=FUNCTION" if is_torch else ""
     return command(f"train adopt {model} -o {name}{network}", f'adopt("{model}", "{name}"{keywords})')
@@ -67,7 +67,7 @@ def loaded_model(nodes: Iterable[ast.AST]) -> str:
 def unknown_package(package: str, agent: Path, nodes: Iterable[ast.AST]) -> str:
     """Why an import is refused: neither a module beside ``agent``, whose ``nodes`` these are, nor a package known to be
     on the judge."""
-    known = [*(module.stem for module in agent.parent.glob("*.py") if module.stem != "__init__"), *KNOWN]
+    known = [*(module.stem for module in agent.parent.glob("*.py") if module.stem != "__init__"), *KNOWN_PACKAGES]
     close = difflib.get_close_matches(package, known, 1, CLOSE)
     cure = f"did you mean {close[0]}? " if close else ""
     if package in STABLE_BASELINES:

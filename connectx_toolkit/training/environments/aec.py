@@ -21,7 +21,7 @@ from connectx_toolkit.training.vector_games import FIRST, SECOND, ConnectX
 
 __all__ = ["env"]
 
-AGENTS = {"player_0": FIRST, "player_1": SECOND}
+SIDE_OF_AGENT = {"player_0": FIRST, "player_1": SECOND}
 
 
 def env(**options: Any) -> AECEnv:
@@ -63,13 +63,13 @@ class TwoSides(AECEnv):
     ):
         super().__init__()
         check_among("render_mode", render_mode, (None, *RENDER_MODES))
-        self.render_mode, self.possible_agents = render_mode, list(AGENTS)
+        self.render_mode, self.possible_agents = render_mode, list(SIDE_OF_AGENT)
         self._geometry = geometry_of(rows, columns, inarow)
         self._seen = observation_named(observation, self._geometry)
         mask = spaces.Box(0, 1, (columns,), np.int8)
         both = spaces.Dict({"observation": self._seen.space, "action_mask": mask})
-        self.observation_spaces = dict.fromkeys(AGENTS, both)
-        self.action_spaces = dict.fromkeys(AGENTS, spaces.Discrete(columns))
+        self.observation_spaces = dict.fromkeys(SIDE_OF_AGENT, both)
+        self.action_spaces = dict.fromkeys(SIDE_OF_AGENT, spaces.Discrete(columns))
 
     def observation_space(self, agent: str) -> spaces.Space:
         return self.observation_spaces[agent]
@@ -80,14 +80,14 @@ class TwoSides(AECEnv):
     def reset(self, seed: int | None = None, options: dict | None = None) -> None:
         """A new game. Nothing in it is random."""
         self._games, self._moves = ConnectX(1, self._geometry), list[int]()
-        self.agents, self.agent_selection = list(AGENTS), "player_0"
-        self.rewards = dict.fromkeys(AGENTS, 0.0)
-        self._cumulative_rewards = dict.fromkeys(AGENTS, 0.0)
-        self.terminations, self.truncations = dict.fromkeys(AGENTS, False), dict.fromkeys(AGENTS, False)
-        self.infos: dict[str, dict] = {agent: {} for agent in AGENTS}
+        self.agents, self.agent_selection = list(SIDE_OF_AGENT), "player_0"
+        self.rewards = dict.fromkeys(SIDE_OF_AGENT, 0.0)
+        self._cumulative_rewards = dict.fromkeys(SIDE_OF_AGENT, 0.0)
+        self.terminations, self.truncations = dict.fromkeys(SIDE_OF_AGENT, False), dict.fromkeys(SIDE_OF_AGENT, False)
+        self.infos: dict[str, dict] = {agent: {} for agent in SIDE_OF_AGENT}
 
     def observe(self, agent: str) -> dict[str, np.ndarray]:
-        seat = AGENTS[agent]
+        seat = SIDE_OF_AGENT[agent]
         is_turn = self._games.mover[0] == seat
         mask = self._games.legal()[0] & is_turn
         seen = self._seen.of(self._games.stones, np.array([seat], np.int8))[0]
@@ -102,7 +102,7 @@ class TwoSides(AECEnv):
         check_columns(np.asarray(action), self._geometry)
         self._cumulative_rewards[agent] = 0.0
         self._clear_rewards()
-        other = next(each for each in AGENTS if each != agent)
+        other = next(each for each in SIDE_OF_AGENT if each != agent)
         if self._games.legal()[0, action]:
             self._games.play(np.array([action]))
             self._moves.append(int(action))
@@ -112,7 +112,7 @@ class TwoSides(AECEnv):
             self._games.forfeit(np.zeros(1, np.int64))
             self.rewards, self.infos[agent] = {agent: -1.0, other: 0.0}, {"ending": "illegal"}
         over = bool(self._games.done[0])
-        self.terminations = dict.fromkeys(AGENTS, over)
+        self.terminations = dict.fromkeys(SIDE_OF_AGENT, over)
         self.agent_selection = other
         self._accumulate_rewards()
 

@@ -26,7 +26,7 @@ from connectx_toolkit.training.environments.connectx_env import ConnectXVectorEn
 from connectx_toolkit.training.environments.vector_env import ENDINGS, Policy
 
 __all__ = [
-    "ALGORITHMS",
+    "ALGORITHM_CLASSES",
     "PPO",
     "AgainstItself",
     "BatchEnv",
@@ -62,7 +62,7 @@ class CourseCNN(BaseFeaturesExtractor):
         return self.layers(observations)
 
 
-ALGORITHMS = {"ppo": PPO, "maskable": MaskablePPO}
+ALGORITHM_CLASSES = {"ppo": PPO, "maskable": MaskablePPO}
 
 
 class BatchEnv(VecEnv):
@@ -86,14 +86,14 @@ class BatchEnv(VecEnv):
         self._columns = actions
 
     def step_wait(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[dict]]:
-        observations, rewards, dones, _, found = self.env.step(self._columns)
+        observations, rewards, dones, _, facts = self.env.step(self._columns)
         infos: list[dict] = [{} for _ in range(self.num_envs)]
         over = np.flatnonzero(dones)
         if len(over):
-            self.counts += np.bincount(found["ending"][over], minlength=len(ENDINGS))
+            self.counts += np.bincount(facts["ending"][over], minlength=len(ENDINGS))
         for game in over:
-            ending = ENDINGS[found["ending"][game]]
-            infos[game] = {"terminal_observation": found["final_obs"][game], "ending": ending}
+            ending = ENDINGS[facts["ending"][game]]
+            infos[game] = {"terminal_observation": facts["final_obs"][game], "ending": ending}
         return observations, rewards, dones, infos
 
     def close(self) -> None:

@@ -47,7 +47,7 @@ from connectx_toolkit.training.vector_games import (
     random_player,
 )
 
-NAMES = ("course", "sides", *ENCODINGS)
+OBSERVATIONS = ("course", "sides", *ENCODINGS)
 
 
 class Observation(NamedTuple):
@@ -67,8 +67,8 @@ def observation_named(name: str, geometry: Geometry) -> Observation:
     Raises:
         ValueError: there is none, or it is an encoding and the board does not fit 64 bits.
     """
-    if name not in NAMES:
-        raise ValueError(f"observation should be one of {', '.join(NAMES)}, not {name!r}")
+    if name not in OBSERVATIONS:
+        raise ValueError(f"observation should be one of {', '.join(OBSERVATIONS)}, not {name!r}")
     if name in ("course", "sides"):
         dtype = np.int64 if name == "course" else np.int8
         space = _saying(name, spaces.Box(0, 2, (1, geometry.rows, geometry.columns), dtype))
@@ -98,7 +98,7 @@ def _sides(stones: np.ndarray, seats: np.ndarray) -> np.ndarray:
 
 
 ENDINGS = ("won", "lost", "drawn", "illegal")  # how the learner's games end
-SEATS = ("alternating", "first", "second")  # where the learner sits
+SEAT_CHOICES = ("alternating", "first", "second")  # where the learner sits
 REWARDS = ("course", "zero-sum")
 ITSELF = "self"
 
@@ -133,7 +133,7 @@ class Setting:
 
     Attributes:
         opponent: see the module.
-        seat: one of SEATS: the learner's.
+        seat: one of SEAT_CHOICES: the learner's.
         rewards: one of REWARDS.
         observation: "course", "sides" or an encoding, of connectx_toolkit.training.environments.vector_env.
         policy: what ITSELF plays; at random if None.
@@ -153,7 +153,7 @@ class Setting:
     policy: Policy | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        check_among("seat", self.seat, SEATS)
+        check_among("seat", self.seat, SEAT_CHOICES)
         check_among("rewards", self.rewards, REWARDS)
         self.geometry: Geometry = geometry_of(self.rows, self.columns, self.inarow)
         self.seen: Observation = observation_named(self.observation, self.geometry)

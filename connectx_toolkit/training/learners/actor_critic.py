@@ -27,7 +27,6 @@ Where the source is not followed:
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -38,32 +37,30 @@ from connectx.position import Geometry, geometry_of
 from connectx.torch_form import Network
 from connectx_toolkit.system.console import progress, tell_rate
 from connectx_toolkit.training.devices import device_named
+from connectx_toolkit.training.learners.policy_gradient import ILLEGAL, Choices, recorded
 from connectx_toolkit.training.opponents import opponent_named, tree_of, tree_player, two_plies
 from connectx_toolkit.training.options import Options, device_option, option
 from connectx_toolkit.training.runs import begin, publish, save_curve
 from connectx_toolkit.training.supervised import device_of, logits_of, outputs_of
 from connectx_toolkit.training.vector_games import (
-    NAMES,
+    BLOCK,
+    GAME_FORMS,
     ConnectX,
     Games,
-    Logits,
     Player,
     alternating,
     erring,
     games_named,
     greedy_player,
     play_games,
-    sample,
     sampling_player,
 )
 
-BLOCK = 10  # games, after which the seats swap
-ENCODING = "stones-1"
-WINDOW = 10_000  # games against the error-free opponent that the running reward averages
+BOARD_ENCODING = "stones-1"
+REWARD_WINDOW = 10_000  # games against the error-free opponent that the running reward averages
 LAST_PART = 0.2  # share of the games at the end for which learning rate and entropy no longer change
-VERSIONS = 8  # past versions from which self-play draws its opponents
+PAST_VERSIONS = 8  # past versions from which self-play draws its opponents
 ADDED_EVERY = 50  # batches between two added versions
-ILLEGAL = -1  # in ``Choices.turns``: the choice was illegal
 
 
 @dataclass
@@ -72,7 +69,7 @@ class Config(Options):
 
     METHOD = "actor-critic"
 
-    game: str = option("tictactoe", NAMES)
+    game: str = option("tictactoe", GAME_FORMS)
     opponent: str = option(
         "minimax", "minimax (exact), lookahead@PLIES, random, self; on ConnectX lookahead@2, self, or an agent"
     )
@@ -111,37 +108,12 @@ def fresh_network(games: Games, channels: int, hidden: int, seed: int) -> Networ
     layers = (("conv", channels + 2), ("dense", hidden), ("dense", hidden // 2))
     heads = (("policy", games.actions), ("value", 1))
     torch.manual_seed(seed)
-    network = Network(Architecture(ENCODING, layers, heads, geometry_for(games)[:3]))
+    network = Network(Architecture(BOARD_ENCODING, layers, heads, geometry_for(games)[:3]))
     with torch.no_grad():
         copies = network.get_parameter("0a_weight")[:2]
         copies.zero_()
         copies[[0, 1], [0, 1], 1, 1] = 1.0
     return network
-
-
-class Choices(NamedTuple):
-    """The learner's choices in a batch of games; an illegal choice and the legal one after it are two rows."""
-
-    boards: np.ndarray  # (m, rows, columns) int8, seen by the learner
-    actions: np.ndarray  # (m,) int64
-    games: np.ndarray  # (m,) int64, the game's index in the batch
-    turns: np.ndarray  # (m,) int64, the learner's earlier moves in this game; ILLEGAL for an illegal choice
-
-
-def recorded(logits: Logits, rows: list[Choices], rng: np.random.Generator) -> Player:
-    """A player that draws from all actions, legal or not, and adds its choices to ``rows``."""
-
-    def player(games: Games, which: np.ndarray) -> np.ndarray:
-        boards, legal = games.boards(which), games.legal()[which]
-        chances = logits(boards)
-        tried = sample(chances, np.ones_like(legal), rng)
-        bad = ~legal[np.arange(len(which)), tried]
-        actions = np.where(bad, sample(chances, legal, rng), tried)
-        rows.append(Choices(boards[bad], tried[bad], which[bad], np.full(bad.sum(), ILLEGAL)))
-        rows.append(Choices(boards, actions, which, games.plies[which] // 2))
-        return actions
-
-    return player
 
 
 def returns_of(choices: Choices, results: np.ndarray, discount: float) -> np.ndarray:
@@ -190,10 +162,10 @@ class SelfPlay:
         self.add()
 
     def add(self) -> None:
-        """Adds the current version; if there are more than VERSIONS, a random one is dropped."""
+        """Adds the current version; if there are more than PAST_VERSIONS, a random one is dropped."""
         self.versions.append({name: value.detach().clone() for name, value in self._network.state_dict().items()})
-        if len(self.versions) > VERSIONS:
-            self.versions.pop(int(self._rng.integers(VERSIONS)))
+        if len(self.versions) > PAST_VERSIONS:
+            self.versions.pop(int(self._rng.integers(PAST_VERSIONS)))
 
     def choose(self) -> None:
         self._past.load_state_dict(self.versions[int(self._rng.integers(len(self.versions)))])
@@ -225,7 +197,7 @@ def opponent_of(config: Config, network: Network, rng: np.random.Generator) -> P
     return two_plies(rng) if config.opponent == "lookahead@2" else opponent_named(config.opponent, games.geometry, rng)
 
 
-class Run:
+class ActorCriticRun:
     """A network in training.
 
     Attributes:
@@ -249,8 +221,8 @@ class Run:
 
     @property
     def running_reward(self) -> float:
-        """The mean of the last WINDOW results; -1 while there are fewer."""
-        return float(self.results[-WINDOW:].mean()) if len(self.results) >= WINDOW else -1.0
+        """The mean of the last REWARD_WINDOW results; -1 while there are fewer."""
+        return float(self.results[-REWARD_WINDOW:].mean()) if len(self.results) >= REWARD_WINDOW else -1.0
 
     def opponent(self) -> Player:
         """In practice games it errs in its first moves: as many as are drawn, up to a third of the cells."""
@@ -294,7 +266,7 @@ class Run:
         return error
 
 
-def against_lookahead(run: Run, games: int = 100, plies: int = 3) -> list[tuple[int, int, int]]:
+def against_lookahead(run: ActorCriticRun, games: int = 100, plies: int = 3) -> list[tuple[int, int, int]]:
     """(wins, draws, losses), moving first and moving second, of the most likely legal move against a look-ahead.
 
     The look-ahead plays a win that it can force within ``plies`` plies, else prevents one, else plays at random.
@@ -306,7 +278,7 @@ def against_lookahead(run: Run, games: int = 100, plies: int = 3) -> list[tuple[
     return [each.counts() for each in played]
 
 
-def save(run: Run) -> None:
+def save(run: ActorCriticRun) -> None:
     """Plays the games against the look-ahead; writes the curves, and the network with its entry in the manifest."""
     config, reward = run.config, run.running_reward
     x, *lines = np.array(run.curve).T
@@ -322,11 +294,11 @@ def save(run: Run) -> None:
     publish(config, run.network.to_bytes(), facts, score)
 
 
-def train(config: Config) -> Run:
+def train(config: Config) -> ActorCriticRun:
     """Trains until the running reward is reached or the games are played, and writes what came of it."""
     begin(config)
     torch.set_num_threads(1)  # the batches are small: several threads would wait for each other
-    run, started = Run(config), time.perf_counter()
+    run, started = ActorCriticRun(config), time.perf_counter()
     with progress(config.games, "game", delay=0) as bar:
         while run.games < config.games and run.running_reward < config.stop:
             run.step()

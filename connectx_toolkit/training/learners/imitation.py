@@ -19,11 +19,11 @@ from connectx_toolkit.system.console import progress
 from connectx_toolkit.training.options import option
 from connectx_toolkit.training.runs import begin, publish
 from connectx_toolkit.training.supervised import Examples, Fit, FitOptions, small_network, split
-from connectx_toolkit.training.vector_games import NO_MOVE, ConnectX, replay
+from connectx_toolkit.training.vector_games import NO_ACTION, ConnectX, replay
 
 COLUMNS = STANDARD.columns
-ORDER = np.array(STANDARD.column_order)
-PART = 500  # games that are played together
+COLUMN_ORDER = np.array(STANDARD.column_order)
+PLAYED_TOGETHER = 500  # games that are played together
 RANDOM_SHARE = 0.25  # of moves at random in place of the preferred ones
 WON = 30_000
 
@@ -70,7 +70,7 @@ def look_ahead(position, mask, depth, alpha, beta, geometry):
 def preferred_column(position, mask, depth, geometry):
     """The column with the best value at a depth of ``depth`` plies; among equal ones the most central."""
     best, preferred = -2 * WON, -1
-    for column in ORDER:
+    for column in COLUMN_ORDER:
         move = open_cells(mask, geometry) & column_cells(column, geometry)
         if move:
             value = WON
@@ -90,10 +90,10 @@ def lookahead_games(count, depth, random_share, seed, geometry):
         random_share: probability of a random legal move in place of the preferred one.
 
     Returns:
-        (moves, preferred): (count, cells) int8 each, NO_MOVE after the end of a game.
+        (moves, preferred): (count, cells) int8 each, NO_ACTION after the end of a game.
     """
     np.random.seed(seed)
-    moves = np.full((count, geometry.rows * geometry.columns), NO_MOVE, np.int8)
+    moves = np.full((count, geometry.rows * geometry.columns), NO_ACTION, np.int8)
     preferred = moves.copy()
     for game in range(count):
         position = mask = 0
@@ -116,10 +116,10 @@ def games_of(config: Config) -> tuple[np.ndarray, np.ndarray]:
     """(moves, preferred) of the games that the config asks for. Those of a part depend on the seed and its number."""
     parts = []
     with progress(config.games, "game", "look-ahead games") as bar:
-        for number in range(-(-config.games // PART)):
+        for number in range(-(-config.games // PLAYED_TOGETHER)):
             seed = int(np.random.default_rng([config.seed, number]).integers(1 << 32))
-            parts.append(lookahead_games(PART, config.depth, RANDOM_SHARE, seed, STANDARD))
-            bar.update(PART)
+            parts.append(lookahead_games(PLAYED_TOGETHER, config.depth, RANDOM_SHARE, seed, STANDARD))
+            bar.update(PLAYED_TOGETHER)
     moves, preferred = map(np.concatenate, zip(*parts, strict=True))
     return moves[: config.games], preferred[: config.games]
 
@@ -127,10 +127,10 @@ def games_of(config: Config) -> tuple[np.ndarray, np.ndarray]:
 def labelled(moves: np.ndarray, preferred: np.ndarray) -> Examples:
     """All positions of the games in which a move was played, with the preferred column."""
     games = ConnectX(len(moves), STANDARD)
-    boards = [games.boards(np.flatnonzero(moves[:, 0] != NO_MOVE))]
+    boards = [games.boards(np.flatnonzero(moves[:, 0] != NO_ACTION))]
     for ply, _ in enumerate(replay(games, moves[:, :-1]), 1):
-        boards.append(games.boards(np.flatnonzero(moves[:, ply] != NO_MOVE)))
-    columns = preferred.T[preferred.T != NO_MOVE]  # ply by ply, as the boards are
+        boards.append(games.boards(np.flatnonzero(moves[:, ply] != NO_ACTION)))
+    columns = preferred.T[preferred.T != NO_ACTION]  # ply by ply, as the boards are
     return Examples(np.concatenate(boards), columns.astype(np.int64))
 
 
@@ -144,6 +144,6 @@ def train(config: Config) -> Fit:
     fit = Fit(config, network, parts, mirrored=lambda columns: COLUMNS - 1 - columns)
     agreement = fit.run("agreement with the look-ahead")
     facts = {"agreement": agreement.facts(), "look_ahead": config.depth, "seed": config.seed}
-    told = f"the move of the look-ahead of {config.depth} plies in {agreement}"
-    publish(config, network.to_bytes(), facts, told)
+    score = f"the move of the look-ahead of {config.depth} plies in {agreement}"
+    publish(config, network.to_bytes(), facts, score)
     return fit

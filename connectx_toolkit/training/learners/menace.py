@@ -37,6 +37,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from connectx.weights import pack
+from connectx_toolkit.games.game import SEATS
 from connectx_toolkit.system.console import progress
 from connectx_toolkit.system.table import Column, Table, console_for_tables
 from connectx_toolkit.training.opponents import Tree, shares, table_player, tree_of
@@ -44,7 +45,7 @@ from connectx_toolkit.training.options import Options, option
 from connectx_toolkit.training.runs import begin, is_finished, publish, save_curve, save_figure
 from connectx_toolkit.training.vector_games import (
     FIRST,
-    NAMES,
+    GAME_FORMS,
     SECOND,
     ConnectX,
     Games,
@@ -57,12 +58,11 @@ from connectx_toolkit.training.vector_games import (
 KEEP, DROP = "keep", "drop"
 STABLE, UNTRAINED, EARLY, IDEAL = "stable", "untrained", "100 games", "ideal"
 PLAYERS = (KEEP, DROP, STABLE, UNTRAINED, EARLY, IDEAL)  # rows and columns of the table
-SEATS = ("first", "second")
 BEADS = 3  # for each legal action at the beginning
-SPAN = 100  # training games per point of the curve
+CURVE_SPAN = 100  # training games per point of the curve
 
 
-class Kind(NamedTuple):
+class Regime(NamedTuple):
     """How players of a group learn."""
 
     rule: str
@@ -70,7 +70,7 @@ class Kind(NamedTuple):
     games: int | None = None  # of training; None: as many as the options say
 
 
-KINDS = {KEEP: Kind(KEEP, 2), DROP: Kind(DROP, 2), STABLE: Kind(KEEP, 10), EARLY: Kind(KEEP, 2, 100)}
+REGIMES = {KEEP: Regime(KEEP, 2), DROP: Regime(DROP, 2), STABLE: Regime(KEEP, 10), EARLY: Regime(KEEP, 2, 100)}
 
 
 @dataclass
@@ -79,7 +79,7 @@ class Config(Options):
 
     METHOD = "menace"
 
-    game: str = option("nim", NAMES)
+    game: str = option("nim", GAME_FORMS)
     games: int = option(10_000, "training games of each group", least=1)
     test_games: int = option(10_000, "games for each cell of the table", least=1)
     reward: int = option(1, "beads that the winner adds for each action", least=1)
@@ -125,16 +125,16 @@ class Boxes:
             box[action] = max(min(floor, box[action]), box[action] - beads)
 
 
-class Group:
+class LearningGroup:
     """Players that learn against each other, with their random generator and learning curve."""
 
     def __init__(self, tree: Tree, config: Config, name: str):
-        kind = KINDS[name]
+        kind = REGIMES[name]
         self.players = [Boxes((BEADS * tree.legal).tolist(), kind.rule) for _ in range(kind.members)]
         self.games = kind.games or config.games
         self.random = random.Random(f"{config.seed} {name}")
         self.played = 0
-        self.first_wins: list[int] = []  # of each SPAN games
+        self.first_wins: list[int] = []  # of each CURVE_SPAN games
 
     def learn(self, children: list[list[int]], rewards: list[list[int]], config: Config) -> None:
         """Plays one game between two members, from which both learn. A draw changes nothing."""
@@ -145,7 +145,7 @@ class Group:
             action = players[seat].draw(position, self.random.random())
             moves[seat].append((position, action))
             position, result = children[position][action], rewards[position][action]
-        if self.played % SPAN == 0:
+        if self.played % CURVE_SPAN == 0:
             self.first_wins.append(0)
         self.played += 1
         if result:
@@ -165,7 +165,7 @@ class Population:
 
     def __init__(self, tree: Tree, config: Config):
         self.tree, self.config = tree, config
-        self.groups = {name: Group(tree, config, name) for name in KINDS}
+        self.groups = {name: LearningGroup(tree, config, name) for name in REGIMES}
         self.seconds = 0.0  # of processor time in training
 
     def train(self) -> None:
@@ -186,11 +186,11 @@ class Population:
         return shares(self.tree.best if name == IDEAL else self.tree.legal)[None]
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """Of each group, the beads of its members, and the first player's wins in each SPAN games."""
-        found: dict[str, np.ndarray] = {}
+        """Of each group, the beads of its members, and the first player's wins in each CURVE_SPAN games."""
+        named: dict[str, np.ndarray] = {}
         for name, group in self.groups.items():
-            found |= {f"{name}/beads": group.beads, f"{name}/curve": np.array(group.first_wins, np.int64)}
-        return found
+            named |= {f"{name}/beads": group.beads, f"{name}/curve": np.array(group.first_wins, np.int64)}
+        return named
 
 
 def members(count: int, games: int, rng: np.random.Generator, met: np.ndarray | None = None) -> np.ndarray:
@@ -207,14 +207,14 @@ def round_robin(population: Population, games: int, seed: int) -> np.ndarray:
     """
     rng, leads, tree = np.random.default_rng(seed), np.ones(games, bool), population.tree
     chances = [population.chances(name) for name in PLAYERS]
-    found = np.zeros((len(PLAYERS), len(PLAYERS), 3))
-    for row, column in np.ndindex(*found.shape[:2]):
+    counts = np.zeros((len(PLAYERS), len(PLAYERS), 3))
+    for row, column in np.ndindex(*counts.shape[:2]):
         first = members(len(chances[row]), games, rng)
         second = members(len(chances[column]), games, rng, first if row == column else None)
         sides = zip((row, column), (first, second), strict=True)
         one, other = (table_player(tree, chances[side], rng, tables) for side, tables in sides)
-        found[row, column] = play_games(games_named(population.config.game, games), (one, other), leads).counts()
-    return found / games
+        counts[row, column] = play_games(games_named(population.config.game, games), (one, other), leads).counts()
+    return counts / games
 
 
 def kept(tree: Tree, chances: np.ndarray) -> float:
@@ -265,8 +265,8 @@ def report(population: Population) -> np.ndarray:
     for table in (table_of(results, title), exact_table(population)):
         console_for_tables().print(table)
     draw_table(results, title, config.run / f"{config.game}-table.png")
-    wins = {name: np.array(group.first_wins) / SPAN for name, group in population.groups.items()}
-    curves = {name: (SPAN * np.arange(1, len(won) + 1), won) for name, won in wins.items()}
+    wins = {name: np.array(group.first_wins) / CURVE_SPAN for name, group in population.groups.items()}
+    curves = {name: (CURVE_SPAN * np.arange(1, len(won) + 1), won) for name, won in wins.items()}
     save_curve(config.run / f"{config.game}-curves.png", "training games", "first player's share of wins", curves)
     print(f"{config.game}-table.png and {config.game}-curves.png are in {config.run}")
     return results

@@ -58,6 +58,7 @@ from connectx_toolkit.training.options import Options, device_option, option
 from connectx_toolkit.training.runs import begin, publish, save_curve
 from connectx_toolkit.training.supervised import kept_planes, logits_of
 from connectx_toolkit.training.vector_games import (
+    BLOCK,
     ConnectX,
     Games,
     Logits,
@@ -69,18 +70,17 @@ from connectx_toolkit.training.vector_games import (
     sampling_player,
 )
 
-BLOCK = 10  # games, after which the seats swap
 WINDOW = 1000  # games over which the running reward is the mean
 CHAPTER_WINDOW = 100  # the same in the chapter
 MATCH_GAMES = 2000  # against the strong policy agent at the end
 MINIBATCH = 2048  # choices of a step
 RATIO = 0.2  # change of a choice's probability in a batch, beyond which it is left alone
 LAST_ENTROPY = 0.3  # share of the entropy bonus that remains at the end
-MEMORY = 0.95  # of the baseline: how much of the old mean remains after a batch
+BASELINE_MEMORY = 0.95  # of the baseline: how much of the old mean remains after a batch
 CLIP = 0.5  # largest norm of a gradient
 ILLEGAL_RETURN = -1  # of choosing a full column: as bad as a lost game, and never discounted
 ILLEGAL = -1  # in ``Choices.turns``, in place of a number of moves: the choice was illegal
-OPPONENT, NOTHING = "opponent", "nothing"
+OPPONENT_WEIGHTS, RANDOM_WEIGHTS = "opponent", "nothing"
 
 
 @dataclass
@@ -96,9 +96,9 @@ class Config(Options):
     learning_rate: float = option(1e-3, "initial learning rate of Adam; decays to 0", above=0)
     entropy: float = option(0.1, "initial weight of the entropy bonus in the loss; decays to 0.3 of it", least=0)
     start: str = option(
-        NOTHING,
+        RANDOM_WEIGHTS,
         "initial weights: 'nothing': random; 'opponent': a copy of the agent that it is measured against",
-        among=(NOTHING, OPPONENT),
+        among=(RANDOM_WEIGHTS, OPPONENT_WEIGHTS),
     )
     opponent: Path = option(WEIGHTS / "strong_policy.bin", "policy network to play against", reads=True)
     seed: int = option(1, "random seed of weights and games", least=0)
@@ -156,7 +156,7 @@ def updated_baseline(baseline: np.ndarray, plies: np.ndarray, returns: np.ndarra
     """
     counts = np.bincount(plies, minlength=len(baseline))
     means = np.bincount(plies, returns, len(baseline)) / np.maximum(counts, 1)
-    return baseline + (1 - MEMORY) * np.where(counts > 0, means - baseline, 0.0)
+    return baseline + (1 - BASELINE_MEMORY) * np.where(counts > 0, means - baseline, 0.0)
 
 
 def scaled(advantages: np.ndarray) -> np.ndarray:
@@ -183,7 +183,7 @@ def clipped_loss(logits: Tensor, actions: Tensor, advantages: Tensor, before: Te
     return -gains.mean() - entropy * spread.mean()
 
 
-class Run:
+class ReinforceRun:
     """A policy in training.
 
     Attributes:
@@ -199,7 +199,7 @@ class Run:
         self.strong = read_as(Network.from_bytes, config.opponent).to(self.device)
         torch.manual_seed(config.seed)
         self.network = Network(self.strong.architecture).to(self.device)
-        if config.start == OPPONENT:
+        if config.start == OPPONENT_WEIGHTS:
             self.network.load_state_dict(self.strong.state_dict())
         self.rng = np.random.default_rng(config.seed)
         self.optimizer = torch.optim.Adam(self.network.parameters(), config.learning_rate)
@@ -285,7 +285,7 @@ def matches(network: Network, strong: Network, games: int, seed: int) -> dict[st
     }
 
 
-def save(run: Run) -> None:
+def save(run: ReinforceRun) -> None:
     """Plays the matches; writes the games, the curve, and the network with its entry in the manifest."""
     config, results = run.config, run.results
     games = {"moves": np.concatenate(run.moves), "results": results}
@@ -303,18 +303,18 @@ def save(run: Run) -> None:
         "v_strong_policy": {name: list(counts) for name, counts in found.items()},
     }
     reached = "reached" if run.running_reward >= config.stop else "not reached"
-    start = "random weights" if config.start == NOTHING else "a copy of the strong policy agent"
+    start = "random weights" if config.start == RANDOM_WEIGHTS else "a copy of the strong policy agent"
     score = (f"running reward {run.running_reward:.4f} after {run.games} games, {config.stop} {reached}, from {start}; "
              f"wins, draws, losses of {MATCH_GAMES} new games against it: "
              f"sampled {found['sampled']}, greedy {found['greedy']}")  # fmt: skip
     publish(config, run.network.to_bytes(), facts, score)
 
 
-def train(config: Config) -> Run:
+def train(config: Config) -> ReinforceRun:
     """Trains until the running reward is reached or the games are played, and writes what came of it."""
     begin(config)
     torch.set_num_threads(1)  # the batches are small: several threads would wait for each other
-    run, started = Run(config), time.perf_counter()
+    run, started = ReinforceRun(config), time.perf_counter()
     with progress(config.games, "game", delay=0) as bar:
         while run.games < config.games and run.running_reward < config.stop:
             run.step()

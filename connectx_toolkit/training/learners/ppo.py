@@ -138,7 +138,7 @@ def network_player(network: PlainNetwork, rng: np.random.Generator | None = None
 
     def player(games: Games, which: np.ndarray) -> np.ndarray:
         assert isinstance(games, ConnectX)
-        logits, legal = network.judge_many(*games.bitboards(which))["policy"], games.legal()[which]
+        logits, legal = network.evaluate_many(*games.bitboards(which))["policy"], games.legal()[which]
         return np.where(legal, logits, -np.inf).argmax(axis=1) if rng is None else sample(logits, legal, rng)
 
     return player
@@ -153,7 +153,7 @@ def stable_baselines() -> ModuleType:
     return sb3
 
 
-class Trainer:
+class SelfPlayTrainer:
     """The policy, its past versions and its curve; ``advance`` takes all of them one period further."""
 
     def __init__(self, config: Config):
@@ -162,7 +162,7 @@ class Trainer:
         sb3.set_random_seed(config.seed)
         self.steps, self.seconds = 0, 0.0
         self.curve: list[dict[str, float]] = []
-        self.model = sb3.ALGORITHMS[config.algorithm](
+        self.model = sb3.ALGORITHM_CLASSES[config.algorithm](
             "MlpPolicy",
             self._env("random"),
             learning_rate=lambda _: config.learning_rate * (1 - self.steps / config.steps),
@@ -193,17 +193,17 @@ class Trainer:
 
     def _opponents(self, rng: np.random.Generator) -> list[Weighted]:
         """Those of the next period."""
-        found: list[Weighted] = []
+        opponents: list[Weighted] = []
         for name in parts(self.config.opponent):
             if name == ITSELF:
                 past = [self.versions[rng.integers(len(self.versions))] for _ in range(PAST_OPPONENTS)]
                 networks = [self.newest, *(PlainNetwork(self.config.architecture, old) for old in past)]
                 weights = [0.5] + [0.5 / PAST_OPPONENTS] * PAST_OPPONENTS
                 players = [network_player(network, rng) for network in networks]
-                found += map(Weighted, weights, players)
+                opponents += map(Weighted, weights, players)
             else:
-                found.append(Weighted(1, opponent_named(name, self.config.geometry, rng)))
-        return found
+                opponents.append(Weighted(1, opponent_named(name, self.config.geometry, rng)))
+        return opponents
 
     def advance(self) -> None:
         """Trains for one period, or what is left, and adds a point to the curve."""
@@ -292,15 +292,15 @@ def train_course(config: Config) -> CourseRun:
     return run
 
 
-def train(config: Config) -> "Trainer | CourseRun":
+def train(config: Config) -> "SelfPlayTrainer | CourseRun":
     """Trains by the protocol that the options name."""
     return train_course(config) if config.protocol == COURSE else train_by_self_play(config)
 
 
-def train_by_self_play(config: Config) -> Trainer:
+def train_by_self_play(config: Config) -> SelfPlayTrainer:
     """Trains to the end, draws the curve, and publishes the policy's weights."""
     begin(config)
-    trainer, started = Trainer(config), time.perf_counter()
+    trainer, started = SelfPlayTrainer(config), time.perf_counter()
     with progress(config.steps, "step", delay=0) as bar:
         while trainer.steps < config.steps:
             trainer.advance()
@@ -322,7 +322,7 @@ def train_by_self_play(config: Config) -> Trainer:
     return trainer
 
 
-def draw(trainer: Trainer) -> None:
+def draw(trainer: SelfPlayTrainer) -> None:
     """Draws how the games of training ended, and the test, by steps."""
     steps, *shares = np.array([list(point.values()) for point in trainer.curve]).T
     names = [f"points v {TEST_OPPONENT}, most probable moves", *(f"training: {name}" for name in ENDINGS)]

@@ -28,7 +28,8 @@ from connectx_toolkit.training.options import device_option, option
 from connectx_toolkit.training.runs import begin, publish
 from connectx_toolkit.training.supervised import Examples, Fit, FitOptions, logits_of, small_network, split
 from connectx_toolkit.training.vector_games import (
-    NO_MOVE,
+    BLOCK,
+    NO_ACTION,
     NOBODY,
     ConnectX,
     Games,
@@ -42,11 +43,10 @@ from connectx_toolkit.training.vector_games import (
     sampling_player,
 )
 
-ENCODING = "tactics-1"  # has a plane of the cells that win at once, which occur too rarely to learn them
+TACTICS = "tactics-1"  # has a plane of the cells that win at once, which occur too rarely to learn them
 LAST_RANDOM_PLY = 35
-LOSS, DRAW, WIN = range(3)  # outputs of the network, for the side to move
-BLOCK = 10  # games, after which the seats swap
-MATCH_GAMES = 100  # against the strong policy agent at the end
+LOSS_OUTPUT, DRAW_OUTPUT, WIN_OUTPUT = range(3)  # outputs of the network, for the side to move
+FINAL_GAMES = 100  # against the strong policy agent at the end
 
 
 @dataclass
@@ -89,7 +89,7 @@ def read_games(path: Path) -> np.ndarray:
 class Recorded(NamedTuple):
     """Recorded games of the learner."""
 
-    moves: np.ndarray  # (n, cells) int8, NO_MOVE after the end
+    moves: np.ndarray  # (n, cells) int8, NO_ACTION after the end
     leads: np.ndarray  # (n,) bool, whether the learner moves first
     starts: np.ndarray  # (n,) int64, examples are the positions after moves from this ply on
 
@@ -109,12 +109,12 @@ def further_games(count: int, policy: Network, opponent: Network, rng: np.random
     leads = alternating(count, BLOCK)
     played = play_games(ConnectX(count, STANDARD), (first, second), leads)
     moves = played.padded(STANDARD.cells)
-    reached = moves[np.arange(count), plies] != NO_MOVE
+    reached = moves[np.arange(count), plies] != NO_ACTION
     return Recorded(moves, leads, np.where(reached, plies, 0))
 
 
 def examples(recorded: Recorded) -> Examples:
-    """The position after every move of the learner, with WIN, DRAW or LOSS for the side to move in it."""
+    """The position after every move of the learner, with WIN_, DRAW_ or LOSS_OUTPUT for the side to move in it."""
     moves, leads, starts = recorded
     games, boards, movers, owners = ConnectX(len(moves), STANDARD), [], [], []
     for ply, moved in enumerate(replay(games, moves)):
@@ -123,7 +123,7 @@ def examples(recorded: Recorded) -> Examples:
         movers.append(games.mover[which])
         owners.append(which)
     results = games.winner[np.concatenate(owners)] * np.concatenate(movers)
-    return Examples(np.concatenate(boards), DRAW + results.astype(np.int64))
+    return Examples(np.concatenate(boards), DRAW_OUTPUT + results.astype(np.int64))
 
 
 def games_of(config: Config, opponent: Network) -> Recorded:
@@ -167,7 +167,7 @@ def match(
     plain = PlainNetwork.from_bytes(network.to_bytes())
 
     def logits(boards: np.ndarray) -> np.ndarray:
-        return plain.judge_many(*bitboards(boards, STANDARD))["value"]
+        return plain.evaluate_many(*bitboards(boards, STANDARD))["value"]
 
     players = value_player(logits, rules), sampling_player(logits_of(opponent), rng)
     return play_games(ConnectX(games, STANDARD), players, alternating(games, BLOCK)).counts()
@@ -189,11 +189,11 @@ def train(config: Config) -> Trained:
     started = time.process_time()
     recorded = games_of(config, opponent)
     seconds = time.process_time() - started
-    network = small_network("value", 3, config.channels, config.hidden, config.seed, ENCODING).to(device)
+    network = small_network("value", 3, config.channels, config.hidden, config.seed, TACTICS).to(device)
     parts = split(len(recorded.moves), lambda games: examples(recorded.take(games)))
     fit = Fit(config, network, parts, mirrored=lambda classes: classes)
     foreseen = fit.run("share of results foreseen")
-    result = match(network, opponent, MATCH_GAMES, np.random.default_rng(config.seed))
+    result = match(network, opponent, FINAL_GAMES, np.random.default_rng(config.seed))
     facts = {"accuracy": foreseen.facts(), "v_strong_policy": list(result), "seed": config.seed}
     played = "{} wins, {} draws, {} losses against the strong policy agent".format(*result)
     publish(config, network.to_bytes(), facts, f"{played}; foresees the results of {foreseen}")

@@ -79,7 +79,7 @@ class Ahead(NamedTuple):
     belief: np.ndarray  # (types,)
 
 
-class Search(NamedTuple):
+class ModelFiles(NamedTuple):
     """How entries are found."""
 
     policy: Path  # the model's two files
@@ -96,7 +96,7 @@ def read_model(policy: Path, replies: Path) -> ReplyModel:
     return read_as(partial(ReplyModel.from_bytes, policy=read_as(PlainNetwork.from_bytes, policy)), replies)
 
 
-def entry_of(ahead: Ahead, search: Search) -> Entry:
+def entry_of(ahead: Ahead, files: ModelFiles) -> Entry:
     """The best columns by a search of its nodes; none where the position is won. In a worker."""
     solver = process_solver()
     scores = solve(ahead.position)
@@ -105,39 +105,39 @@ def entry_of(ahead: Ahead, search: Search) -> Entry:
     start = solver.nodes
 
     def replies(position: Position) -> Scores | None:
-        left = search.nodes - (solver.nodes - start)
+        left = files.nodes - (solver.nodes - start)
         return exact_scores(position, solver, Budget(nodes=left)) if left > 0 else None
 
-    return tuple(choices(ahead.position, scores, ErrorForecast(search.model, ahead.belief, replies, openings().scores)))
+    return tuple(choices(ahead.position, scores, ErrorForecast(files.model, ahead.belief, replies, openings().scores)))
 
 
 def answers(ahead: Ahead, scores: Scores, model: ReplyModel) -> list[Ahead]:
     """The positions after each of the opponent's moves, unless the game is over or won for us."""
     position = ahead.position
     chances = model.chances([position], columns_of_scores([scores]))[0]
-    found = []
+    later = []
     for column, score in enumerate(scores):
         if score is None or score < 0 or column in position.winning_columns():
             continue
         belief, child = ahead.belief * chances[:, column], position.play(column).canonical()
         if not child.is_full():
-            found.append(Ahead(child, ahead.reach * float(belief.sum()), belief / belief.sum()))
-    return found
+            later.append(Ahead(child, ahead.reach * float(belief.sum()), belief / belief.sum()))
+    return later
 
 
-def visit(ahead: Ahead, search: Search, known: Entry | None) -> tuple[Entry, list[Ahead]]:
+def visit(ahead: Ahead, files: ModelFiles, known: Entry | None) -> tuple[Entry, list[Ahead]]:
     """The entry of a position and the positions that follow it, in a worker."""
-    entry, later = known or entry_of(ahead, search), list[Ahead]()
+    entry, later = known or entry_of(ahead, files), list[Ahead]()
     for column in entry:
         reply = ahead.position.play(column)
-        later += answers(Ahead(reply, ahead.reach / len(entry), ahead.belief), solve(reply), search.model)
+        later += answers(Ahead(reply, ahead.reach / len(entry), ahead.belief), solve(reply), files.model)
     return entry, later
 
 
 def second_book(config: Config) -> Book:
     """The second seat's book: visits the most probable positions first, ``config.workers`` at a time."""
-    search = Search(config.replies_policy, config.replies, config.nodes)
-    made_by = hashlib.sha256(search.policy.read_bytes() + search.replies.read_bytes()).hexdigest()[:16]
+    files = ModelFiles(config.replies_policy, config.replies, config.nodes)
+    made_by = hashlib.sha256(files.policy.read_bytes() + files.replies.read_bytes()).hexdigest()[:16]
     recipe = f"model {made_by}, {config.nodes} nodes"
     number, met, chosen = count(), set[Position](), dict[Position, Entry]()
     queue: list[tuple[float, int, Ahead]] = []
@@ -150,7 +150,7 @@ def second_book(config: Config) -> Book:
                 heapq.heappush(queue, (-ahead.reach, next(number), ahead))
 
     start = Position.empty(STANDARD)
-    expect(answers(Ahead(start, 1.0, search.model.prior), openings().scores(start) or [], search.model))
+    expect(answers(Ahead(start, 1.0, files.model.prior), openings().scores(start) or [], files.model))
     with (
         entries_in(config.entries, recipe) as entries,
         solver_pool(config.workers, config.table_bits) as pool,
@@ -160,7 +160,7 @@ def second_book(config: Config) -> Book:
         while queue or running:
             while queue and len(running) < config.workers:
                 ahead = heapq.heappop(queue)[2]
-                running[pool.submit(visit, ahead, search, entries.known.get(ahead.position))] = ahead
+                running[pool.submit(visit, ahead, files, entries.known.get(ahead.position))] = ahead
             for task in wait(running, return_when=FIRST_COMPLETED).done:
                 ahead, (entry, later) = running.pop(task), task.result()
                 if entry and ahead.position not in entries.known:

@@ -23,7 +23,7 @@ CPU = torch.device("cpu")
 ENCODED_AT_ONCE = 5000  # positions, in the cache: 100,000 at once take 2.5 times as long
 MULTIPLE = 128  # of what a network sees at once: for each size that comes up torch makes kernels, in up to 10 ms
 SCORES = len(scores_of(STANDARD))
-LARGEST = SCORES // 2  # of the scores
+LARGEST_SCORE = SCORES // 2  # of the scores
 
 
 class MoveTargets(NamedTuple):
@@ -32,7 +32,7 @@ class MoveTargets(NamedTuple):
     good: Tensor  # (n, columns) bool
     perfect: Tensor  # (n, columns) bool
     legal: Tensor  # (n, columns) bool
-    score: Tensor  # (n, columns) int64: the exact score, plus LARGEST; 0 where there is no move
+    score: Tensor  # (n, columns) int64: the exact score, plus LARGEST_SCORE; 0 where there is no move
 
     def policy(self, outputs: dict[str, Tensor]) -> Tensor:
         """The logits of all columns, (n, columns); of full ones a very small number."""
@@ -53,7 +53,7 @@ class ReplyTargets(NamedTuple):
     good: Tensor  # (n, columns) bool
     perfect: Tensor  # (n, columns) bool
     legal: Tensor  # (n, columns) bool: the moves that the network chooses among
-    score: Tensor  # (m,) int64: the exact score, plus LARGEST
+    score: Tensor  # (m,) int64: the exact score, plus LARGEST_SCORE
     places: Tensor  # (m,) int64: n * columns places, that of each move
     is_own: Tensor  # (m,) bool, as in connectx.afterstates
 
@@ -122,7 +122,7 @@ class MoveExamples:
         trivial = (np.bitwise_or(*spots) & open_cells(labels.masks, STANDARD)) != 0
         spread = spread_keys(labels.positions, labels.masks) >> np.uint64(40)
         self.labels = labels.take(np.flatnonzero(~trivial | (spread % TRIVIAL == 0)))
-        most = np.maximum(self.labels.scores.astype(np.int64), -LARGEST) + LARGEST
+        most = np.maximum(self.labels.scores.astype(np.int64), -LARGEST_SCORE) + LARGEST_SCORE
         parts = {"good": self.labels.good, "perfect": self.labels.perfect, "legal": self.labels.legal, "score": most}
         self.parts = {name: torch.from_numpy(part).to(device) for name, part in parts.items()}
         self.seen, self.device = Encoded(self.labels.positions, self.labels.masks, encoding, device), device
@@ -155,7 +155,7 @@ class ReplyExamples:
             "good": self.labels.good,
             "perfect": self.labels.perfect,
             "legal": legal,
-            "score": np.where(states.is_own, scores, -scores) + LARGEST,
+            "score": np.where(states.is_own, scores, -scores) + LARGEST_SCORE,
             "columns": states.columns,
             "is_own": states.is_own,
             "starts": np.searchsorted(states.rows, np.arange(len(self.labels) + 1)),

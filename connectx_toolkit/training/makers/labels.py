@@ -18,7 +18,7 @@ import numpy as np
 
 from connectx.books import openings
 from connectx_toolkit.games.labelled import (
-    SUFFIX,
+    LABELS_SUFFIX,
     Labels,
     concatenated,
     read_file,
@@ -40,8 +40,8 @@ FEW = 18  # stones; there are fewer labels with fewer stones, so that a larger s
 def splits_of(positions: np.ndarray, masks: np.ndarray) -> np.ndarray:
     """TRAINING, VALIDATION or TEST, for each position by its key: (n,) uint8. Mirror images share a split."""
     spread = spread_keys(positions, masks) >> np.uint64(40)
-    drawn = spread % np.where(np.bitwise_count(masks) < FEW, HELD_OUT[True], HELD_OUT[False])
-    return np.select([drawn == 0, drawn == 1], [TEST, VALIDATION], TRAINING).astype(np.uint8)
+    remainder = spread % np.where(np.bitwise_count(masks) < FEW, HELD_OUT[True], HELD_OUT[False])
+    return np.select([remainder == 0, remainder == 1], [TEST, VALIDATION], TRAINING).astype(np.uint8)
 
 
 def labels_of(labels: Labels, split: int) -> Labels:
@@ -71,7 +71,7 @@ def read_labels(path: Path) -> Labels:
 
 
 TABLE_BITS = 22  # log2 of the entries of each process's table: 32 MiB
-GAMES = 150  # of a file
+FILE_GAMES = 150  # of a file
 
 
 @dataclass
@@ -91,14 +91,14 @@ class Config(Options):
     def recipe(self) -> dict[str, Any]:
         """What the content of a file depends on besides its number."""
         taken = {str(stones): share for stones, share in TAKEN.items() if share}
-        return {"seed": self.seed, "games": GAMES, "random": list(ERROR_SHARES), "taken": taken}
+        return {"seed": self.seed, "games": FILE_GAMES, "random": list(ERROR_SHARES), "taken": taken}
 
 
 def make(seed: int, number: int) -> Labels:
     """The labels of a file, in a worker."""
     solver = process_solver()
     solver.clear()
-    return labelled_games(GAMES, np.random.default_rng((seed, number)), solver)
+    return labelled_games(FILE_GAMES, np.random.default_rng((seed, number)), solver)
 
 
 def files_of(config: Config) -> list[Path]:
@@ -107,10 +107,10 @@ def files_of(config: Config) -> list[Path]:
     Raises:
         ValueError: one that is there is of another recipe, or damaged.
     """
-    files = [config.run / "games" / f"{number:05}{SUFFIX}" for number in range(-(-config.games // GAMES))]
+    files = [config.run / "games" / f"{number:05}{LABELS_SUFFIX}" for number in range(-(-config.games // FILE_GAMES))]
     for path in filter(Path.exists, files):
-        if (found := read_file(path)[1]) != config.recipe:
-            raise ValueError(f"{config.run} holds labels of {found}, not of {config.recipe}: choose another --run")
+        if (made_as := read_file(path)[1]) != config.recipe:
+            raise ValueError(f"{config.run} holds labels of {made_as}, not of {config.recipe}: choose another --run")
     return files
 
 

@@ -20,7 +20,7 @@ from connectx import leaf
 from connectx.encoding import safe_cells
 from connectx.evaluation import evaluate
 from connectx.jit import jitable, njit, popcount
-from connectx.leaf import ENCODING, GEOMETRY, MOST_ROWS, ROWS, LeafNet, active_rows, judge
+from connectx.leaf import ENCODING, GEOMETRY, MOST_ROWS, ROWS, LeafNet, active_rows, leaf_value
 from connectx.position import mirror_bits, open_cells, winning_spots
 from connectx.weights import pack
 from connectx_toolkit.games.labelled import Labels, canonical_keys, moves_of
@@ -29,7 +29,7 @@ from connectx_toolkit.training.makers.labels import TEST, TRAINING, labels_of, r
 from connectx_toolkit.training.options import Options, option
 from connectx_toolkit.training.runs import begin, publish
 
-WARM_UP = 0.03  # share of the steps
+WARM_UP_SHARE = 0.03  # share of the steps
 DECAY_1, DECAY_2, TINY = 0.9, 0.999, 1e-8  # beta1, beta2 and epsilon of Adam
 FIRST_BIAS = 0.3  # initial bias of the hidden units, inside the clipped ReLU's linear range
 ENDGAME = 2  # empty cells: quiet positions with no more are draws, which a search knows without evaluating
@@ -52,15 +52,15 @@ class Config(Options):
     output: Path = option(Path(), "file to write: the network", in_run="minimax_leaf.bin")
 
 
-class Examples(NamedTuple):
+class QuietPositions(NamedTuple):
     """Quiet positions with their results, seen by the first player."""
 
     first: np.ndarray  # (n,) int64, stones of the first player
     masks: np.ndarray  # (n,) int64, stones of both
     results: np.ndarray  # (n,) float32: 1 if the first player wins, 0 if the second does, 0.5 for a draw
 
-    def take(self, rows: np.ndarray) -> "Examples":
-        return Examples(*(array[rows] for array in self))
+    def take(self, rows: np.ndarray) -> "QuietPositions":
+        return QuietPositions(*(array[rows] for array in self))
 
 
 class Parameters(NamedTuple):
@@ -87,7 +87,7 @@ def children(labels: Labels) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return (labels.positions ^ labels.masks)[rows], masks, -labels.scores[rows, columns]
 
 
-def examples_of(positions: np.ndarray, masks: np.ndarray, scores: np.ndarray) -> Examples:
+def examples_of(positions: np.ndarray, masks: np.ndarray, scores: np.ndarray) -> QuietPositions:
     """The quiet ones among these positions; of a position and its mirror image, only one."""
     chosen = np.flatnonzero(quiet(positions, masks))
     keys = canonical_keys(positions[chosen], masks[chosen])
@@ -95,10 +95,10 @@ def examples_of(positions: np.ndarray, masks: np.ndarray, scores: np.ndarray) ->
     positions, masks, signs = positions[chosen], masks[chosen], np.sign(scores[chosen])
     is_first = np.bitwise_count(masks) % 2 == 0
     results = (1 + np.where(is_first, signs, -signs)) / 2
-    return Examples(np.where(is_first, positions, positions ^ masks), masks, results.astype(np.float32))
+    return QuietPositions(np.where(is_first, positions, positions ^ masks), masks, results.astype(np.float32))
 
 
-def training_examples(labels: Labels) -> Examples:
+def training_examples(labels: Labels) -> QuietPositions:
     """Examples from the training labels and their moves, without any position that is held out."""
     chosen = labels_of(labels, TRAINING)
     positions, masks, scores = children(chosen)
@@ -107,7 +107,7 @@ def training_examples(labels: Labels) -> Examples:
     return examples_of(*(np.concatenate(part) for part in parts))
 
 
-def held_out_examples(labels: Labels) -> Examples:
+def held_out_examples(labels: Labels) -> QuietPositions:
     chosen = labels_of(labels, TEST)
     return examples_of(chosen.positions, chosen.masks, chosen.values)
 
@@ -173,7 +173,7 @@ def first_parameters(hidden: int, rng: np.random.Generator) -> Parameters:
     return Parameters(inputs, outputs, np.zeros(GEOMETRY.cells + 1, np.float32))
 
 
-def fit(config: Config, examples: Examples) -> Parameters:
+def fit(config: Config, examples: QuietPositions) -> Parameters:
     """The parameters after training."""
     rng = np.random.default_rng(config.seed)
     parameters = first_parameters(config.hidden, rng)
@@ -188,7 +188,7 @@ def fit(config: Config, examples: Examples) -> Parameters:
             batch = examples.take(order[turn * size : (turn + 1) * size])
             add_gradients(*batch, rng.random() < 0.5, parameters, gradients, GEOMETRY)
             done = step / steps
-            rate = config.learning_rate * min(1.0, done / WARM_UP) * (1 + math.cos(math.pi * done)) / 2
+            rate = config.learning_rate * min(1.0, done / WARM_UP_SHARE) * (1 + math.cos(math.pi * done)) / 2
             for arrays in zip(parameters, gradients, means, squares, strict=True):
                 update(*(array.reshape(-1) for array in arrays), rate, config.weight_decay, step)
             bar.update()
@@ -219,12 +219,12 @@ def values_of(first, masks, net, geometry):
     for i in range(len(first)):
         is_first = popcount(masks[i]) % 2 == 0
         position = first[i] if is_first else first[i] ^ masks[i]
-        value = evaluate(position, masks[i], geometry) if net is None else judge(position, masks[i], net, geometry)
+        value = evaluate(position, masks[i], geometry) if net is None else leaf_value(position, masks[i], net, geometry)
         values[i] = value if is_first else -value
     return values
 
 
-def measure(net: LeafNet | None, examples: Examples) -> dict[str, float]:
+def measure(net: LeafNet | None, examples: QuietPositions) -> dict[str, float]:
     """How well values separate won from lost positions: share of right signs, and area under the ROC curve (AUC)."""
     decided = examples.take(np.flatnonzero(examples.results != 0.5))
     values, won = values_of(decided.first, decided.masks, net, GEOMETRY), decided.results == 1
@@ -246,6 +246,6 @@ def train(config: Config) -> dict[str, Any]:
     net = rounded(fit(config, training))
     facts: dict[str, Any] = {"training_positions": len(training.masks), "test_positions": len(test.masks)}
     facts |= measure(net, test) | {f"{key}_of_heuristic": value for key, value in measure(None, test).items()}
-    told = f"won told from lost in {facts['sign']:.1%} of test positions, by the heuristic in"
-    publish(config, to_bytes(net), facts, f"{told} {facts['sign_of_heuristic']:.1%}")
+    score = f"won told from lost in {facts['sign']:.1%} of test positions, by the heuristic in"
+    publish(config, to_bytes(net), facts, f"{score} {facts['sign_of_heuristic']:.1%}")
     return facts

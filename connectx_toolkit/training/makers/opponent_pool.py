@@ -1,7 +1,7 @@
 """First players that are good but fallible, none deterministic: whom the second seat learns from, and is tried on.
 
 Two halves, written down before anything was measured. The model of replies (``train.py replies``) learns from games of
-``DEVELOPMENT`` alone; ``HELD_OUT`` is for final figures. Their small networks come from training runs of a minute or
+``DEVELOPMENT`` alone; ``HELD_OUT_PLAYERS`` is for final figures. Small networks come from training runs of a minute or
 two (see ``networks/manifest.json``); "large.bin" is the one that agents had before, "ppo.bin" that of an agent.
 
 - "policy": a network's move, drawn with a temperature.
@@ -26,14 +26,14 @@ from connectx.jit import njit
 from connectx.leaf import from_bytes
 from connectx.network import PlainNetwork, expected_result, softmax
 from connectx.position import STANDARD, Position, column_cells, has_line, open_cells
-from connectx.puct import Judgement, Search
+from connectx.puct import Evaluation, Search
 from connectx.search import Searcher
 from connectx.solver import Solver
 from connectx_toolkit.system.files import WEIGHTS
 from connectx_toolkit.system.object_pool import ObjectPool
 
-EXPLORATION = 1.0
-POSITION, MASK, FIRST_CHILD, CHILDREN, VISITS, FIELDS = range(6)  # of a node, a row of int64
+PLAYOUT_EXPLORATION = 1.0
+TREE_POSITION, TREE_MASK, FIRST_CHILD, CHILDREN, VISITS, FIELDS = range(6)  # of a node, a row of int64
 
 
 @njit
@@ -60,7 +60,7 @@ def favourite(nodes, totals, node):
         visits = nodes[child, VISITS]
         if visits == 0:
             return child
-        bound = totals[child] / visits + EXPLORATION * math.sqrt(log / visits)
+        bound = totals[child] / visits + PLAYOUT_EXPLORATION * math.sqrt(log / visits)
         if bound > best:
             best, chosen = bound, child
     return chosen
@@ -75,13 +75,13 @@ def tree_search(position, mask, playouts, seed, geometry):
     np.random.seed(seed)
     nodes = np.zeros((playouts * geometry.columns + 1, FIELDS), np.int64)
     totals = np.zeros(len(nodes))  # of the results for the side that moved into each node
-    nodes[0, POSITION], nodes[0, MASK], nodes[0, VISITS] = position, mask, 1
+    nodes[0, TREE_POSITION], nodes[0, TREE_MASK], nodes[0, VISITS] = position, mask, 1
     path, count = np.zeros(geometry.rows * geometry.columns + 1, np.int64), 1
     for _ in range(playouts):
         depth, node = 0, 0
         path[0] = 0
         while True:
-            stones, all_stones = nodes[node, POSITION], nodes[node, MASK]
+            stones, all_stones = nodes[node, TREE_POSITION], nodes[node, TREE_MASK]
             lost = has_line(stones ^ all_stones, geometry)
             if lost or all_stones == geometry.board_mask or nodes[node, VISITS] == 0:
                 break
@@ -90,7 +90,7 @@ def tree_search(position, mask, playouts, seed, geometry):
                 for column in np.random.permutation(geometry.columns):
                     move = open_cells(all_stones, geometry) & column_cells(column, geometry)
                     if move:
-                        nodes[count, POSITION], nodes[count, MASK] = stones ^ all_stones, all_stones | move
+                        nodes[count, TREE_POSITION], nodes[count, TREE_MASK] = stones ^ all_stones, all_stones | move
                         count += 1
                 nodes[node, CHILDREN] = count - nodes[node, FIRST_CHILD]
             node = favourite(nodes, totals, node)
@@ -103,7 +103,7 @@ def tree_search(position, mask, playouts, seed, geometry):
             result = -result
     visits = np.zeros(geometry.columns, np.int64)
     for child in range(nodes[0, FIRST_CHILD], nodes[0, FIRST_CHILD] + nodes[0, CHILDREN]):
-        move = nodes[child, MASK] ^ mask
+        move = nodes[child, TREE_MASK] ^ mask
         for column in range(geometry.columns):
             if move & column_cells(column, geometry):
                 visits[column] = nodes[child, VISITS]
@@ -123,7 +123,7 @@ VISITS_POWER = 3  # a move of "puct" is drawn by the cube of its visits
 Column = Callable[[Position], int]
 
 
-class Player(NamedTuple):
+class PoolPlayer(NamedTuple):
     """A player's kind and what sets it apart from others of its kind."""
 
     kind: str
@@ -136,31 +136,31 @@ class Player(NamedTuple):
 
 
 DEVELOPMENT = (
-    Player("policy", 1.0, "small.bin"),
-    Player("policy", 0.5, "ppo.bin"),
-    Player("puct", 20, "small.bin"),
-    Player("puct", 150, "small.bin"),
-    Player("minimax", 6),
-    Player("minimax", 10),
-    Player("leaf", 8),
-    Player("leaf", 12),
-    Player("mcts", 1000),
-    Player("mcts", 10_000),
-    Player("exact", 0.1),
+    PoolPlayer("policy", 1.0, "small.bin"),
+    PoolPlayer("policy", 0.5, "ppo.bin"),
+    PoolPlayer("puct", 20, "small.bin"),
+    PoolPlayer("puct", 150, "small.bin"),
+    PoolPlayer("minimax", 6),
+    PoolPlayer("minimax", 10),
+    PoolPlayer("leaf", 8),
+    PoolPlayer("leaf", 12),
+    PoolPlayer("mcts", 1000),
+    PoolPlayer("mcts", 10_000),
+    PoolPlayer("exact", 0.1),
 )
-HELD_OUT = (
-    Player("policy", 0.5, "medium.bin"),
-    Player("policy", 1.0, "large.bin"),
-    Player("puct", 10, "large.bin"),
-    Player("puct", 60, "medium.bin"),
-    Player("puct", 400, "large.bin"),
-    Player("minimax", 8),
-    Player("minimax", 13),
-    Player("leaf", 10),
-    Player("leaf", 14),
-    Player("mcts", 3000),
-    Player("mcts", 50_000),
-    Player("exact", 0.05),
+HELD_OUT_PLAYERS = (
+    PoolPlayer("policy", 0.5, "medium.bin"),
+    PoolPlayer("policy", 1.0, "large.bin"),
+    PoolPlayer("puct", 10, "large.bin"),
+    PoolPlayer("puct", 60, "medium.bin"),
+    PoolPlayer("puct", 400, "large.bin"),
+    PoolPlayer("minimax", 8),
+    PoolPlayer("minimax", 13),
+    PoolPlayer("leaf", 10),
+    PoolPlayer("leaf", 14),
+    PoolPlayer("mcts", 3000),
+    PoolPlayer("mcts", 50_000),
+    PoolPlayer("exact", 0.05),
 )
 
 
@@ -178,27 +178,27 @@ def searcher(leaf: bool) -> Searcher:
 solver_for = ObjectPool(Solver)
 
 
-def drawn(weights: np.ndarray | list[float], chance: Random) -> int:
+def sampled(weights: np.ndarray | list[float], chance: Random) -> int:
     """An index drawn by its weight."""
     return chance.choices(range(len(weights)), list(weights))[0]
 
 
 def by_policy(position: Position, network: PlainNetwork, temperature: float, chance: Random) -> int:
-    chances = softmax(network.judge(position)["policy"][None], temperature)[0]
+    chances = softmax(network.evaluate(position)["policy"][None], temperature)[0]
     legal = position.legal_columns()
-    return legal[drawn(chances[legal], chance)]
+    return legal[sampled(chances[legal], chance)]
 
 
 def by_puct(position: Position, network: PlainNetwork, evaluations: int, chance: Random) -> int:
-    def judge(positions: np.ndarray, masks: np.ndarray) -> Judgement:
-        outputs = network.judge_many(positions, masks)
-        return Judgement(softmax(outputs["policy"], PRIOR_TEMPERATURE), expected_result(outputs["value"]))
+    def evaluate(positions: np.ndarray, masks: np.ndarray) -> Evaluation:
+        outputs = network.evaluate_many(positions, masks)
+        return Evaluation(softmax(outputs["policy"], PRIOR_TEMPERATURE), expected_result(outputs["value"]))
 
-    search = Search(position, judge)
+    search = Search(position, evaluate)
     choice = search.run(Budget(nodes=evaluations))
     if choice.score is not None or not any(search.root.tries):
         return choice.column
-    return search.root.columns[drawn([float(tries) ** VISITS_POWER for tries in search.root.tries], chance)]
+    return search.root.columns[sampled([float(tries) ** VISITS_POWER for tries in search.root.tries], chance)]
 
 
 def by_depth(position: Position, leaf: bool, deepest: int, chance: Random) -> int:
@@ -219,7 +219,7 @@ def by_solver(position: Position, errors: float, chance: Random) -> int:
     return chance.choice([column for column, low in lows.items() if low == max(lows.values())])
 
 
-def column_of(player: Player, chance: Random) -> Column:
+def column_of(player: PoolPlayer, chance: Random) -> Column:
     """What the player would play, as a function of the position; draws from the generator."""
     kinds: dict[str, Callable[[], Callable[..., int]]] = {
         "policy": lambda: partial(by_policy, network=network_of(player.network), temperature=player.strength),

@@ -56,7 +56,7 @@ def own_games_in(path: Path, me: str) -> list[Met]:
         raise ValueError(f"no file of games {path}: {shell('evaluate explore --add FOLDER')} makes one of your replays")
     with GameDatabase(path, create=False) as database:
         name = own_name(database, me or None)
-        found = [
+        met = [
             Met(game.names[0], game.moves, game.points[1])
             for game in database.games(me=name, seat=1)
             if game.geometry == STANDARD and game.points and not (game.opening or game.fault) and game.names[0] != name
@@ -64,15 +64,15 @@ def own_games_in(path: Path, me: str) -> list[Met]:
         count = len(database)
     for line in left_out_lines(database.left_out):
         print(line)
-    if not found:
+    if not met:
         what = f"none of its {count} games is a finished game of 7x6, without a fault, with {name!r} as second player"
         raise ValueError(f"{path}: {what}. Add replays with explore --add, or pass {as_option('me', 'NAME')}")
-    return found
+    return met
 
 
 STRANGERS = 0.1  # least weight of opponents that one has not met
 SHRINKAGES = (0.1, 0.3, 1.0, 3.0, 10.0)  # games that the model stands for, in a position
-ROUNDS = 20  # of improvement, at most
+IMPROVEMENT_ROUNDS = 20  # of improvement, at most
 TRIED = 0.05  # weight of all other moves in the reach, so that it is defined everywhere
 WORTH = 0.005  # points that a move has to be expected to gain over what was played before, to enter the book
 CAUTION = 2.0  # games whose results, as the model forecasts them, are added to an opponent's real ones
@@ -112,7 +112,7 @@ def lines_of(games: Iterable[Met], empty: Position) -> Lines:
 
 
 @dataclass
-class Reply:
+class TheirMoves:
     """A position in which an opponent was to move. Its n different moves, mirror images together."""
 
     children: list[Position]  # (n,)
@@ -121,7 +121,7 @@ class Reply:
 
 
 @dataclass
-class Turn:
+class OurMoves:
     """A position in which we were to move. Its n candidates."""
 
     columns: list[int]  # (n,)
@@ -140,8 +140,8 @@ class OwnGames:
     def __init__(self, lines: Lines, model: ReplyModel, scores_of: ScoresOf):
         self.lines, self.model = lines, model
         self.beliefs = np.tile(model.prior, (len(lines.opponents) + 1, 1))
-        self.turns: dict[Position, Turn] = {}
-        self.replies: dict[Position, Reply] = {}
+        self.turns: dict[Position, OurMoves] = {}
+        self.replies: dict[Position, TheirMoves] = {}
         self._read_turns(scores_of)
         replies = [position for position in lines.theirs if not position.is_over()]
         scores = columns_of_scores(scores_of(replies))
@@ -168,7 +168,7 @@ class OwnGames:
             tried = np.array([self.lines.ours[position][child] for child in unique], float)
             base = 1.0 if best > 0 else (1 + sign(best)) / 2
             shape = (len(self.beliefs), max(1, len(unique)))
-            self.turns[position] = Turn(list(unique.values()), list(unique), tried, np.full(shape, base))
+            self.turns[position] = OurMoves(list(unique.values()), list(unique), tried, np.full(shape, base))
 
     def _learn_types(self, replies: list[Position], chances: np.ndarray) -> None:
         """The probability of each of the model's types, for each opponent, from all its moves."""
@@ -206,7 +206,7 @@ class OwnGames:
                 seen = np.array([counts[child] for child in children], float)
                 mixed[opponent] = (seen + shrinkage[opponent] * mixed[opponent]) / (seen.sum() + shrinkage[opponent])
             values = np.array([self._value_after(position, child, row) for child in children]).T
-            self.replies[position] = Reply(children, mixed, values)
+            self.replies[position] = TheirMoves(children, mixed, values)
         self._estimate_turns()
 
     def _shrinkage(self, prior: Mapping[Position, Mapping[Position, np.ndarray]]) -> np.ndarray:
@@ -261,7 +261,7 @@ class OwnGames:
         ordered = sorted(self.turns, key=lambda position: -position.ply)
         strategy = {position: shares_of(turn.tried) for position, turn in self.turns.items()}
         best = self._evaluate(ordered, strategy), dict[Position, int]()
-        for _ in range(ROUNDS):
+        for _ in range(IMPROVEMENT_ROUNDS):
             chosen = self._choose(ordered, self._reach(strategy))
             value = self._root()
             if value <= best[0] + 1e-6:
@@ -296,7 +296,7 @@ class OwnGames:
             self._hand_up(position, value)
         return chosen
 
-    def _look_ahead(self, turn: Turn) -> None:
+    def _look_ahead(self, turn: OurMoves) -> None:
         for index, child in enumerate(turn.children):
             if (reply := self.replies.get(child)) is not None:
                 turn.values[:, index] = (reply.chances * reply.values).sum(1)
@@ -307,14 +307,14 @@ class OwnGames:
             reply.values[:, index] = value
 
     @cached_property
-    def _parents(self) -> dict[Position, list[tuple[Reply, int]]]:
+    def _parents(self) -> dict[Position, list[tuple[TheirMoves, int]]]:
         """The opponents' moves that lead to each of our positions."""
-        found = defaultdict(list)
+        parents = defaultdict(list)
         for reply in self.replies.values():
             for index, child in enumerate(reply.children):
                 if child in self.turns:
-                    found[child].append((reply, index))
-        return found
+                    parents[child].append((reply, index))
+        return parents
 
     def _root(self) -> float:
         start = next(reply for position, reply in self.replies.items() if position.ply == 0)
@@ -322,27 +322,27 @@ class OwnGames:
 
     def _reach(self, strategy: Mapping[Position, np.ndarray]) -> dict[Position, np.ndarray]:
         """How often one meets each opponent in each of our positions: (opponents + 1,) by position."""
-        found: dict[Position, np.ndarray] = defaultdict(lambda: np.zeros(len(self.weights)))
+        reach: dict[Position, np.ndarray] = defaultdict(lambda: np.zeros(len(self.weights)))
         for position in sorted([*self.turns, *self.replies], key=lambda position: position.ply):
             if (turn := self.turns.get(position)) is not None:
                 shares = [(child, share) for child, share in zip(turn.children, strategy[position], strict=False)]
             else:
                 if position.ply == 0:
-                    found[position] = self.weights.copy()
+                    reach[position] = self.weights.copy()
                 reply = self.replies[position]
                 shares = list(zip(reply.children, reply.chances.T, strict=True))
             for child, share in shares:
-                found[child] = found[child] + found[position] * share
-        return found
+                reach[child] = reach[child] + reach[position] * share
+        return reach
 
 
 def grouped(position: Position, of_types: np.ndarray) -> dict[Position, np.ndarray]:
     """The chance of each move by its canonical child: (types,). ``of_types``: (types, columns)."""
-    found: dict[Position, np.ndarray] = {}
+    sums: dict[Position, np.ndarray] = {}
     for column in position.legal_columns():
         child = position.play(column).canonical()
-        found[child] = found.get(child, 0.0) + of_types[:, column]
-    return found
+        sums[child] = sums.get(child, 0.0) + of_types[:, column]
+    return sums
 
 
 def shares_of(tried: np.ndarray) -> np.ndarray:
@@ -357,7 +357,7 @@ SHIPPED = 6  # opponents that the shipped prior counts for
 LEAST_GAIN = 0.002  # nats a move: a smaller gain on held-out games is none
 
 
-class Evidence(NamedTuple):
+class TypeLogs(NamedTuple):
     """An opponent's games: the log likelihood of each under each type, (games, types), and their moves, (games,)."""
 
     logs: np.ndarray
@@ -374,35 +374,35 @@ class Held(NamedTuple):
     after: float
 
 
-def evidence_of(games: Sequence[Met], empty: Position, model: ReplyModel, scores_of: ScoresOf) -> dict[str, Evidence]:
+def evidence_of(games: Sequence[Met], empty: Position, model: ReplyModel, scores_of: ScoresOf) -> dict[str, TypeLogs]:
     """The games by opponent, who moved first in all of them."""
     asked = [positions_of(game, empty) for game in games]
     unique = list(dict.fromkeys(position.canonical() for positions in asked for position, _ in positions))
     chances = dict(zip(unique, model.chances(unique, columns_of_scores(scores_of(unique))), strict=True))
-    found = defaultdict(list)
+    logs_by = defaultdict(list)
     for game, positions in zip(games, asked, strict=True):
         logs = np.zeros(len(model.prior))
         for position, column in positions:
             mirrored = position != position.canonical()
             logs += np.log(chances[position.canonical()][:, :: -1 if mirrored else 1][:, column])
-        found[game.opponent].append((logs, len(positions)))
+        logs_by[game.opponent].append((logs, len(positions)))
     return {
-        name: Evidence(np.array([logs for logs, _ in known]), np.array([moves for _, moves in known]))
-        for name, known in sorted(found.items())
+        name: TypeLogs(np.array([logs for logs, _ in known]), np.array([moves for _, moves in known]))
+        for name, known in sorted(logs_by.items())
     }
 
 
 def positions_of(game: Met, empty: Position) -> list[tuple[Position, int]]:
     """The positions in which the first player had a choice, and its move there."""
-    found, position = [], empty
+    asked, position = [], empty
     for ply, column in enumerate(game.columns):
         if ply % 2 == 0 and len(position.legal_columns()) > 1:
-            found.append((position, column))
+            asked.append((position, column))
         position = position.play(column)
-    return found
+    return asked
 
 
-def prior_of(model: ReplyModel, evidence: Sequence[Evidence]) -> np.ndarray:
+def prior_of(model: ReplyModel, evidence: Sequence[TypeLogs]) -> np.ndarray:
     """The prior after the evidence: (types,)."""
     total, weight = SHIPPED * model.prior, float(SHIPPED)
     for one in evidence:
@@ -413,9 +413,9 @@ def prior_of(model: ReplyModel, evidence: Sequence[Evidence]) -> np.ndarray:
     return total / weight
 
 
-def held_out_losses(model: ReplyModel, evidence: dict[str, Evidence]) -> list[Held]:
+def held_out_losses(model: ReplyModel, evidence: dict[str, TypeLogs]) -> list[Held]:
     """How well every second game of each opponent is predicted by the shipped prior, and by that of the other games."""
-    learned = prior_of(model, [Evidence(*(array[::2] for array in one)) for one in evidence.values()])
+    learned = prior_of(model, [TypeLogs(*(array[::2] for array in one)) for one in evidence.values()])
     losses = []
     for name, one in evidence.items():
         logs, moves = one.logs[1::2], int(one.moves[1::2].sum())

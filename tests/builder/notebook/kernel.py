@@ -6,10 +6,10 @@ from types import FunctionType
 from typing import Any
 
 from connectx.position import STANDARD
-from connectx_toolkit.builder.build import NotAccepted, Options, build
+from connectx_toolkit.builder.build import BuildOptions, NotAccepted, build
 from connectx_toolkit.builder.notebook.live import from_function
 from connectx_toolkit.builder.originals import Function, asked_here
-from connectx_toolkit.builder.preflight.stage import Runner, sample
+from connectx_toolkit.builder.preflight.trial import Runner, sample
 from connectx_toolkit.builder.source.refusals import Refused
 from connectx_toolkit.kaggle.agent_file import Struct
 from connectx_toolkit.kaggle.replies import seed_of
@@ -48,7 +48,9 @@ def make(function: Any, folder: str, between: str = "", **options: Any) -> None:
     exec(between, function.__globals__)
     with Runner() as runner:
         try:
-            report = build(written.inlined(), path / "submission.py", Options(**options), runner, original=original)
+            report = build(
+                written.inlined(), path / "submission.py", BuildOptions(**options), runner, original=original
+            )
         except NotAccepted as refused:
             report = refused.report
     (path / "facts.json").write_text(json.dumps([list(finding) for finding in report.findings]))

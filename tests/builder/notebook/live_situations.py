@@ -863,7 +863,7 @@ def my_agent(obs, config):
 #: expected: my_agent holds [\d,]+ bytes of values, .* takes 10,000: .*; largest is big, 80,000 bytes
 import numpy as np
 from connectx_toolkit.builder.notebook import live
-live.MOST = 10_000
+live.MOST_VALUES = 10_000
 big = np.random.default_rng(0).random((10, 1000))
 # %%
 def my_agent(obs, config):

@@ -15,7 +15,7 @@ from kaggle_environments.utils import structify
 from connectx.position import STANDARD
 from connectx_toolkit.builder.build import render
 from connectx_toolkit.builder.notebook.page import from_page
-from connectx_toolkit.builder.preflight.stage import sample
+from connectx_toolkit.builder.preflight.trial import sample
 
 POSITIONS = 60
 HEAD = "def my_agent(obs, config):\n"

@@ -6,7 +6,7 @@ import pytest
 
 from connectx_toolkit.builder.notebook.cells import cells_of, page_named, python_of
 from connectx_toolkit.builder.notebook.page import from_page
-from connectx_toolkit.builder.notebook.written import AGENT
+from connectx_toolkit.builder.notebook.written import AGENT_PY
 from connectx_toolkit.builder.source.inline import Refused, inline
 from tests.builder.notebook.pages import written
 from tests.builder.notebook.situations import MIDDLE
@@ -60,7 +60,7 @@ def test_what_is_no_page(content, tmp_path):
     path.write_bytes(content)
     with pytest.raises(ValueError) as fault:
         from_page(path, None, tmp_path)
-    assert BAD[content] in str(fault.value) and not (tmp_path / AGENT).exists()
+    assert BAD[content] in str(fault.value) and not (tmp_path / AGENT_PY).exists()
 
 
 def test_names_of_pages(tmp_path, monkeypatch):

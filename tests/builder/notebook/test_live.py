@@ -14,7 +14,7 @@ from nbclient import NotebookClient
 from connectx.position import STANDARD
 from connectx_toolkit.builder.build import submission_bytes
 from connectx_toolkit.builder.notebook.written import Written
-from connectx_toolkit.builder.preflight.stage import Runner, sample, stage
+from connectx_toolkit.builder.preflight.trial import Runner, open_sandbox, sample
 from connectx_toolkit.builder.source.refusals import Refused
 from connectx_toolkit.kaggle.rules import Limits
 from connectx_toolkit.system.files import ROOT
@@ -88,10 +88,10 @@ def built(folder: Path) -> bytes:
 
 def moves_of(content: bytes, runner: Runner) -> list[Any]:
     """The columns of a built file that Kaggle's loader has loaded where the judge has it."""
-    with stage(Limits(), runner, "main.py") as place:
-        place.main.write_bytes(content)
-        place.seal()
-        answer = place.replies(place.main, "path", sample(POSITIONS, geometries=(STANDARD,)))
+    with open_sandbox(Limits(), runner, "main.py") as sandbox:
+        sandbox.main.write_bytes(content)
+        sandbox.seal()
+        answer = sandbox.replies(sandbox.main, "path", sample(POSITIONS, geometries=(STANDARD,)))
     assert "raised" not in answer["result"], answer["result"]
     assert not any("guard" in reply["stderr"] for reply in answer["result"]["replies"]), answer["result"]["replies"][0]
     return [reply["column"] for reply in answer["result"]["replies"]]

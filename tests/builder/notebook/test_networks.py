@@ -7,7 +7,7 @@ import pytest
 
 from connectx.position import STANDARD
 from connectx_toolkit.builder.originals import asked_here
-from connectx_toolkit.builder.preflight.stage import Runner, sample
+from connectx_toolkit.builder.preflight.trial import Runner, sample
 from tests.builder.notebook.live_situations import Situation
 from tests.builder.notebook.test_live import built, moves_of, run, run_calls, written_in
 
@@ -276,5 +276,5 @@ def test_a_function_that_hangs(monkeypatch):
     def hangs(obs, config):
         time.sleep(100)
 
-    monkeypatch.setattr("connectx_toolkit.builder.originals.SILENCE", 0.2)
+    monkeypatch.setattr("connectx_toolkit.builder.originals.HANGING", 0.2)
     assert asked_here(hangs, {}, questions(3)).why == "gives no answer in 0.2 s"

@@ -7,10 +7,10 @@ import pytest
 from connectx_toolkit.builder.build import render
 from connectx_toolkit.builder.comparison import Comparison
 from connectx_toolkit.builder.notebook.page import as_page_writes_it, from_page
-from connectx_toolkit.builder.notebook.written import AGENT
+from connectx_toolkit.builder.notebook.written import AGENT_PY
 from connectx_toolkit.builder.originals import Cells
 from connectx_toolkit.builder.preflight.findings import Report
-from connectx_toolkit.builder.preflight.stage import Runner, stage
+from connectx_toolkit.builder.preflight.trial import Runner, open_sandbox
 from connectx_toolkit.builder.source.refusals import Refused
 from connectx_toolkit.kaggle.rules import Limits
 from tests.builder.notebook.pages import FREE, HEAD, moves_in_ipython, moves_of_file, text_of, written
@@ -64,7 +64,7 @@ def refusal_of(path: Path, runner: Runner, name: str | None = None) -> str:
     except (Refused, ValueError) as refused:
         return str(refused)
     report = Report("submission.py")
-    with stage(Limits(), runner, "submission.py") as judge:
+    with open_sandbox(Limits(), runner, "submission.py") as judge:
         judge.main.write_text(render(inlined))
         Comparison(Cells(inlined, page), judge, judge.main, False, report).run(20)
     assert report.accepted or report.findings[-1].level == "reject"
@@ -94,7 +94,7 @@ def test_notes(tmp_path):
         ),
         "left out: lesson.ipynb, cell 3, line 6: print(len(CACHE))",
     ]
-    text = (tmp_path / "agent" / AGENT).read_text()
+    text = (tmp_path / "agent" / AGENT_PY).read_text()
     assert "numpy.Inf = numpy.inf\nnumpy.NINF = -numpy.inf\nnumpy.PINF = numpy.inf\n" in text
     hidden = ["globals().update({'SIDE': 5, 'SL' + 'OPE': 2})", choosing("abs(c - SIDE) * SLOPE")]
     fact = "SLOPE: no cell defines it by a plain assignment (lesson.ipynb, cell 2, line 2)"
@@ -108,7 +108,7 @@ def test_an_agent_in_a_file_of_the_page_is_a_page_of_its_own(tmp_path, runner):
     lines += ["if __name__ == '__main__':\n    FIRST = my_agent = None"]  # which no judge runs
     path = written(tmp_path / "lesson.ipynb", ["x = 1", "%%writefile submission.py\n" + "\n".join(lines)])
     assert refusal_of(path, runner) == ""
-    text = (tmp_path / "agent" / AGENT).read_text()
+    text = (tmp_path / "agent" / AGENT_PY).read_text()
     assert "UNUSED" not in text and text.index("from __future__") < text.index("numpy.Inf = numpy.inf")
     assert notes_of(["%%writefile submission.py\n" + "\n".join(lines)], tmp_path / "again") == [
         "lesson.ipynb, cell 1, line 7: numpy 2 has no numpy.Inf: the built file sets it again"

@@ -22,7 +22,7 @@ from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from connectx.position import STANDARD, Geometry, Position, geometry_of
-from connectx_toolkit.kaggle import sandbox as place
+from connectx_toolkit.kaggle import sandbox
 from connectx_toolkit.kaggle.jobs import command
 from connectx_toolkit.kaggle.remedies import Situation
 from connectx_toolkit.kaggle.rules import DEFAULTS, Limits, sizes_of
@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 OPEN_GAME = [int(column) for column in "06664461210050251312045620622"]
 LONG_THOUGHTS = (11, 20, 29)
 NO_OVERAGE = 1e-3  # share that stands for "no overage time left"; not 0, because agents may divide by it
-JUDGES = (Limits().act_timeout, Limits().overage)  # actTimeout and overage time of Kaggle's games
+JUDGE_CLOCK = (Limits().act_timeout, Limits().overage)  # actTimeout and overage time of Kaggle's games
 QUICK = (0.2, 38.0)  # actTimeout and overage time of questions that test the answer, not the clock
-NODE_BUDGET = 300  # nodes per move when two agents are compared
+FEW_NODES = 300  # nodes per move when two agents are compared
 
 # The configurations of the sample, mostly Connect Four. One of another size shows what depends on the size, and one of
 # more than 64 bits what runs uncompiled. Each costs an exact agent about 5 s of compilation.
@@ -153,7 +153,7 @@ def sample(count: int, seed: int = 7, geometries: tuple[Geometry, ...] = SAMPLE_
 
 def compared(name: str, moves: Sequence[int], geometry: Geometry = STANDARD) -> Question:
     """A question for two sides that should play alike: at the judge's clock, or with a node budget in its place."""
-    return question(name, moves, geometry, JUDGES, nodeBudget=NODE_BUDGET)
+    return question(name, moves, geometry, JUDGE_CLOCK, nodeBudget=FEW_NODES)
 
 
 def openings_of_games(plies: Iterable[int]) -> list[Question]:
@@ -163,10 +163,10 @@ def openings_of_games(plies: Iterable[int]) -> list[Question]:
     return list({tuple(each.obs["board"]): each for each in asked}.values())
 
 
-PATIENCE = 5.0  # seconds beyond the judge's limit until a stage is given up
-SILENCE = 4.9  # seconds without a message from the runner after which progress is printed
+STEP_PATIENCE = 5.0  # seconds beyond the judge's limit until a step is given up
+SILENT_SECONDS = 4.9  # seconds without a message from the runner after which progress is printed
 GAME_PLIES = 36  # of a usual game between two equal players
-LONG = 20.0  # seconds: longer games are announced
+LONG_GAME = 20.0  # seconds: longer games are announced
 
 
 class RunnerDied(ProcessFailed):
@@ -187,12 +187,12 @@ class Runner:
     """A running ``runner.py``, as a context manager. It serves any number of files, each job in its own process.
 
     Args:
-        has_place: False to work without the judge's place, as on systems that cannot make it.
+        has_sandbox: False to work without the judge's place, as on systems that cannot make it.
         is_judge: False for the author's own agent: nothing of Kaggle's is loaded, and what hangs on the hashes of texts
             is another there, as on Kaggle in each game.
     """
 
-    def __init__(self, has_place: bool = True, is_judge: bool = True):
+    def __init__(self, has_sandbox: bool = True, is_judge: bool = True):
         self.tell: Callable[[str], None] = lambda line: None  # called with a line about each step that takes long
         path = os.pathsep.join([os.path.dirname(sys.executable), os.defpath, "/usr/local/bin"])
         known = {"PATH": path, "LANG": "C.UTF-8", "PYTHONHASHSEED": str(int(is_judge))}
@@ -200,7 +200,7 @@ class Runner:
         self._folder = tempfile.TemporaryDirectory(prefix="preflight-")
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 (closed in __exit__)
         self._process = subprocess.Popen(
-            command("serve", [], self._folder.name if has_place and is_judge else "", is_judge),
+            command("serve", [], self._folder.name if has_sandbox and is_judge else "", is_judge),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
@@ -230,7 +230,7 @@ class Runner:
         started, line = time.monotonic(), None
         while line is None:
             try:
-                line = self._lines.get(timeout=SILENCE)
+                line = self._lines.get(timeout=SILENT_SECONDS)
             except Empty:
                 self.tell(f"checking: {doing}, {time.monotonic() - started:.0f} s")
         if not line:
@@ -262,7 +262,7 @@ class Runner:
     def __exit__(self, *_: object) -> None:
         self._process.kill()
         self._process.wait()
-        self._listener.join(SILENCE)  # it ends with the last process that has the pipe
+        self._listener.join(SILENT_SECONDS)  # it ends with the last process that has the pipe
         assert self._process.stdin is not None
         with contextlib.suppress(OSError):  # what was not flushed
             self._process.stdin.close()
@@ -271,20 +271,20 @@ class Runner:
 
 
 def _stage_text(at: str, names: list[str]) -> str:
-    """A stage of the runner in words."""
+    """A step of the runner in words."""
     kind, _, number = at.partition(" ")
     return f"at {names[int(number)]!r}" if kind == "question" and names else at
 
 
 @contextlib.contextmanager
-def stage(limits: Limits, runner: Runner, name: str) -> Iterator["Stage"]:
+def open_sandbox(limits: Limits, runner: Runner, name: str) -> Iterator["Sandbox"]:
     """Makes folders as on the judge, which are removed at the end. ``name``: of the file that is tried."""
     with tempfile.TemporaryDirectory(prefix="preflight-") as folder:
         root = Path(folder)
         for part in ("agent", "home", "elsewhere", "root"):
             (root / part).mkdir()
         try:
-            yield Stage(root, runner, limits, name if name.endswith(".py") else "main.py")
+            yield Sandbox(root, runner, limits, name if name.endswith(".py") else "main.py")
         finally:
             for path in [root / "agent", *(root / "agent").rglob("*")]:
                 if path.is_dir() and not path.is_symlink():
@@ -292,7 +292,7 @@ def stage(limits: Limits, runner: Runner, name: str) -> Iterator["Stage"]:
 
 
 @dataclass
-class Stage:
+class Sandbox:
     """Where a file is tried: ``root/agent`` becomes the judge's folder, or replaces it if that cannot be made."""
 
     root: Path
@@ -301,7 +301,7 @@ class Stage:
     name: str  # what the author calls main.py
 
     @cached_property
-    def has_place(self) -> bool:
+    def has_sandbox(self) -> bool:
         return not self.runner.hello["obstacle"]
 
     @property
@@ -309,13 +309,13 @@ class Stage:
         return self.root / "agent" / "main.py"
 
     @property
-    def place_note(self) -> str:
-        return f"{place.AGENT} cannot be made here ({self.runner.hello['obstacle']})"
+    def sandbox_note(self) -> str:
+        return f"{sandbox.FOLDER} cannot be made here ({self.runner.hello['obstacle']})"
 
     @property
     def not_imitated(self) -> list[str]:
         """What this machine cannot do as the judge does, each in a few words."""
-        return [*([] if self.has_place else [self.place_note]), *self.runner.hello["lacks"]]
+        return [*([] if self.has_sandbox else [self.sandbox_note]), *self.runner.hello["lacks"]]
 
     def mentions(self, name: str) -> bool:
         """Whether a source of the file has a name in its text."""
@@ -342,18 +342,18 @@ class Stage:
             RunnerDied: the runner has ended, or cannot make the judge's place.
         """
         common = {
-            "limit": self.limits.first_move + PATIENCE,
+            "limit": self.limits.first_move + STEP_PATIENCE,
             "memory": self.limits.memory + self.runner.hello["memory"],
             "folders": [str(self.root)],
             "file": str(self.main),
             "home": str(self.root / "home"),
             "cwd": str(self.root / "elsewhere"),
         }
-        if self.has_place and job.get("form") != "source":
+        if self.has_sandbox and job.get("form") != "source":
             folders = [str(self.root / name) for name in ("root", "agent", "home")]
-            common |= {"place": folders, "file": f"{place.AGENT}/main.py"}
+            common |= {"sandbox": folders, "file": f"{sandbox.FOLDER}/main.py"}
         answer = self.runner.run(common | job, doing, names, bar)
-        if (answer["result"] or {}).get("raised") == "NoPlace":
+        if (answer["result"] or {}).get("raised") == "NoSandbox":
             raise RunnerDied(f"the judge's place cannot be made: {answer['result']['text']}")
         return answer
 
@@ -383,8 +383,8 @@ class Stage:
 
     def game(self, act_timeout: float, overage: float, seed: int, **options: Any) -> dict[str, Any]:
         """The file against itself in Kaggle's environment; games with another ``seed`` draw other random numbers."""
-        files = [f"{place.AGENT}/main.py" if self.has_place else str(self.main)] * 2
-        limit = act_timeout + overage + 2 * PATIENCE  # the referee gives up a move earlier than this
+        files = [f"{sandbox.FOLDER}/main.py" if self.has_sandbox else str(self.main)] * 2
+        limit = act_timeout + overage + 2 * STEP_PATIENCE  # the referee gives up a move earlier than this
         job = {"job": "game", "files": files, "config": {"actTimeout": act_timeout}, "overage": overage, "limit": limit}
         doing = f"game at {act_timeout:g} s a move and {overage:g} s a game"
         return self.run(job | {"seed": seed} | options, doing)

@@ -22,7 +22,7 @@ import numpy as np
 from platformdirs import user_cache_path
 
 from connectx import jit, machine_code
-from connectx.machine_code import DATA, SHAPE, STRIDES, Call, Wanted, in_memory, leaves, packed, unpacked
+from connectx.machine_code import DATA, SHAPE, STRIDES, KernelCall, Wanted, in_memory, leaves, packed, unpacked
 from connectx_toolkit.system.files import replacing, version_of
 
 NARROW, WIDE = "x86-64-v2", "x86-64-v4"  # any processor, and the widest
@@ -211,7 +211,7 @@ def for_submission(load: Callable[[], Callable]) -> dict[str, bytes]:
         parts |= {f"{each.key}.{target}": code for target, code in codes.items()}
         targets = [*machine_code.TARGETS]
         runs = [codes[target] for target in targets[targets.index(here) :] if target in codes] if here else []
-        run = Call(in_memory(runs[0]), each.examples) if runs else jit.Kernel(each.function)
+        run = KernelCall(in_memory(runs[0]), each.examples) if runs else jit.Kernel(each.function)
         parts[f"{each.key}.probe"] = json.dumps(each.probe(run)).encode()
     return parts
 

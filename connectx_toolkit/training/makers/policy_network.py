@@ -82,7 +82,7 @@ def total(parts: dict[str, Tensor], judges: str) -> Tensor:
 
 MOMENTUM = 0.95  # of the average of gradients, looked ahead by Nesterov's rule
 COEFFICIENTS = (3.4445, -4.7750, 2.0315)  # of the odd polynomial of degree 5 that brings singular values close to 1
-ITERATIONS = 5
+NEWTON_ITERATIONS = 5
 RMS = 0.2  # root mean square of an update at a learning rate of 1, as AdamW's usually has (Liu et al. 2025)
 SMALLEST = 1e-7  # a gradient's norm, at least
 
@@ -93,7 +93,7 @@ def orthogonal(matrices: Tensor) -> Tensor:
     x = wide.to(torch.bfloat16 if multiplies_bfloat16(wide.device) else torch.float32)
     x = x / x.norm(dim=(1, 2), keepdim=True).clamp(min=SMALLEST)
     first, third, fifth = COEFFICIENTS
-    for _ in range(ITERATIONS):
+    for _ in range(NEWTON_ITERATIONS):
         square = x @ x.mT
         x = first * x + (third * square + fifth * square @ square) @ x
     return (x if wide is matrices else x.mT).to(matrices.dtype)
@@ -130,22 +130,22 @@ class Muon(torch.optim.Optimizer):
                 torch._foreach_add_(matrices, steps, alpha=-size)
 
 
-ENCODINGS = {MOVES: "zugzwang-1", REPLIES: "fours-1"}
-JUDGES = tuple(ENCODINGS)
+ENCODING_OF = {MOVES: "zugzwang-1", REPLIES: "fours-1"}
+JUDGES = tuple(ENCODING_OF)
 HEADS = (("move", 1), ("score", SCORES))
 WARM_UP = 0.03  # share of the steps
 AVERAGED = 1000  # steps over which the weights are averaged
 ADAM_SHARE = 0.25  # of Muon's learning rate, for what AdamW learns
 OPENING_PLIES, OPENING_TIMES = 8, 4  # positions of these plies, of which every one is known, come so often in an epoch
 REPORTS = 20  # measurements in a run
-CHECKPOINT = "checkpoint.bin"
+CHECKPOINT_FILE = "checkpoint.bin"
 
 
 @dataclass
 class Config(Options):
-    """Options of ``train.py distill``."""
+    """Options of ``train.py network``."""
 
-    METHOD = "distill"
+    METHOD = "network"
 
     labels: Path = option(Path("runs/labels/labels.labels"), "file of labels that train.py labels has made", reads=True)
     judges: str = option(MOVES, "what the network judges: moves in one pass, or what replies lead to", among=JUDGES)
@@ -159,7 +159,7 @@ class Config(Options):
     weight_decay: float = option(0.01, "weight decay of both optimizers, times the learning rate", least=0)
     seed: int = option(1, "random seed of the first weights and of the order of the positions", least=0)
     device: str = option("auto", "device of torch, which also holds all positions", among=DEVICES, is_free=True)
-    run: Path = option(Path("runs/distill"), "folder of the run: checkpoint, log and curves")
+    run: Path = option(Path("runs/network"), "folder of the run: checkpoint, log and curves")
     output: Path = option(Path(), "file to write: the network", in_run="policy.bin")
 
     def __post_init__(self) -> None:
@@ -167,12 +167,12 @@ class Config(Options):
         self.architecture()
 
     def architecture(self) -> Architecture:
-        return Architecture(ENCODINGS[self.judges], layers_of(self.layers), HEADS, STANDARD[:3], self.judges)
+        return Architecture(ENCODING_OF[self.judges], layers_of(self.layers), HEADS, STANDARD[:3], self.judges)
 
     def examples(self, labels: Labels) -> Examples:
         """Raises ValueError if the labels leave nothing to learn."""
         kind = MoveExamples if self.judges == MOVES else ReplyExamples
-        return kind(labels, ENCODINGS[self.judges], self.where)
+        return kind(labels, ENCODING_OF[self.judges], self.where)
 
     @property
     def steps(self) -> int:
@@ -257,26 +257,26 @@ class Trainer:
 
     def load(self, path: Path) -> None:
         """Restores a checkpoint, if there is one. Raises ValueError if it is damaged or from another run."""
-        found = runs.load(path, self.config.settings)
-        if found is None:
+        checkpoint = runs.load(path, self.config.settings)
+        if checkpoint is None:
             return
         with runs.restoring(path):
             for name, kept in self._modules.items():
-                kept.load_state_dict(part(found.arrays, f"{name}:"))
+                kept.load_state_dict(part(checkpoint.arrays, f"{name}:"))
             for name, optimizer in self._optimizers.items():
                 now = optimizer.state_dict()
                 numbers = [number for group in now["param_groups"] for number in group["params"]]
-                state = {number: part(found.arrays, f"{name}:{number}:") for number in numbers}
+                state = {number: part(checkpoint.arrays, f"{name}:{number}:") for number in numbers}
                 optimizer.load_state_dict(now | {"state": state})
-            self.step, self.log = found.facts["step"], found.facts["log"]
+            self.step, self.log = checkpoint.facts["step"], checkpoint.facts["log"]
 
 
 def part(arrays: Mapping[str, np.ndarray], start: str) -> dict[str, Tensor]:
     """The arrays whose names begin so, as tensors, by the rest of their names. Raises KeyError if there are none."""
-    found = {name.removeprefix(start): array for name, array in arrays.items() if name.startswith(start)}
-    if not found:
+    named = {name.removeprefix(start): array for name, array in arrays.items() if name.startswith(start)}
+    if not named:
         raise KeyError(start)
-    return {name: torch.from_numpy(array) for name, array in found.items()}
+    return {name: torch.from_numpy(array) for name, array in named.items()}
 
 
 def optimizers_of(network: Network, config: Config) -> tuple[list[float], list[torch.optim.Optimizer]]:
@@ -342,14 +342,14 @@ def run(trainer: Trainer, training: Examples, validation: Examples) -> None:
                 trainer.log.append(entry | measure(trainer.average, validation))
                 recent, started = [], time.perf_counter()
                 bar.write(json.dumps({key: round(value, 4) for key, value in trainer.log[-1].items()}))
-                trainer.save(config.run / CHECKPOINT)
+                trainer.save(config.run / CHECKPOINT_FILE)
                 write_whole(config.run / "log.json", json.dumps(trainer.log, indent=1).encode())
                 plot(trainer.log, config.run / "curves.png")
 
 
 def judged_right(network: MoveNetwork, labels: Labels) -> dict[str, float]:
     """``shares_right`` of what agents play, who look at mirror images, too."""
-    policy = network.judge_many(labels.positions, labels.masks)["policy"]
+    policy = network.evaluate_many(labels.positions, labels.masks)["policy"]
     return shares_right(np.where(labels.legal, policy, -np.inf).argmax(1), labels)
 
 
@@ -372,7 +372,7 @@ def train(config: Config) -> dict[str, Any]:
     torch.set_flush_denormal(True)  # many gradients are next to nothing, and the processor slow with such numbers
     labels = read_labels(config.labels)
     trainer = Trainer(config)
-    trainer.load(config.run / CHECKPOINT)
+    trainer.load(config.run / CHECKPOINT_FILE)
     parts = (labels_of(labels, split) for split in (TRAINING, VALIDATION))
     training, validation = (config.examples(part) for part in parts)
     if len(training) < config.batch:
@@ -381,11 +381,11 @@ def train(config: Config) -> dict[str, Any]:
     run(trainer, training, validation)
     content = trainer.average.to_bytes("int8")
     facts: dict[str, Any] = {"parameters": trainer.network.architecture.size, "training_positions": len(training)}
-    told = []
+    rates = []
     for name, part in measured_on(labels, training.labels, config.seed).items():
         right = judged_right(MoveNetwork.from_bytes(content), part)
         facts[name] = {"number": len(part)} | {kind: round(share, 4) for kind, share in right.items()}
-        told.append(f"good moves in {right['good']:.1%} and perfect ones in {right['perfect']:.1%} of {len(part):,} ")
-    score = f"{told[0]}new positions; {told[1]}that it learnt"
+        rates.append(f"good moves in {right['good']:.1%} and perfect ones in {right['perfect']:.1%} of {len(part):,} ")
+    score = f"{rates[0]}new positions; {rates[1]}that it learnt"
     publish(config, content, facts, score)
     return facts

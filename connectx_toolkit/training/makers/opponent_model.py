@@ -6,7 +6,7 @@ player, with the exact scores, are kept in the run's folder. An interrupted run 
 
 Then types of players are fitted to these moves by expectation maximisation (Dempster, Laird and Rubin 1977). Each game
 belongs to one type. Each of its moves belongs to one kind of player, drawn by the type's shares. The kinds use a small
-policy network, which ``train.py distill`` makes.
+policy network, which ``train.py network`` makes.
 
 At last a network learns what each type will still give away, by fitted value iteration (Ernst et al. 2005) on the
 positions of ``train.py labels``. Where the opponent moves, the model gives each reply a probability, the scores say
@@ -28,9 +28,18 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from connectx.clock import UNSPENT
 from connectx.encoding import encode_many
 from connectx.network import Architecture, PlainNetwork
-from connectx.opponent import KINDS, ReplyModel, arrays_of, columns_of_scores, lengths_of, move_probabilities, unhurried
+from connectx.opponent import (
+    SKILLS,
+    ReplyModel,
+    arrays_of,
+    columns_of_scores,
+    lengths_of,
+    move_probabilities,
+    unhurried,
+)
 from connectx.position import NO_MOVE, STANDARD, Position, Scores, sign, winning_spots
 from connectx.torch_form import Network
 from connectx.weights import unpack
@@ -42,8 +51,9 @@ from connectx_toolkit.system.files import AGENTS, WEIGHTS, read_as
 from connectx_toolkit.training import runs
 from connectx_toolkit.training.devices import mixed_precision
 from connectx_toolkit.training.makers.exact_scores import pool_scores, solve
-from connectx_toolkit.training.makers.labels import TRAINING, labels_of, read_labels
-from connectx_toolkit.training.makers.opponent_pool import DEVELOPMENT, Column, Player, column_of
+from connectx_toolkit.training.makers.examples import CPU
+from connectx_toolkit.training.makers.labels import TABLE_BITS, TRAINING, labels_of, read_labels
+from connectx_toolkit.training.makers.opponent_pool import DEVELOPMENT, Column, PoolPlayer, column_of
 from connectx_toolkit.training.makers.own_games import (
     LEAST_GAIN,
     Met,
@@ -56,11 +66,10 @@ from connectx_toolkit.training.options import Options, option
 from connectx_toolkit.training.runs import begin, publish, solver_pool
 from connectx_toolkit.training.supervised import layers_of
 
-BATCH = 1024  # positions in a step: half with the opponent to move, half with us
-LEARNING_RATE, WEIGHT_DECAY, WARM_UP = 2e-3, 0.05, 200  # the last in steps
-TARGETS_AVERAGED, AVERAGED = 200, 1000  # steps over which the weights are averaged, for the targets and in the end
-CHUNK = 20_000  # positions whose replies are foreseen at once
-CPU = torch.device("cpu")
+BATCH_SIZE = 1024  # positions in a step: half with the opponent to move, half with us
+LEARNING_RATE, WEIGHT_DECAY, WARM_STEPS = 2e-3, 0.05, 200  # the last in steps
+TARGETS_AVERAGED, WEIGHTS_AVERAGED = 200, 1000  # steps of the averages of the weights, for the targets and in the end
+FORESEEN_AT_ONCE = 20_000  # positions whose replies are foreseen at once
 
 
 class Problems(NamedTuple):
@@ -86,10 +95,10 @@ def problems_of(labels: Labels, policy: PlainNetwork, types: np.ndarray) -> Prob
     goes_on = legal & ~wins & (np.bitwise_count(masks) < STANDARD.cells - 1)[:, None]
     points = np.where(legal, (results[:, None] - of_moves) / 2, 0).astype(np.float32)
     chances = np.empty((len(labels), len(types), STANDARD.columns), np.float32)
-    for start in range(0, len(labels), CHUNK):
-        part = slice(start, start + CHUNK)
+    for start in range(0, len(labels), FORESEEN_AT_ONCE):
+        part = slice(start, start + FORESEEN_AT_ONCE)
         lengths = lengths_of(positions[part], masks[part], scores[part], STANDARD)
-        logits = policy.judge_many(positions[part], masks[part])["policy"].astype(float)
+        logits = policy.evaluate_many(positions[part], masks[part])["policy"].astype(float)
         chances[part] = np.einsum("tk,nkc->ntc", types, move_probabilities(scores[part], lengths, logits))
     kept = of_moves == results[:, None]
     return Problems(positions, masks, moves, results, chances, points, goes_on & (of_moves >= 0), goes_on & kept)
@@ -119,14 +128,14 @@ class Learner:
 
     def learn(self) -> float:
         """One step; its loss."""
-        theirs, ours = (self.rng.choice(rows, BATCH // 2) for rows in self.to_move)
+        theirs, ours = (self.rng.choice(rows, BATCH_SIZE // 2) for rows in self.to_move)
         targets = [torch.from_numpy(target).clamp(0, 1) for target in self.targets(theirs, ours)]
         rows = np.concatenate([theirs, ours])
         logits = self.logits(self.network, self.problems.positions[rows], self.problems.masks[rows])
         halves = logits["gift"][: len(theirs)], logits["hope"][len(theirs) :]
         parts = [functional.binary_cross_entropy_with_logits(*pair) for pair in zip(halves, targets, strict=True)]
         loss = torch.stack(parts).sum()
-        rate = LEARNING_RATE * min(1, (self.step + 1) / WARM_UP) * (1 + np.cos(np.pi * self.step / self.steps)) / 2
+        rate = LEARNING_RATE * min(1, (self.step + 1) / WARM_STEPS) * (1 + np.cos(np.pi * self.step / self.steps)) / 2
         for group in self.optimizer.param_groups:
             group["lr"] = float(rate)
         self.optimizer.zero_grad()
@@ -134,7 +143,7 @@ class Learner:
         self.optimizer.step()
         self.step += 1
         with torch.no_grad():
-            for mean, steps in ((self.later, TARGETS_AVERAGED), (self.average, AVERAGED)):
+            for mean, steps in ((self.later, TARGETS_AVERAGED), (self.average, WEIGHTS_AVERAGED)):
                 for old, new in zip(mean.parameters(), self.network.parameters(), strict=True):
                     old.lerp_(new, 1 / min(steps, self.step))
         return float(loss.detach())
@@ -164,7 +173,7 @@ class Learner:
 
 
 ITERATIONS = 200
-LEAST = 1e-3  # added to each share before it is normed, so that none is 0
+ADDED_SHARE = 1e-3  # added to each share before it is normed, so that none is 0
 CONCENTRATION = 2.0  # of the Dirichlet distribution from which the shares start
 
 
@@ -190,19 +199,17 @@ def fit(moves: np.ndarray, games: np.ndarray, count: int, seed: int) -> tuple[np
         logs = log_likelihoods(moves, games, types) + np.log(prior)
         member = np.exp(logs - logs.max(1, keepdims=True))
         member /= member.sum(1, keepdims=True)
-        prior = member.mean(0) + LEAST / len(member)
+        prior = member.mean(0) + ADDED_SHARE / len(member)
         prior /= prior.sum()
         for index in range(count):
             blame = moves * types[index]
             blame *= (member[games, index] / blame.sum(1))[:, None]
-            types[index] = blame.sum(0) + LEAST
+            types[index] = blame.sum(0) + ADDED_SHARE
             types[index] /= types[index].sum()
     return prior, types
 
 
-CLOCK = DEFAULTS | sizes_of(STANDARD) | {"actTimeout": 0.15}
-TABLE_BITS = 22  # log2 of the entries of each process's table: 32 MiB
-OVERAGE = 38.0  # seconds, of which perfect uses none on purpose
+PLAY_CONFIG = DEFAULTS | sizes_of(STANDARD) | {"actTimeout": 0.15}
 LATE, VERY_LATE = 18, 28  # stones from which on half and a quarter of the labels suffice
 
 
@@ -222,7 +229,7 @@ class Config(Options):
     plays: int = option(60, "games of each opponent of the pool against any moves that keep the result", least=1)
     rematches: int = option(25, "games of each opponent of the pool against the agent perfect", least=0)
     types: int = option(4, "number of types of opponents", least=1)
-    samples: int = option(16_000_000, "positions that the network that forecasts errors trains on", least=BATCH)
+    samples: int = option(16_000_000, "positions that the network that forecasts errors trains on", least=BATCH_SIZE)
     layers: str = option("dense:256,dense:64", "layers of the network that forecasts errors, as kind:width")
     seed: int = option(1, "random seed of the games, of the fit and of the network", least=0)
     labels: Path = option(Path("runs/labels/labels.labels"), "file of labels that train.py labels has made", reads=True)
@@ -268,8 +275,8 @@ def perfect() -> Callable:
 
 
 def by_perfect(position: Position) -> int:
-    seen = {"board": position.to_board(), "mark": 2, "remainingOverageTime": OVERAGE, "step": position.ply}
-    return perfect()(seen, CLOCK)
+    seen = {"board": position.to_board(), "mark": 2, "remainingOverageTime": UNSPENT, "step": position.ply}
+    return perfect()(seen, PLAY_CONFIG)
 
 
 def played(column: Column, second: Callable[[Position], int]) -> Iterator[tuple[Position, int]]:
@@ -282,7 +289,7 @@ def played(column: Column, second: Callable[[Position], int]) -> Iterator[tuple[
         position = position.play(chosen)
 
 
-def games_of(player: Player, config: Config) -> Moves:
+def games_of(player: PoolPlayer, config: Config) -> Moves:
     """Plays and scores the player's games, in a worker.
 
     Draws from a generator of its own, for in a worker of dask other threads draw from that of ``random``. The agent
@@ -304,7 +311,7 @@ def games_of(player: Player, config: Config) -> Moves:
     return Moves(*arrays_of(list(positions)), columns_of_scores(scores), np.array(columns), np.array(games))
 
 
-def moves_of_all(players: Sequence[Player], config: Config) -> list[Moves]:
+def moves_of_all(players: Sequence[PoolPlayer], config: Config) -> list[Moves]:
     """The moves of each player, from the run's folder or played now, by several processes or a cluster.
 
     Raises:
@@ -312,8 +319,8 @@ def moves_of_all(players: Sequence[Player], config: Config) -> list[Moves]:
     """
     recipe = {name: config.settings[name] for name in ("plays", "rematches", "seed")}
     paths = {player: config.run / f"{player.name.replace(' ', '-')}.bin" for player in players}
-    found = {player: stored for player in players if (stored := runs.load(paths[player], recipe))}
-    moves = {player: Moves(**stored.arrays) for player, stored in found.items()}
+    kept = {player: stored for player in players if (stored := runs.load(paths[player], recipe))}
+    moves = {player: Moves(**stored.arrays) for player, stored in kept.items()}
     missing = [player for player in players if player not in moves]
     with (
         solver_pool(config.workers, TABLE_BITS, config.scheduler) as pool,
@@ -328,7 +335,7 @@ def moves_of_all(players: Sequence[Player], config: Config) -> list[Moves]:
 
 def likelihoods(moves: Moves, policy: PlainNetwork) -> np.ndarray:
     """The probability that each kind gave to each move: (n, kinds)."""
-    logits = policy.judge_many(moves.positions, moves.masks)["policy"].astype(float)
+    logits = policy.evaluate_many(moves.positions, moves.masks)["policy"].astype(float)
     lengths = lengths_of(moves.positions, moves.masks, moves.scores, STANDARD)
     return move_probabilities(moves.scores, lengths, logits)[np.arange(len(moves.masks)), :, moves.columns]
 
@@ -393,14 +400,14 @@ def train(config: Config) -> dict[str, Any]:
     players = moves_of_all(DEVELOPMENT, config)
     prior, types, loss = fitted(players, policy, config)
     problems = problems_of(thinned(labels_of(labels, TRAINING), config.seed), policy, types)
-    learner = Learner(problems, config.architecture(), config.samples // BATCH, config.seed)
+    learner = Learner(problems, config.architecture(), config.samples // BATCH_SIZE, config.seed)
     forecast_loss = learner.run()
     facts = {
         "moves": sum(len(player.masks) for player in players),
         "log_loss_of_players_left_out": round(loss, 4),
         "forecast_loss": round(forecast_loss, 4),
         "types": [
-            dict(zip(map(str, map(tuple, KINDS)), np.round(shares, 3).tolist(), strict=True)) for shares in types
+            dict(zip(map(str, map(tuple, SKILLS)), np.round(shares, 3).tolist(), strict=True)) for shares in types
         ],
         "prior": np.round(prior, 3).tolist(),
     }

@@ -1,4 +1,4 @@
-"""The supervised teacher: its targets, that it goes on where it ended, and that it publishes what it measured."""
+"""The policy network: its targets, that it goes on where it ended, and that it publishes what it measured."""
 
 import json
 from pathlib import Path
@@ -16,10 +16,9 @@ from connectx.torch_form import Network
 from connectx.weights import unpack
 from connectx_toolkit.games.labelled import Labels, canonical_keys, write_labels
 from connectx_toolkit.training.devices import device_named, mixed_precision
-from connectx_toolkit.training.makers import distill
-from connectx_toolkit.training.makers.distill import Config, batches, losses, measure, total
+from connectx_toolkit.training.makers import policy_network
 from connectx_toolkit.training.makers.examples import (
-    LARGEST,
+    LARGEST_SCORE,
     MULTIPLE,
     SCORES,
     MoveExamples,
@@ -29,7 +28,8 @@ from connectx_toolkit.training.makers.examples import (
     is_new,
 )
 from connectx_toolkit.training.makers.labels import TEST, TRAINING, labels_of, opening_labels, read_labels
-from connectx_toolkit.training.runs import NAME
+from connectx_toolkit.training.makers.policy_network import Config, batches, losses, measure, total
+from connectx_toolkit.training.runs import MANIFEST
 
 pytestmark = pytest.mark.slow
 SMALL: dict[str, Any] = {"judges": REPLIES, "layers": "dense:16", "batch": 128, "samples": 2560, "learning_rate": 0.01}
@@ -41,8 +41,8 @@ def _little(monkeypatch):
     few = opening_labels()
     few = few.take(np.arange(0, len(few), 10))
     monkeypatch.setattr("connectx_toolkit.training.makers.labels.opening_labels", lambda: few)
-    monkeypatch.setattr(distill, "usable_cores", lambda: [0])
-    monkeypatch.setattr(distill, "REPORTS", 3)
+    monkeypatch.setattr(policy_network, "usable_cores", lambda: [0])
+    monkeypatch.setattr(policy_network, "REPORTS", 3)
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +59,7 @@ def one(scores: list[int], is_own: bool = False) -> ReplyTargets:
     legal = moves != NO_MOVE
     kept = legal & (torch.sign(moves) == torch.sign(moves.max()))
     places = legal.flatten().nonzero().flatten()
-    of_moves = moves.flatten()[places] * (1 if is_own else -1) + LARGEST
+    of_moves = moves.flatten()[places] * (1 if is_own else -1) + LARGEST_SCORE
     return ReplyTargets(kept, moves == moves.max(), legal, of_moves, places, torch.full((len(places),), is_own))
 
 
@@ -108,7 +108,7 @@ def test_moves_are_seen_after_forced_replies(mirrored):
         ends = [int(part[0]) for part in follow(np.array([after.position]), np.array([after.mask]), STANDARD)[:3]]
         assert ends[2] == is_own and not position.winning_columns() and not after.winning_columns()
         assert (encode(Position(ends[0], ends[1], STANDARD), "lines-1")[0][..., order] == seen).all()
-        assert score - LARGEST == examples.labels.scores[row, column] * (1 if is_own else -1)
+        assert score - LARGEST_SCORE == examples.labels.scores[row, column] * (1 if is_own else -1)
     for name in ("good", "perfect"):
         assert (getattr(targets, name).numpy() == getattr(examples.labels, name)[:, order]).all()
     assert (targets.legal.sum(1) >= 2).all() and int(targets.legal.sum()) == len(targets.score)
@@ -133,7 +133,7 @@ def test_moves_are_seen_in_their_position(mirrored):
         assert perfect.tolist() == [score == best for score in scores]
         quiet.append(not (position.winning_columns() or position.pass_turn().winning_columns()))
     scores = examples.labels.scores[:, order]
-    assert (targets.score.numpy() == np.where(scores == NO_MOVE, 0, scores.astype(int) + LARGEST)).all()
+    assert (targets.score.numpy() == np.where(scores == NO_MOVE, 0, scores.astype(int) + LARGEST_SCORE)).all()
     everywhere = [Position(int(p), int(m), STANDARD) for p, m in zip(*labels[:2], strict=True)]
     all_quiet = sum(not (p.winning_columns() or p.pass_turn().winning_columns()) for p in everywhere)
     assert sum(quiet) == all_quiet and 0 < len(quiet) - sum(quiet) < (len(labels) - all_quiet) / 3
@@ -151,12 +151,12 @@ def test_every_position_once_an_epoch():
 def test_it_goes_on_where_it_was(file, tmp_path, monkeypatch):
     """Stopped in the middle, the same network comes out; a finished run, and other options, are refused."""
     first = Config(labels=file, run=tmp_path / "a", output=tmp_path / "a.bin", **SMALL)
-    distill.train(first)
+    policy_network.train(first)
     log = json.loads((tmp_path / "a" / "log.json").read_text())
     assert [entry["samples"] for entry in log] == [768, 1536, 2304, 2560]
     assert (tmp_path / "a" / "curves.png").read_bytes()[:4] == b"\x89PNG"
     second = Config(labels=file, run=tmp_path / "b", output=tmp_path / "b.bin", **SMALL)
-    plain_save, saved = distill.Trainer.save, []
+    plain_save, saved = policy_network.Trainer.save, []
 
     def save_once(self, path):
         plain_save(self, path)
@@ -164,21 +164,21 @@ def test_it_goes_on_where_it_was(file, tmp_path, monkeypatch):
         if len(saved) == 1:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(distill.Trainer, "save", save_once)
+    monkeypatch.setattr(policy_network.Trainer, "save", save_once)
     with pytest.raises(KeyboardInterrupt):
-        distill.train(second)
+        policy_network.train(second)
     assert not (tmp_path / "b.bin").exists()
-    distill.train(second)
+    policy_network.train(second)
     assert (tmp_path / "b.bin").read_bytes() == (tmp_path / "a.bin").read_bytes()
     with pytest.raises(ValueError, match=r"b is finished: choose another --run, or delete it"):
-        distill.train(second)
+        policy_network.train(second)
     with pytest.raises(ValueError, match=r"b holds a run with --layers 'dense:16', not 'dense:15'"):
-        distill.train(Config(labels=file, run=tmp_path / "b", **SMALL | {"layers": "dense:15"}))
+        policy_network.train(Config(labels=file, run=tmp_path / "b", **SMALL | {"layers": "dense:15"}))
 
 
 def test_a_checkpoint_without_what_is_needed_is_refused(file, tmp_path):
     """Not gone on with, as if the optimizers had just begun."""
-    trainer = distill.Trainer(Config(labels=file, run=tmp_path, **SMALL))
+    trainer = policy_network.Trainer(Config(labels=file, run=tmp_path, **SMALL))
     trainer.save(tmp_path / "checkpoint.bin")  # before a step there is no state of an optimizer
     with pytest.raises(ValueError, match=r"checkpoint.bin is damaged: KeyError\('optimizer:0:'\)"):
         trainer.load(tmp_path / "checkpoint.bin")
@@ -199,7 +199,7 @@ def test_a_checkpoint_is_never_unpickled(file, tmp_path):
     config = Config(labels=file, run=tmp_path, output=tmp_path / "net.bin", **SMALL)
     torch.save({"config": Hostile(tmp_path / "acted")}, tmp_path / "checkpoint.bin")
     with pytest.raises(ValueError, match=r"checkpoint.bin is damaged: not a weight container"):
-        distill.train(config)
+        policy_network.train(config)
     assert not (tmp_path / "acted").exists()
     torch.load(tmp_path / "checkpoint.bin", weights_only=False)  # what would have happened
     assert (tmp_path / "acted").exists()
@@ -211,22 +211,22 @@ def test_what_is_published_is_what_was_measured(file, tmp_path):
     New ones are held out, and nothing that their moves lead to is seen in training; known ones have the same plies.
     """
     config = Config(labels=file, run=tmp_path / "run", output=tmp_path / "net.bin", **SMALL)
-    facts = distill.train(config)
-    entry = json.loads((tmp_path / NAME).read_text())["net.bin"]
+    facts = policy_network.train(config)
+    entry = json.loads((tmp_path / MANIFEST).read_text())["net.bin"]
     assert entry["new_positions"] == facts["new_positions"] and entry["inputs"]["labels"]
-    assert entry["command"].startswith(f"python train.py distill --labels {file} --judges replies --layers dense:16")
+    assert entry["command"].startswith(f"python train.py network --labels {file} --judges replies --layers dense:16")
     content = config.output.read_bytes()
     assert {array.dtype.name for array in unpack(content)[0].values()} == {"int8", "float16", "float32"}
     labels, network = read_labels(file), MoveNetwork.from_bytes(content)
     training, test = (choices_of(labels_of(labels, split))[0] for split in (TRAINING, TEST))
-    parts = distill.measured_on(labels, training, config.seed)
+    parts = policy_network.measured_on(labels, training, config.seed)
     new, of_known = (np.bincount(part.plies) for part in parts.values())
     assert (new >= of_known).all() and new[1:].sum() == of_known[1:].sum()  # no other board is empty
     found, learnt, known = (keys_of(part) for part in (parts["new_positions"], training, parts["known_positions"]))
     seen, unseen = (keys_of(choices_of(part)[1]) for part in (training, parts["new_positions"]))
     assert found <= keys_of(test) and known <= learnt and not unseen & seen
     for name, part in parts.items():
-        policy = np.where(part.legal, network.judge_many(part.positions, part.masks)["policy"], -np.inf)
+        policy = np.where(part.legal, network.evaluate_many(part.positions, part.masks)["policy"], -np.inf)
         good = part.good[np.arange(len(part)), policy.argmax(1)].mean()
         assert good == pytest.approx(facts[name]["good"], abs=1e-4) and facts[name]["number"] == len(part)  # rounded
 
@@ -266,13 +266,13 @@ def test_devices(monkeypatch):
 def test_what_learns_by_which_optimizer():
     """Each parameter by one: heads and biases by AdamW, the matrices of the trunk by Muon."""
     network = Network(Config(judges=REPLIES, layers="dense:8,dense:4").architecture())
-    rates, optimizers = distill.optimizers_of(network, Config(learning_rate=0.1))
+    rates, optimizers = policy_network.optimizers_of(network, Config(learning_rate=0.1))
     named = {id(parameter): name for name, parameter in network.named_parameters()}
     muon, adam = ({named[id(p)] for group in one.param_groups for p in group["params"]} for one in optimizers)
     assert muon == {"0a_weight", "1a_weight"} and adam == set(named.values()) - muon
-    assert rates == [0.1, 0.1 * distill.ADAM_SHARE]
+    assert rates == [0.1, 0.1 * policy_network.ADAM_SHARE]
     network = Network(Config(layers="conv:4,pooled:4").architecture())
-    (group,) = distill.optimizers_of(network, Config())[1][0].param_groups
+    (group,) = policy_network.optimizers_of(network, Config())[1][0].param_groups
     names = {name for name, one in network.named_parameters() if any(one is other for other in group["params"])}
     assert names == {"0a_weight", "1a_weight", "1b_weight", "1pool_weight"}
 
@@ -281,11 +281,11 @@ def test_what_learns_by_which_optimizer():
 def test_the_loss_of_a_batch_falls(judges, layers):
     labels: Labels = opening_labels().take(np.arange(30_000, 30_064))
     config = Config(judges=judges, layers=layers, samples=64 * 60, batch=64, learning_rate=0.01)
-    examples, trainer = config.examples(labels), distill.Trainer(config)
+    examples, trainer = config.examples(labels), policy_network.Trainer(config)
     losing = [float(trainer.learn(*examples.batch(np.arange(len(examples))))) for _ in range(60)]
     assert losing[-1] < 0.5 * losing[0] and measure(trainer.network, examples)["perfect"] > 0.8
 
 
 def test_fewer_examples_than_a_batch(file, tmp_path):
     with pytest.raises(ValueError, match="fewer than a batch of 50,000: label more games"):
-        distill.train(Config(labels=file, judges=REPLIES, batch=50_000, run=tmp_path / "run"))
+        policy_network.train(Config(labels=file, judges=REPLIES, batch=50_000, run=tmp_path / "run"))

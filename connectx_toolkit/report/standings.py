@@ -5,7 +5,7 @@ from pathlib import Path
 
 from connectx_toolkit.arena.tournament import Tournament, ladder_parts, tournament_of
 from connectx_toolkit.games.groups import Group
-from connectx_toolkit.games.review import Judged, moves_by_agent
+from connectx_toolkit.games.review import Review, moves_by_agent
 from connectx_toolkit.kaggle.rules import Rules
 from connectx_toolkit.report.ladder import write_ladder
 from connectx_toolkit.report.pages import game_entry, group_html, results_page
@@ -17,7 +17,7 @@ from connectx_toolkit.system.table import Part, Told
 
 def results(
     groups: Sequence[Group],
-    shown: Sequence[Sequence[Judged]],
+    shown: Sequence[Sequence[Review]],
     left_out: Sequence[str],
     ladder: Path | None,
     html: Path | None,
