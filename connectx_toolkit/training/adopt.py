@@ -55,7 +55,7 @@ from connectx_toolkit.training.vector_games import geometry_named
 CHILD = """
 import sys
 from connectx_toolkit.kaggle import sandbox
-folders, why = [sandbox.AGENT, sandbox.HOME], ""
+folders, why = [sandbox.FOLDER, sandbox.HOME], ""
 try:
     sandbox.enter(*sys.argv[1:])  # before numpy starts threads
 except sandbox.NoSandbox as problem:
