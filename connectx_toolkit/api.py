@@ -450,7 +450,7 @@ def report(
     """
     from connectx_toolkit.games.groups import groups_in
     from connectx_toolkit.games.review import Review, judged
-    from connectx_toolkit.report.results import results
+    from connectx_toolkit.report.standings import results
 
     if judge and not html:
         raise ValueError(f"{as_option('judge')} is for the games on the page: {as_option('html', 'FILE')}")

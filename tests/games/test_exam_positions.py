@@ -70,7 +70,7 @@ def test_fresh_positions_before_ctrl_c_are_kept(tmp_path, monkeypatch):
     """Stopped in the second part, it goes on with that; an exam of more positions begins with the same parts."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(exams, "ALL", "random")
-    monkeypatch.setattr(exams, "PART", 2)
+    monkeypatch.setattr(exams, "FRESH_PART", 2)
     made, write = list[int](), recipes.write_labels
 
     def stopping(path, labels, made_as):
