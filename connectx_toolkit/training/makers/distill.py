@@ -153,6 +153,7 @@ class Config(Options):
         f"conv:96{6 * ',pooled:96'},point:128",
         "kind and width of each layer of the trunk; for replies dense:1024,dense:384,dense:64",
     )
+    start: Path = option(Path(), "file of a network of the same layers to go on from; without it, random weights", reads=True)
     samples: int = option(6_000_000, "positions to train on, counting repetitions", least=1)
     batch: int = option(1024, "positions in a step", least=1)
     learning_rate: float = option(0.004, "largest learning rate, of Muon; for dense layers 0.02", above=0)
@@ -220,6 +221,8 @@ class Trainer:
             Network(config.architecture()).to(config.where).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
             for _ in range(2)
         )
+        if config.start.is_file():
+            self.network.load_state_dict(Network.from_bytes(config.start.read_bytes()).state_dict())
         self.average.load_state_dict(self.network.state_dict())
         self.rates, self.optimizers = optimizers_of(self.network, config)
         self._modules = {"network": self.network, "average": self.average}  # by their names in a checkpoint
@@ -359,7 +362,7 @@ def measured_on(labels: Labels, training: Labels, seed: int) -> dict[str, Labels
     New is a test position if also nothing that its moves lead to is seen in training: few of the openings are.
     """
     test, _ = choices_of(labels_of(labels, TEST))
-    new = test.take(np.flatnonzero(is_new(test, training)))
+    new = test.take(np.flatnonzero(is_new(test, training) & test.whole))
     rows = np.random.default_rng(seed).permutation(len(training))
     alike = [rows[training.plies[rows] == ply][:count] for ply, count in enumerate(np.bincount(new.plies))]
     return {"new_positions": new, "known_positions": training.take(np.concatenate(alike))}
@@ -373,7 +376,8 @@ def train(config: Config) -> dict[str, Any]:
     labels = read_labels(config.labels)
     trainer = Trainer(config)
     trainer.load(config.run / CHECKPOINT)
-    parts = (labels_of(labels, split) for split in (TRAINING, VALIDATION))
+    parts = [labels_of(labels, split) for split in (TRAINING, VALIDATION)]
+    parts[1] = parts[1].take(np.flatnonzero(parts[1].whole))
     training, validation = (config.examples(part) for part in parts)
     if len(training) < config.batch:
         few = f"{len(training):,} positions to learn from, fewer than a batch of {config.batch:,}"
