@@ -136,6 +136,32 @@ def zugzwang(position: np.ndarray, mask: np.ndarray, geometry: Geometry) -> list
     return [*planes, *below, mine, geometry.board_mask ^ mine]
 
 
+def forced(position: np.ndarray, mask: np.ndarray, geometry: Geometry) -> list[np.ndarray]:
+    """The planes of ``zugzwang``, and the moves whose results forced replies show (``afterstates``).
+
+    Moves that win the quickest, others that win, those that lose the slowest, others that lose, and those after which
+    the mover is to move again; then the moves that the other side would win with if it were to move.
+    """
+    moves = open_cells(mask, geometry)[:, None] & np.array([geometry.column_mask(c) for c in range(geometry.columns)])
+    states = afterstates(position, mask, geometry)
+    scores = np.where(states.scores == UNKNOWN, 0, states.scores)
+    known = np.where(states.scores == UNKNOWN, -UNKNOWN, states.scores)
+    slowest = np.where(scores < 0, scores, -UNKNOWN).max(1, keepdims=True)
+    again = np.zeros(moves.shape, bool)
+    again[states.rows, states.columns] = states.is_own
+    theirs = afterstates(position ^ mask, mask, geometry).scores
+    best = known.max(1, keepdims=True)
+    shown = (
+        (scores > 0) & (scores == best),
+        (scores > 0) & (scores < best),
+        (scores < 0) & (scores == slowest),
+        (scores < 0) & (scores < slowest),
+        again,
+        (theirs > 0) & (theirs != UNKNOWN),
+    )
+    return [*zugzwang(position, mask, geometry), *(np.where(which, moves, 0).sum(1) for which in shown)]
+
+
 Bits = Callable[[np.ndarray, np.ndarray, Geometry], list[np.ndarray]]
 ENCODINGS: dict[str, tuple[int, Bits]] = {  # number of planes, and the function that computes their bits
     "stones-1": (2, stones),
@@ -144,6 +170,7 @@ ENCODINGS: dict[str, tuple[int, Bits]] = {  # number of planes, and the function
     "lines-1": (9, lines),
     "fours-1": (21, fours),
     "zugzwang-1": (13, zugzwang),
+    "forced-1": (19, forced),
 }
 
 

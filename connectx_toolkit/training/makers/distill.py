@@ -130,7 +130,7 @@ class Muon(torch.optim.Optimizer):
                 torch._foreach_add_(matrices, steps, alpha=-size)
 
 
-ENCODINGS = {MOVES: "zugzwang-1", REPLIES: "fours-1"}
+ENCODINGS = {MOVES: "forced-1", REPLIES: "fours-1"}
 JUDGES = tuple(ENCODINGS)
 HEADS = (("move", 1), ("score", SCORES))
 WARM_UP = 0.03  # share of the steps
