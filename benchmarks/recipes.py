@@ -39,7 +39,7 @@ from connectx.clock import Budget
 from connectx.encoding import UNKNOWN, Afterstates, chances_of_moves, encode_many, policy_of
 from connectx.network import REPLIES, PlainNetwork, softmax
 from connectx.position import STANDARD, Position
-from connectx.puct import Search, one_thread
+from connectx.puct import Search
 from connectx.solver import Solver
 from connectx_toolkit.games.exam_positions import positions_in
 from connectx_toolkit.games.grades import Sheet
@@ -128,7 +128,7 @@ def columns_of(player: str, network: PlainNetwork, labels: Labels, evaluations: 
         return np.where(labels.legal, logits, -np.inf).argmax(1)
 
     columns = []
-    with progress(len(labels), "position", player) as bar, one_thread():
+    with progress(len(labels), "position", player) as bar:
         for stones, mask in zip(labels.positions.tolist(), labels.masks.tolist(), strict=True):
             budget = Budget.seconds(MOVE_SECONDS) if player == "clock" else Budget(nodes=evaluations)
             search = Search(Position(stones, mask, STANDARD), value_search.judge, value_search.BATCH)

@@ -31,6 +31,7 @@ from connectx.encoding import (
     value_of,
 )
 from connectx.position import Geometry, Position, geometry_of
+from connectx.threads import one_thread
 from connectx.weights import compressed, pack, reduce, restored, unpack
 
 Step = tuple[str, list[int], dict[str, Any]]
@@ -117,8 +118,9 @@ class Layers:
     def __call__(self, observations: np.ndarray) -> np.ndarray:
         """The output, (n, ...) float32, for n observations of any number type."""
         values = [observations.astype(np.float32)]
-        for operation, inputs, parameters, settings in self._steps:
-            values.append(operation(*(values[i] for i in inputs), *parameters, **settings))
+        with one_thread():
+            for operation, inputs, parameters, settings in self._steps:
+                values.append(operation(*(values[i] for i in inputs), *parameters, **settings))
         return values[-1]
 
 
@@ -297,7 +299,8 @@ class PlainNetwork:
         Returns:
             (n, size) float32 for each head, (n, columns, size) of a network that judges moves.
         """
-        parts = [self._forward(planes[start : start + BATCH]) for start in range(0, max(1, len(planes)), BATCH)]
+        with one_thread():
+            parts = [self._forward(planes[start : start + BATCH]) for start in range(0, max(1, len(planes)), BATCH)]
         return {name: np.concatenate([part[name] for part in parts]) for name, _ in self.architecture.heads}
 
     def _forward(self, planes: np.ndarray) -> dict[str, np.ndarray]:

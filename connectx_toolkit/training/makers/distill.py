@@ -153,7 +153,9 @@ class Config(Options):
         f"conv:96{6 * ',pooled:96'},point:128",
         "kind and width of each layer of the trunk; for replies dense:1024,dense:384,dense:64",
     )
-    start: Path = option(Path(), "file of a network of the same layers to go on from; without it, random weights", reads=True)
+    start: Path = option(
+        Path(), "file of a network of the same layers to go on from; without it, random weights", reads=True
+    )
     samples: int = option(6_000_000, "positions to train on, counting repetitions", least=1)
     batch: int = option(1024, "positions in a step", least=1)
     learning_rate: float = option(0.004, "largest learning rate, of Muon; for dense layers 0.02", above=0)
