@@ -65,6 +65,7 @@ def exam_positions(
         labels = solved(source.name, found)
     elif source.suffix == SUFFIX:
         labels, left_out = read_file(source)[0], []
+        labels = labels.take(np.flatnonzero(labels.whole))
     else:
         found, left_out = positions_in(source, from_one)
         labels = solved(source.name, found)

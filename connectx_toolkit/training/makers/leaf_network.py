@@ -82,7 +82,7 @@ def children(labels: Labels) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Positions, masks and scores, for the side to move, after every labelled move that makes no line."""
     moves = moves_of(labels.masks, GEOMETRY)
     wins = winning_spots(labels.positions, labels.masks, GEOMETRY)[:, None]
-    rows, columns = np.nonzero((moves & ~wins) != 0)
+    rows, columns = np.nonzero(((moves & ~wins) != 0) & labels.exact)
     masks = labels.masks[rows] | moves[rows, columns]
     return (labels.positions ^ labels.masks)[rows], masks, -labels.scores[rows, columns]
 
