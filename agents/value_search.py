@@ -15,7 +15,7 @@ from connectx.afterstates import MoveNetwork
 from connectx.clock import Budget, GameMemory, budget_for
 from connectx.network import expected_result, softmax
 from connectx.position import Geometry, Position
-from connectx.puct import Choice, Evaluation, Search, one_thread
+from connectx.puct import Choice, Evaluation, Search
 from connectx.search import Searcher
 from connectx.weights import read_data
 
@@ -50,8 +50,7 @@ class Play:
             self.search = Search(position, evaluate, BATCH)
         else:
             self.search.go_on_from(position)
-        with one_thread():
-            choice = self.search.run(budget)
+        choice = self.search.run(budget)
         self.moves[choice.by] += 1
         searched, forced = self.moves["search"], self.moves["rules"]
         log = f"decided {searched} of {self.moves.total() - forced} moves that were not forced ({forced} were)"

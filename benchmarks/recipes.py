@@ -35,12 +35,13 @@ from scipy.stats import binomtest
 from agents import value_search
 from benchmarks.machine import head, record
 from benchmarks.positions import SIX_SETS, six_set
-from connectx.afterstates import UNRATED, Afterstates, MoveNetwork, chances_of_moves, policy_of
+from connectx.afterstates import MoveNetwork, chances_of_moves, policy_of
 from connectx.clock import Budget
 from connectx.encoding import encode_many
+from connectx.forced import UNRATED, Afterstates
 from connectx.network import REPLIES, softmax
 from connectx.position import STANDARD, Position
-from connectx.puct import Search, one_thread
+from connectx.puct import Search
 from connectx.solver import Solver
 from connectx_toolkit.games.exam_positions import positions_in
 from connectx_toolkit.games.grades import Sheet
@@ -129,7 +130,7 @@ def columns_of(player: str, network: MoveNetwork, labels: Labels, evaluations: i
         return np.where(labels.legal, logits, -np.inf).argmax(1)
 
     columns = []
-    with progress(len(labels), "position", player) as bar, one_thread():
+    with progress(len(labels), "position", player) as bar:
         for stones, mask in zip(labels.positions.tolist(), labels.masks.tolist(), strict=True):
             budget = Budget.seconds(MOVE_SECONDS) if player == "clock" else Budget(nodes=evaluations)
             search = Search(Position(stones, mask, STANDARD), value_search.evaluate, value_search.BATCH)

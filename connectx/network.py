@@ -16,6 +16,7 @@ import numpy as np
 
 from connectx.encoding import encode_many, planes_of
 from connectx.position import Geometry, Position, geometry_of
+from connectx.threads import one_thread
 from connectx.weights import compressed, pack, reduce, restored, unpack
 
 # Kinds of layers, by what they do before a ReLU, in operations that both forms of a network have. "conv": zero-padded
@@ -218,7 +219,8 @@ class PlainNetwork:
         Returns:
             (n, size) float32 for each head, (n, columns, size) of one that judges moves.
         """
-        parts = [self._forward(planes[start : start + BATCH]) for start in range(0, max(1, len(planes)), BATCH)]
+        with one_thread():
+            parts = [self._forward(planes[start : start + BATCH]) for start in range(0, max(1, len(planes)), BATCH)]
         return {name: np.concatenate([part[name] for part in parts]) for name, _ in self.architecture.heads}
 
     def _forward(self, planes: np.ndarray) -> dict[str, np.ndarray]:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from connectx.threads import one_thread
 from connectx.weights import unpack
 
 Step = tuple[str, list[int], dict[str, Any]]
@@ -96,6 +97,7 @@ class Layers:
     def __call__(self, observations: np.ndarray) -> np.ndarray:
         """The output, (n, ...) float32, for n observations of any number type."""
         values = [observations.astype(np.float32)]
-        for operation, inputs, parameters, settings in self._steps:
-            values.append(operation(*(values[i] for i in inputs), *parameters, **settings))
+        with one_thread():
+            for operation, inputs, parameters, settings in self._steps:
+                values.append(operation(*(values[i] for i in inputs), *parameters, **settings))
         return values[-1]

@@ -64,6 +64,7 @@ def exam_positions(
         labels = solved(source.name, positions)
     elif source.suffix == LABELS_SUFFIX:
         labels, left_out = read_file(source)[0], []
+        labels = labels.take(np.flatnonzero(labels.whole))
     else:
         positions, left_out = positions_in(source, from_one)
         labels = solved(source.name, positions)

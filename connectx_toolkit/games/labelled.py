@@ -33,11 +33,17 @@ LABELS_SUFFIX = ".labels"
 KEY_SPREAD = np.uint64(0x9E3779B97F4A7C15)  # odd: 2^64 over the golden ratio, which spreads keys well (Knuth)
 COLUMN = (1 << STANDARD.stride) - 1  # a column's bits
 SHIFTS = STANDARD.stride * np.arange(STANDARD.columns)
+LEAST = -((STANDARD.cells + 1) // 2)  # of all exact scores
+BOUND = 64  # an upper bound is stored less so much: below every exact score, above NO_MOVE
 FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 9 | lzma.PRESET_EXTREME}]
 
 
 class Labels(NamedTuple):
-    """Positions and the exact score of every move, for the side to move. All arrays have n rows."""
+    """Positions and the scores of their moves, for the side to move. All arrays have n rows.
+
+    The best moves have their exact score. Of another move it may be known only that it is worse: then its score is an
+    upper bound, less ``BOUND``.
+    """
 
     positions: np.ndarray  # (n,) int64, stones of the side to move
     masks: np.ndarray  # (n,) int64, stones of both
@@ -65,9 +71,25 @@ class Labels(NamedTuple):
         return self.scores != NO_MOVE
 
     @property
+    def exact(self) -> np.ndarray:
+        """(n, columns) bool: the moves of which the exact score is known."""
+        return self.scores >= LEAST
+
+    @property
     def good(self) -> np.ndarray:
-        """(n, columns) bool: the moves that keep the result (win, draw or loss)."""
-        return self.legal & (np.sign(self.scores) == np.sign(self.values)[:, None])
+        """(n, columns) bool: the moves that keep the result (win, draw or loss), as far as ``sure`` says."""
+        at_most = np.where(self.exact, self.scores, self.scores + BOUND)
+        return self.legal & (np.sign(at_most) == np.sign(self.values)[:, None])
+
+    @property
+    def whole(self) -> np.ndarray:
+        """(n,) bool: whether the exact scores of all moves are known."""
+        return (self.exact | ~self.legal).all(1)
+
+    @property
+    def sure(self) -> np.ndarray:
+        """(n,) bool: whether it is known of all moves if they keep the result; in others some bound allows a win."""
+        return ~(self.legal & ~self.exact & (self.scores + BOUND > 0)).any(1)
 
     @property
     def perfect(self) -> np.ndarray:

@@ -1,54 +1,81 @@
-"""Positions to label, with the exact score of every move: those of games whose moves are perfect or, by chance, random.
+"""Positions to label, and what is proven of their moves: games that a network plays, but for moves by chance.
 
-Half of the games are half-random (each move is random with probability 1/2), the others near-perfect (1/4). A perfect
-move is any of the best exact score. Nobody makes a line: a game ends where every move would. This is how the test sets
-are drawn ("half-random" and "near-perfect" in connectx_toolkit/games/recipes.py), but for their seeds.
+Half of the games are half-random (each move is random with probability 1/2), the others near-perfect (1/4). The other
+moves are the network's, and in the first plies perfect ones of the opening table. Nobody makes a line: a game ends
+where every move would.
+
+A game is labelled from its end: of each position the score first, for which the position after it gives a bound, then
+only which moves are best. That takes a third of the time of all scores, which one label in seven has. Positions in
+which the next stone can make a line teach little: one in ten is taken.
 """
 
 import numpy as np
 
+from connectx.books import openings
 from connectx.exact import move_values
-from connectx.position import NO_MOVE, STANDARD, Position, winning_spots
+from connectx.network import PlainNetwork
+from connectx.position import NO_MOVE, SPAN, STANDARD, Position, winning_spots
 from connectx.solver import UNKNOWN, Solver, Value
-from connectx_toolkit.games.labelled import Labels, moves_of, score_moves
+from connectx_toolkit.games.labelled import BOUND, Labels, moves_of
 
 ERROR_SHARES = (0.5, 0.25)  # of random moves, in turn: half-random and near-perfect games
-LAST_TAKEN = 36  # stones of the last position that is taken
+FIRST, LAST = 8, 33  # stones of the first and the last position that is taken; the opening table has all before
 # Share of the positions that are taken, by their stones; of later ones all. The solver takes long where there are few:
-# 130 ms of processor time for all moves at 8 stones, 48 at 9, 25 at 10, 10 at 11.
-TAKEN = {**dict.fromkeys(range(8), 0.0), 8: 0.04, 9: 0.12, 10: 0.3, 11: 0.6}
-ONE_BY_ONE = 11  # stones: up to here, what is known of a position's own score makes its solution quicker
+# 290 ms of processor time for the best moves at 8 stones, 83 at 10, 21 at 12, 8 at 14, 0.5 at 20.
+TAKEN = {8: 0.02, 9: 0.05, 10: 0.15, 11: 0.35, 12: 0.7}
+OPEN_LINES = 0.1  # share that is taken of the positions in which the next stone can make a line
+WHOLE = 0.15  # share of the labels that have the exact scores of all moves
 
 
-def labelled_games(games: int, rng: np.random.Generator, solver: Solver) -> Labels:
-    """The positions of so many games whose moves differ in their exact scores, as ``TAKEN`` says."""
-    error_shares = np.resize(ERROR_SHARES, games)
-    positions, masks, known = np.zeros(games, np.int64), np.zeros(games, np.int64), [UNKNOWN] * games
-    parts = list[Labels]()
-    for stones in range(LAST_TAKEN + 1):
-        is_taken = rng.random(len(masks)) < TAKEN.get(stones, 1.0)
-        is_random = rng.random(len(masks)) < error_shares
-        scores = np.full((len(masks), STANDARD.columns), NO_MOVE, np.int8)
-        if stones > ONE_BY_ONE:
-            scores = score_moves(positions, masks, solver)
-        else:
-            for row in np.flatnonzero(is_taken | ~is_random):
-                position = Position(int(positions[row]), int(masks[row]), STANDARD)
-                values = move_values(position, solver, best=not is_taken[row], known=known[row])
-                lows = [NO_MOVE if value is None or not value.exact else value.low for value in values]
-                scores[row] = lows if is_taken[row] else [low if low == max(lows) else NO_MOVE for low in lows]
+def games_of(games: int, rng: np.random.Generator, network: PlainNetwork) -> list[list[Position]]:
+    """The positions of so many games, up to ``LAST`` stones."""
+    shares, numbers = np.resize(ERROR_SHARES, games), np.arange(games)
+    stones, masks = np.zeros(games, np.int64), np.zeros(games, np.int64)
+    paths: list[list[Position]] = [[] for _ in range(games)]
+    for ply in range(LAST + 1):
+        positions = [Position(*pair, STANDARD) for pair in zip(stones.tolist(), masks.tolist(), strict=True)]
+        for number, position in zip(numbers, positions, strict=True):
+            paths[number].append(position)
         moves = moves_of(masks, STANDARD)
-        differ = (np.where(moves != 0, scores, scores.max(1)[:, None]) != scores.max(1)[:, None]).any(1)
-        parts.append(Labels(positions, masks, scores).take(np.flatnonzero(is_taken & differ)))
-        quiet = (moves != 0) & (winning_spots(positions, masks, STANDARD)[:, None] & moves == 0)
-        best = np.where(quiet, scores, NO_MOVE).max(1)[:, None]
-        choice = np.where(is_random[:, None], quiet, quiet & (scores == best) & (best != NO_MOVE))
-        column = (rng.random(choice.shape) * choice).argmax(1)
-        goes_on = np.flatnonzero(choice.any(1))
-        is_kept = scores[np.arange(len(column)), column] == scores.max(1)  # then the next score is known
-        next_scores = [-int(scores[row].max()) if is_kept[row] and not is_random[row] else None for row in goes_on]
-        known = [UNKNOWN if score is None else Value(score, score) for score in next_scores]
-        moved = moves[goes_on, column[goes_on]]
-        positions, masks = (positions ^ masks)[goes_on], masks[goes_on] | moved
-        error_shares = error_shares[goes_on]
-    return Labels(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+        playable = (moves != 0) & (winning_spots(stones, masks, STANDARD)[:, None] & moves == 0)
+        worth = rng.random(moves.shape)
+        chosen = np.flatnonzero(rng.random(len(masks)) >= shares)
+        if ply < FIRST:
+            known = [openings().scores(positions[row]) or [] for row in chosen]
+            worth[chosen] += np.array([[NO_MOVE if s is None else s for s in scores] for scores in known]).reshape(
+                -1, 7
+            )
+        elif len(chosen):
+            worth[chosen] = network.evaluate_many(stones[chosen], masks[chosen])["policy"]
+        columns = np.where(playable, worth, -np.inf).argmax(1)
+        on = np.flatnonzero(playable.any(1))
+        stones, masks = (stones ^ masks)[on], (masks | moves[np.arange(len(masks)), columns])[on]
+        shares, numbers = shares[on], numbers[on]
+        if not len(on):
+            break
+    return paths
+
+
+def labelled_games(games: int, rng: np.random.Generator, solver: Solver, network: PlainNetwork) -> Labels:
+    """Labels of the positions of so many games, as ``TAKEN`` and ``OPEN_LINES`` say."""
+    found: list[tuple[int, int, list[int]]] = []
+    for path in games_of(games, rng, network):
+        following = None  # the score of the next position of the game, where it is known
+        for position in reversed(path[FIRST:]):
+            is_open = bool(position.winning_columns() or position.pass_turn().winning_columns())
+            if rng.random() >= TAKEN.get(position.ply, 1.0) * (OPEN_LINES if is_open else 1.0):
+                following = None
+                continue
+            score = solver.solve(position, known=UNKNOWN if following is None else Value(-following, SPAN)).low
+            is_whole = rng.random() < WHOLE
+            values = move_values(position, solver, best=not is_whole, known=Value(score, score))
+            found.append((position.position, position.mask, [stored(value) for value in values]))
+            following = score
+    stones, masks, scores = zip(*found, strict=True) if found else ([], [], [])
+    labels = Labels(np.array(stones, np.int64), np.array(masks, np.int64), np.array(scores, np.int8).reshape(-1, 7))
+    return labels.take(np.flatnonzero((labels.legal & ~labels.perfect).any(1)))
+
+
+def stored(value: Value | None) -> int:
+    """What labels hold of a move's value: its score, or an upper bound, or that there is no such move."""
+    return NO_MOVE if value is None else value.low if value.exact else value.high - BOUND

@@ -120,16 +120,22 @@ def test_budget_of_time_ends_it():
 
 
 def test_the_chosen_move_looks_best_at_the_end():
-    """Not the most tried one, if another has come to look better in enough simulations; never one proven to lose."""
+    """Not the most tried one, if another has come to look better in enough simulations; never one proven to lose.
+
+    Among those that look alike the network's policy decides.
+    """
     search = Search(Position.empty(STANDARD), knows_nothing)
     root = search.root
     root.columns, root.tries, root.priors = [0, 1, 2, 3, 4], [300, 100, 2, 50, 0], [0.2] * 5
     tried = [Node(mask, mask) for mask in range(4)]
     root.children = [*tried, None]
-    for child, tries, worth in zip(tried, root.tries, (0.1, 0.3, 0.5, 0.9), strict=False):
+    for child, tries, worth in zip(tried, root.tries, (0.0, 0.4, 0.5, 0.9), strict=False):
         child.visits, child.total = tries, -worth * tries
     tried[3].score = 5
     assert search._best_column() == 1
+    tried[0].total = -0.3 * tried[0].visits
+    root.priors = [0.3, 0.1, 0.2, 0.2, 0.2]
+    assert search._best_column() == 0
     for child in tried:
         child.score = 5
     assert search._best_column() == 4

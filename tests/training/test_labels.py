@@ -1,19 +1,22 @@
 """Exact labels: true to the solver, resumable, mirrored and split without leaks."""
 
 import shutil
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from connectx.books import openings
+from connectx.network import PlainNetwork, masked_argmax
 from connectx.position import NO_MOVE, STANDARD, Position, mirror_bits
 from connectx.solver import Solver
-from connectx_toolkit.games.labelled import Labels, concatenated, read_file
+from connectx_toolkit.games.labelled import BOUND, Labels, concatenated, read_file
+from connectx_toolkit.system.files import WEIGHTS
 from connectx_toolkit.training import positions, runs
 from connectx_toolkit.training.makers import labels
-from connectx_toolkit.training.makers.labels import Config, opening_labels, read_labels, splits_of
-from connectx_toolkit.training.positions import labelled_games
+from connectx_toolkit.training.makers.labels import Config, labels_in, opening_labels, read_labels, splits_of
+from connectx_toolkit.training.positions import games_of, labelled_games
 from tests.training.in_place import pool_in_place
 
 pytestmark = pytest.mark.slow
@@ -27,8 +30,6 @@ def run(tmp_path_factory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(runs, "worker_pool", pool_in_place)
         patch.setattr(positions, "TAKEN", LATE)
-        patch.setattr(positions, "ONE_BY_ONE", 8)
-        patch.setattr(positions, "ERROR_SHARES", (1.0,))  # else every move before is solved
         patch.setattr(labels, "FILE_GAMES", 4)
         labels.train(Config(games=8, workers=1, run=folder / "run"))
     return folder / "run"
@@ -39,35 +40,64 @@ def positions_of(found: Labels) -> list[Position]:
 
 
 def test_scores_are_exact(run):
-    """Every score against the solver's own answer for each move, which bitbully and minimax vouch for elsewhere."""
+    """Every score against the solver's own answer for each move, which bitbully and minimax vouch for elsewhere.
+
+    A bound is one, and below the score of the best moves.
+    """
     found, solver = read_file(run / "labels.labels")[0], Solver(STANDARD)
-    assert len(found) > 20
-    for position, scores in zip(positions_of(found), found.scores.tolist(), strict=True):
-        values = solver.scores(position)
-        assert scores == [NO_MOVE if value is None else value.low for value in values]
+    assert len(found) > 20 and 0 < found.whole.mean() < 0.6
+    for position, scores, exact in zip(positions_of(found), found.scores, found.exact, strict=True):
+        truth = np.array([NO_MOVE if value is None else value.low for value in solver.scores(position)])
+        legal = truth != NO_MOVE
+        assert (scores[exact] == truth[exact]).all() and exact[truth == truth.max()].all()
+        assert (scores[~legal] == NO_MOVE).all() and (truth[legal & ~exact] <= scores[legal & ~exact] + BOUND).all()
 
 
 def test_games_are_half_random_and_near_perfect(monkeypatch):
-    """Moves differ in their scores, nobody has a line, and so many moves of a game keep its exact score."""
-    monkeypatch.setattr(positions, "LAST_TAKEN", 12)
-    monkeypatch.setattr(positions, "TAKEN", dict.fromkeys(range(8), 1.0) | dict.fromkeys(range(8, 12), 0.0))
-    solver = Solver(STANDARD)
-    found = labelled_games(13, np.random.default_rng(3), solver)
-    for position, scores in zip(positions_of(found), found.scores.tolist(), strict=True):
-        legal = [score for score in scores if score != NO_MOVE]
-        assert len(set(legal)) > 1 and not position.is_over() and position.ply in (*range(8), 12)
-    again = labelled_games(13, np.random.default_rng(3), solver)
-    assert all((a == b).all() for a, b in zip(found, again, strict=True))
+    """Nobody has a line, moves differ in their scores, and those that are not random are the network's."""
+    monkeypatch.setattr(positions, "LAST", 20)
+    network = PlainNetwork.from_bytes((WEIGHTS / "one_pass.bin").read_bytes())
+    paths = games_of(12, np.random.default_rng(3), network)
+    assert len(paths) == 12 and max(map(len, paths)) == 21 and paths == games_of(12, np.random.default_rng(3), network)
+    assert not any(position.is_over() for path in paths for position in path)
     monkeypatch.setattr(positions, "ERROR_SHARES", (0.0,))
-    perfect = labelled_games(3, np.random.default_rng(4), solver)
-    assert (perfect.values[perfect.plies == 12] == openings().score(Position.empty(STANDARD))).all()
+    (path,) = games_of(1, np.random.default_rng(4), network)
+    assert [openings().score(position) for position in path[6:8]] in ([1, -1], [-1, 1], [0, 0])
+    for before, after in pairwise(path[8:]):
+        liked = before.play(masked_argmax(network.evaluate(before)["policy"], before))
+        assert after == liked or liked.is_over()
+    monkeypatch.setattr(positions, "TAKEN", LATE)
+    monkeypatch.setattr(positions, "LAST", 30)
+    found = labelled_games(4, np.random.default_rng(4), Solver(STANDARD), network)
+    assert len(found) and (found.legal & ~found.perfect).any(1).all()
+
+
+def test_labels_of_others_are_checked(run, tmp_path, monkeypatch):
+    """By the solver, a sample of them; what is no position, or no such file, is refused before."""
+    monkeypatch.setattr(labels, "FEWEST", 20)
+    some = read_file(run / "labels.labels")[0]
+    good, path = some._asdict(), tmp_path / "hard.npz"
+    np.savez(path, **good)
+    assert len(labels_in(path, 1)) == len(some)
+    wrong, floating = good["scores"] + some.exact, good["masks"] << 1
+    faults = {
+        "scores of moves are": {"scores": wrong},
+        "row 0 is no position": {"masks": floating},
+        "int8 were expected": {"scores": wrong.astype(float)},
+    }
+    for message, arrays in faults.items():
+        np.savez(path, **good | arrays)
+        with pytest.raises(ValueError, match=message):
+            labels_in(path, 1)
+    path.write_bytes(b"PK nothing")
+    with pytest.raises(ValueError, match=r"hard\.npz: an \.npz with positions"):
+        labels_in(path, 1)
 
 
 def test_a_run_goes_on_where_it_ended(run, tmp_path, monkeypatch):
     """A missing file comes back byte for byte; more games add to those that are there."""
     monkeypatch.setattr(runs, "worker_pool", pool_in_place)
     monkeypatch.setattr(positions, "TAKEN", LATE)
-    monkeypatch.setattr(positions, "ERROR_SHARES", (1.0,))
     monkeypatch.setattr(labels, "FILE_GAMES", 4)
     again = tmp_path / "again"
     shutil.copytree(run, again)
@@ -94,7 +124,15 @@ def test_what_labels_say_of_moves():
     assert found.values.tolist() == [5, -2, 0]
     assert found.good.astype(int).tolist() == [[0, 1, 1, 1, 0, 0, 0], [1] * 7, [1, 1, 1, 1, 1, 1, 0]]
     assert found.perfect[0].nonzero()[0].tolist() == [2, 3] and found.legal.sum() == 20
-    assert found.critical.tolist() == [True, False, True]
+    assert found.critical.tolist() == [True, False, True] and found.whole.all() and found.sure.all()
+    bounds = Labels(
+        nothing[:2], nothing[:2], np.array([[3, 2 - BOUND, 3, -BOUND, 1, 1, 1], [0, -1 - BOUND] + 5 * [0]], np.int8)
+    )
+    assert bounds.exact.sum() == 11 and not bounds.whole.any() and bounds.sure.tolist() == [False, True]
+    assert bounds.values.tolist() == [3, 0] and bounds.good.astype(int).tolist() == [
+        [1, 1, 1, 0, 1, 1, 1],
+        [1, 0] + 5 * [1],
+    ]
 
 
 def test_mirror_images_count_once_and_share_a_split(run):

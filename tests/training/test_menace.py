@@ -153,8 +153,9 @@ def test_command_line(tmp_path, capsys, monkeypatch):
     assert arrays["stable/beads"].shape == (10, 9, 3) and arrays["keep/curve"].shape == (2,) and meta == {"game": "nim"}
     assert train.main(command) == 2 and "is finished" in capsys.readouterr().err
     monkeypatch.setattr(builtins, "input", lambda prompt: "q")
+    published = (tmp_path / "manifest.json").stat().st_mtime_ns
     assert train.main([*command, "--human", "first"]) == 0
-    assert "wins" not in capsys.readouterr().out.splitlines()[-1]
+    assert "score" not in capsys.readouterr().out and (tmp_path / "manifest.json").stat().st_mtime_ns == published
     for name in ("table", "curves"):
         assert (tmp_path / f"nim-{name}.png").read_bytes().startswith(b"\x89PNG")
 

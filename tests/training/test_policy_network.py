@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 import torch
 
-from connectx.afterstates import NEVER, Afterstates, MoveNetwork, follow
+from connectx.afterstates import NEVER, MoveNetwork
 from connectx.encoding import encode
+from connectx.forced import Afterstates, follow
 from connectx.network import REPLIES
 from connectx.position import NO_MOVE, STANDARD, Position
 from connectx.torch_form import Network
@@ -28,7 +29,7 @@ from connectx_toolkit.training.makers.examples import (
     is_new,
 )
 from connectx_toolkit.training.makers.labels import TEST, TRAINING, labels_of, opening_labels, read_labels
-from connectx_toolkit.training.makers.policy_network import Config, batches, losses, measure, total
+from connectx_toolkit.training.makers.policy_network import Config, Epochs, losses, measure, total
 from connectx_toolkit.training.runs import MANIFEST
 
 pytestmark = pytest.mark.slow
@@ -140,12 +141,24 @@ def test_moves_are_seen_in_their_position(mirrored):
 
 
 def test_every_position_once_an_epoch():
-    rows = [batch.tolist() for (batch, _), _ in zip(batches(1, 105, 10, 0), range(20), strict=False)]
-    assert len({row for batch in rows[:10] for row in batch}) == 100 and rows[:10] != rows[10:]
-    mirrored = [mirrored for (_, mirrored), _ in zip(batches(1, 105, 10, 0), range(1000), strict=False)]
+    """The hard ones; of the easy ones one in so many, other ones each time, and openings several times."""
+    masks = np.r_[np.zeros(5, np.int64), np.full(100, (1 << 20) - 1)]
+    labels = Labels(masks, masks, np.zeros((105, 7), np.int8))
+
+    def drawn(epochs: Epochs, step: int, count: int) -> list[list[int]]:
+        return [rows.tolist() for (rows, _), _ in zip(epochs.batches(step), range(count), strict=False)]
+
+    every = Epochs(labels, np.zeros(105, bool), 1, 10)
+    rows = drawn(every, 0, 24)
+    counts = np.bincount([row for batch in rows[:12] for row in batch], minlength=105)
+    assert counts.sum() == 120 and counts[:5].sum() in range(15, 21) and counts[5:].max() == 1
+    assert rows[:12] != rows[12:] and drawn(every, 13, 7) == rows[13:20]
+    mirrored = [is_mirrored for (_, is_mirrored), _ in zip(every.batches(0), range(1000), strict=False)]
     assert 400 < sum(mirrored) < 600
-    later = [batch.tolist() for (batch, _), _ in zip(batches(1, 105, 10, 13), range(7), strict=False)]
-    assert later == rows[13:]
+    easy = Epochs(labels, np.arange(105) >= 45, 1, 70)
+    first, second = drawn(easy, 0, 2)
+    assert set(range(45)) <= set(first) and len(first) == 4 * 5 + 40 + 10
+    assert {row for row in first if row >= 45}.isdisjoint(second)
 
 
 def test_it_goes_on_where_it_was(file, tmp_path, monkeypatch):

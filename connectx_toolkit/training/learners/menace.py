@@ -36,7 +36,7 @@ from typing import NamedTuple
 import numpy as np
 from matplotlib.figure import Figure
 
-from connectx.weights import pack
+from connectx.weights import pack, unpack
 from connectx_toolkit.games.game import SEATS
 from connectx_toolkit.system.console import progress
 from connectx_toolkit.system.table import Column, Table, console_for_tables
@@ -303,18 +303,26 @@ def play_human(games: Games, seat: int, opponent: Player) -> None:
     print({0: "a draw", (FIRST, SECOND)[seat]: "you win"}.get(int(games.winner[0]), "the other side wins"))
 
 
-def train(config: Config) -> tuple[Population, np.ndarray]:
-    """Trains all players; prints, draws and writes the results. Plays again if somebody wants to."""
-    if not (config.human and is_finished(config)):
+def train(config: Config) -> tuple[Population, np.ndarray] | None:
+    """Trains all players; prints, draws and writes the results. With ``human`` a person plays then.
+
+    Returns:
+        The players and their results; None if the run was finished, and a person played at once.
+    """
+    tree, trained = tree_of(games_named(config.game)), None
+    if config.human and is_finished(config):
+        beads = unpack(config.output.read_bytes())[0][f"{KEEP}/beads"]
+    else:
         begin(config)
-    population = Population(tree_of(games_named(config.game)), config)
-    population.train()
-    results = report(population)
-    won = results[PLAYERS.index(KEEP), PLAYERS.index(KEEP), 0]
-    score = f"the first player wins {won:.2%} of {config.test_games} games between two that keep"
-    publish(config, pack(population.arrays(), {"game": config.game}), {"seed": config.seed}, score)
+        population = Population(tree, config)
+        population.train()
+        results = report(population)
+        won = results[PLAYERS.index(KEEP), PLAYERS.index(KEEP), 0]
+        score = f"the first player wins {won:.2%} of {config.test_games} games between two that keep"
+        publish(config, pack(population.arrays(), {"game": config.game}), {"seed": config.seed}, score)
+        trained, beads = (population, results), population.groups[KEEP].beads
     if config.human:
-        opponent = table_player(population.tree, population.chances(KEEP)[0], np.random.default_rng())
+        opponent = table_player(tree, shares(beads)[0], np.random.default_rng())
         with suppress(EOFError):
             play_human(games_named(config.game), SEATS.index(config.human), opponent)
-    return population, results
+    return trained

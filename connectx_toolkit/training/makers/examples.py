@@ -14,8 +14,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from connectx.afterstates import NEVER, Afterstates, afterstates, logit_bonus, scores_of
+from connectx.afterstates import NEVER, logit_bonus, scores_of
 from connectx.encoding import bits_of, planes_of, unpack_planes
+from connectx.forced import Afterstates, afterstates
 from connectx.position import STANDARD, open_cells, winning_spots
 from connectx_toolkit.games.labelled import Labels, canonical_keys, spread_keys
 
@@ -32,15 +33,16 @@ class MoveTargets(NamedTuple):
     good: Tensor  # (n, columns) bool
     perfect: Tensor  # (n, columns) bool
     legal: Tensor  # (n, columns) bool
-    score: Tensor  # (n, columns) int64: the exact score, plus LARGEST_SCORE; 0 where there is no move
+    exact: Tensor  # (n, columns) bool: the moves whose score is known
+    score: Tensor  # (n, columns) int64: the exact score, plus LARGEST_SCORE; 0 where there is none
 
     def policy(self, outputs: dict[str, Tensor]) -> Tensor:
         """The logits of all columns, (n, columns); of full ones a very small number."""
         return outputs["move"][..., 0].masked_fill(~self.legal, NEVER)
 
     def scored(self, outputs: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
-        """The logits of the scores of all legal moves, (m, SCORES), and their classes, (m,)."""
-        return outputs["score"][self.legal], self.score[self.legal]
+        """The logits of the m exact scores, (m, SCORES), and their classes, (m,)."""
+        return outputs["score"][self.exact], self.score[self.exact]
 
     def worth(self, outputs: dict[str, Tensor]) -> np.ndarray:
         """(n, columns): what agents choose the largest of."""
@@ -120,10 +122,16 @@ class MoveExamples:
             winning_spots(side, labels.masks, STANDARD) for side in (labels.positions, labels.positions ^ labels.masks)
         )
         trivial = (np.bitwise_or(*spots) & open_cells(labels.masks, STANDARD)) != 0
-        spread = spread_keys(labels.positions, labels.masks) >> np.uint64(40)
+        spread = spread_keys(labels.positions, labels.masks) >> np.uint64(20)  # other bits than those of splits
         self.labels = labels.take(np.flatnonzero(~trivial | (spread % TRIVIAL == 0)))
         most = np.maximum(self.labels.scores.astype(np.int64), -LARGEST_SCORE) + LARGEST_SCORE
-        parts = {"good": self.labels.good, "perfect": self.labels.perfect, "legal": self.labels.legal, "score": most}
+        parts = {
+            "good": self.labels.good & self.labels.sure[:, None],  # what is not sure teaches nothing
+            "perfect": self.labels.perfect,
+            "legal": self.labels.legal,
+            "exact": self.labels.exact,
+            "score": most,
+        }
         self.parts = {name: torch.from_numpy(part).to(device) for name, part in parts.items()}
         self.seen, self.device = Encoded(self.labels.positions, self.labels.masks, encoding, device), device
 

@@ -1,35 +1,42 @@
-"""Plays games and labels their positions with the exact score of every move: what the networks learn from.
+"""Plays games and labels their positions with the best moves and their exact score: what the networks learn from.
 
-The games are half-random and near-perfect ones; positions whose moves all have the same score are left out (see
-training/positions.py). Our own solver scores the rest. All positions of the first eight plies are added from the
-opening table, whenever labels are read.
+The games are half-random and near-perfect ones, whose other moves a network chooses; our own solver labels their
+positions (see training/positions.py). All positions of the first eight plies are added from the opening table, whenever
+labels are read.
 
 The run's folder keeps a file for every 150 games. An interrupted run goes on from there, and more games add to them.
-The same seed gives the same labels for any number of processes and machines.
+The same seed gives the same labels for any number of processes and machines, as far as their networks round alike.
 """
 
 import os
+import zipfile
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from connectx.books import openings
+from connectx.exact import move_values
+from connectx.network import PlainNetwork
+from connectx.position import NO_MOVE, STANDARD, Position, key_of, stones_of
+from connectx.solver import Solver
 from connectx_toolkit.games.labelled import (
+    BOUND,
     LABELS_SUFFIX,
     Labels,
     concatenated,
+    moves_of,
     read_file,
     spread_keys,
     to_bytes,
     write_labels,
 )
 from connectx_toolkit.system.console import progress, shell
-from connectx_toolkit.system.files import check_folder
-from connectx_toolkit.training.options import Options, option
-from connectx_toolkit.training.positions import ERROR_SHARES, TAKEN, labelled_games
+from connectx_toolkit.system.files import WEIGHTS, check_folder
+from connectx_toolkit.training.options import Options, digest_of, option
+from connectx_toolkit.training.positions import ERROR_SHARES, OPEN_LINES, TAKEN, WHOLE, labelled_games, stored
 from connectx_toolkit.training.runs import process_solver, publish, solver_pool
 
 TRAINING, VALIDATION, TEST = range(3)  # splits
@@ -72,6 +79,7 @@ def read_labels(path: Path) -> Labels:
 
 TABLE_BITS = 22  # log2 of the entries of each process's table: 32 MiB
 FILE_GAMES = 150  # of a file
+CHECKED, FEWEST = 300, 12  # of the labels that are read in, so many are checked, of those with so many stones
 
 
 @dataclass
@@ -80,7 +88,9 @@ class Config(Options):
 
     METHOD = "labels"
 
-    games: int = option(30_000, "number of games to play, each of which gives about 20 positions", least=1)
+    games: int = option(30_000, "number of games to play, each of which gives about 10 positions", least=0)
+    add: Path = option(Path(), "labels to add: an .npz of positions, masks and scores", reads=True)
+    network: Path = option(WEIGHTS / "one_pass.bin", "network that chooses the moves that are not random", reads=True)
     seed: int = option(1, "random seed of the games", least=0)
     workers: int = option(os.cpu_count() or 1, "number of processes on this machine", least=1, is_free=True)
     scheduler: str = option("", "address of a dask cluster to use instead, such as tcp://10.0.0.1:8786", is_free=True)
@@ -90,15 +100,58 @@ class Config(Options):
     @property
     def recipe(self) -> dict[str, Any]:
         """What the content of a file depends on besides its number."""
-        taken = {str(stones): share for stones, share in TAKEN.items() if share}
-        return {"seed": self.seed, "games": FILE_GAMES, "random": list(ERROR_SHARES), "taken": taken}
+        shares = {"random": list(ERROR_SHARES), "open": OPEN_LINES, "whole": WHOLE}
+        taken = {str(stones): share for stones, share in TAKEN.items()}
+        network = digest_of(self.network)
+        return {"seed": self.seed, "games": FILE_GAMES, **shares, "taken": taken, "network": network}
 
 
-def make(seed: int, number: int) -> Labels:
+@cache
+def network_in(path: Path) -> PlainNetwork:
+    return PlainNetwork.from_bytes(path.read_bytes())
+
+
+def make(network: Path, seed: int, number: int) -> Labels:
     """The labels of a file, in a worker."""
     solver = process_solver()
     solver.clear()
-    return labelled_games(FILE_GAMES, np.random.default_rng((seed, number)), solver)
+    return labelled_games(FILE_GAMES, np.random.default_rng((seed, number)), solver, network_in(network))
+
+
+def labels_in(path: Path, seed: int) -> Labels:
+    """Labels that somebody else made, of which the solver checks some.
+
+    Args:
+        path: an .npz of "positions" and "masks", (n,) int64, and "scores", (n, columns) int8, as ``Labels`` has them.
+
+    Raises:
+        ValueError: it is none, a position cannot come up, or what is said of a move is not so.
+    """
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            labels = Labels(*(arrays[name] for name in ("positions", "masks", "scores")))
+    except (OSError, KeyError, ValueError, zipfile.BadZipFile) as fault:
+        raise ValueError(f"{path}: an .npz with positions, masks and scores was expected ({fault})") from None
+    count = len(labels.masks)
+    kinds = [(array.shape, array.dtype) for array in labels]
+    if kinds != [((count,), np.int64), ((count,), np.int64), ((count, STANDARD.columns), np.int8)]:
+        raise ValueError(f"{path}: positions and masks (n,) int64 and scores (n, 7) int8 were expected, not {kinds}")
+    stones, masks = stones_of(key_of(labels.positions, labels.masks), STANDARD)
+    has_move = moves_of(labels.masks, STANDARD) != 0
+    is_one = (stones == labels.positions) & (masks == labels.masks) & (has_move == labels.legal).all(1)
+    if not is_one.all():
+        raise ValueError(f"{path}: row {is_one.argmin()} is no position, or has scores of full columns")
+    solver, rows = Solver(STANDARD, TABLE_BITS), np.flatnonzero(labels.plies >= FEWEST)
+    chosen = labels.take(np.random.default_rng(seed).permutation(rows)[:CHECKED])
+    with progress(len(chosen), "label", f"checking {path.name}") as bar:
+        for stones, mask, scores, exact in zip(*chosen, chosen.exact, strict=True):
+            values = move_values(Position(int(stones), int(mask), STANDARD), solver)
+            truth = np.array([stored(value) for value in values])
+            bounds = (scores + BOUND >= truth) & (truth < truth.max())
+            if not np.where(exact | (truth == NO_MOVE), scores == truth, bounds).all():
+                raise ValueError(f"{path}: the scores of moves are {truth.tolist()}, not {scores.tolist()}")
+            bar.update()
+    return labels
 
 
 def files_of(config: Config) -> list[Path]:
@@ -117,17 +170,18 @@ def files_of(config: Config) -> list[Path]:
 def train(config: Config) -> dict[str, Any]:
     """Makes the files that are missing, then the one of all labels."""
     check_folder(config.output, is_made=True)
+    added = [labels_in(config.add, config.seed)] if config.add.is_file() else []
     files = files_of(config)
     missing = [number for number, path in enumerate(files) if not path.exists()]
-    files[0].parent.mkdir(parents=True, exist_ok=True)
+    (config.run / "games").mkdir(parents=True, exist_ok=True)
     bar_of = partial(progress, len(files), "file", done=len(files) - len(missing), delay=0)
     with solver_pool(config.workers, TABLE_BITS, config.scheduler) as pool, bar_of() as bar:
-        for number, labels in pool.map_unordered(partial(make, config.seed), missing):
+        for number, labels in pool.map_unordered(partial(make, config.network, config.seed), missing):
             write_labels(files[number], labels, config.recipe)
             bar.update()
-    labels = concatenated([read_file(path)[0] for path in files])
+    labels = concatenated([*(read_file(path)[0] for path in files), *added])
     counts = np.bincount(splits_of(labels.positions, labels.masks), minlength=3).tolist()
     facts = {"positions": len(labels), **dict(zip(("training", "validation", "test"), counts, strict=True))}
-    score = f"{len(labels):,} positions with exact scores, {counts[0]:,} to learn from"
+    score = f"{len(labels):,} positions, of {labels.whole.sum():,} all scores, {counts[0]:,} to learn from"
     publish(config, to_bytes(labels, config.recipe | {"of": config.games}), facts, score)
     return facts

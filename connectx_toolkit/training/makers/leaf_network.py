@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from connectx import leaf
-from connectx.encoding import safe_cells
 from connectx.evaluation import evaluate
+from connectx.forced import safe_cells
 from connectx.jit import jitable, njit, popcount
 from connectx.leaf import ENCODING, GEOMETRY, MOST_ROWS, ROWS, LeafNet, active_rows, leaf_value
 from connectx.position import mirror_bits, open_cells, winning_spots
@@ -82,7 +82,7 @@ def children(labels: Labels) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Positions, masks and scores, for the side to move, after every labelled move that makes no line."""
     moves = moves_of(labels.masks, GEOMETRY)
     wins = winning_spots(labels.positions, labels.masks, GEOMETRY)[:, None]
-    rows, columns = np.nonzero((moves & ~wins) != 0)
+    rows, columns = np.nonzero(((moves & ~wins) != 0) & labels.exact)
     masks = labels.masks[rows] | moves[rows, columns]
     return (labels.positions ^ labels.masks)[rows], masks, -labels.scores[rows, columns]
 
