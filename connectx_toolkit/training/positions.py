@@ -19,7 +19,10 @@ from connectx.solver import UNKNOWN, Solver, Value
 from connectx_toolkit.games.labelled import BOUND, Labels, moves_of
 
 ERROR_SHARES = (0.5, 0.25)  # of random moves, in turn: half-random and near-perfect games
-FIRST, LAST = 8, 33  # stones of the first and the last position that is taken; the opening table has all before
+FIRST_TAKEN, LAST_TAKEN = (
+    8,
+    33,
+)  # stones of the first and the last position that is taken; the opening table has all before
 # Share of the positions that are taken, by their stones; of later ones all. The solver takes long where there are few:
 # 290 ms of processor time for the best moves at 8 stones, 83 at 10, 21 at 12, 8 at 14, 0.5 at 20.
 TAKEN = {8: 0.02, 9: 0.05, 10: 0.15, 11: 0.35, 12: 0.7}
@@ -28,11 +31,11 @@ WHOLE = 0.15  # share of the labels that have the exact scores of all moves
 
 
 def games_of(games: int, rng: np.random.Generator, network: PlainNetwork) -> list[list[Position]]:
-    """The positions of so many games, up to ``LAST`` stones."""
+    """The positions of so many games, up to ``LAST_TAKEN`` stones."""
     shares, numbers = np.resize(ERROR_SHARES, games), np.arange(games)
     stones, masks = np.zeros(games, np.int64), np.zeros(games, np.int64)
     paths: list[list[Position]] = [[] for _ in range(games)]
-    for ply in range(LAST + 1):
+    for ply in range(LAST_TAKEN + 1):
         positions = [Position(*pair, STANDARD) for pair in zip(stones.tolist(), masks.tolist(), strict=True)]
         for number, position in zip(numbers, positions, strict=True):
             paths[number].append(position)
@@ -40,7 +43,7 @@ def games_of(games: int, rng: np.random.Generator, network: PlainNetwork) -> lis
         playable = (moves != 0) & (winning_spots(stones, masks, STANDARD)[:, None] & moves == 0)
         worth = rng.random(moves.shape)
         chosen = np.flatnonzero(rng.random(len(masks)) >= shares)
-        if ply < FIRST:
+        if ply < FIRST_TAKEN:
             known = [openings().scores(positions[row]) or [] for row in chosen]
             worth[chosen] += np.array([[NO_MOVE if s is None else s for s in scores] for scores in known]).reshape(
                 -1, 7
@@ -61,7 +64,7 @@ def labelled_games(games: int, rng: np.random.Generator, solver: Solver, network
     found: list[tuple[int, int, list[int]]] = []
     for path in games_of(games, rng, network):
         following = None  # the score of the next position of the game, where it is known
-        for position in reversed(path[FIRST:]):
+        for position in reversed(path[FIRST_TAKEN:]):
             is_open = bool(position.winning_columns() or position.pass_turn().winning_columns())
             if rng.random() >= TAKEN.get(position.ply, 1.0) * (OPEN_LINES if is_open else 1.0):
                 following = None

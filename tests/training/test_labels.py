@@ -55,7 +55,7 @@ def test_scores_are_exact(run):
 
 def test_games_are_half_random_and_near_perfect(monkeypatch):
     """Nobody has a line, moves differ in their scores, and those that are not random are the network's."""
-    monkeypatch.setattr(positions, "LAST", 20)
+    monkeypatch.setattr(positions, "LAST_TAKEN", 20)
     network = PlainNetwork.from_bytes((WEIGHTS / "one_pass.bin").read_bytes())
     paths = games_of(12, np.random.default_rng(3), network)
     assert len(paths) == 12 and max(map(len, paths)) == 21 and paths == games_of(12, np.random.default_rng(3), network)
@@ -67,7 +67,7 @@ def test_games_are_half_random_and_near_perfect(monkeypatch):
         liked = before.play(masked_argmax(network.evaluate(before)["policy"], before))
         assert after == liked or liked.is_over()
     monkeypatch.setattr(positions, "TAKEN", LATE)
-    monkeypatch.setattr(positions, "LAST", 30)
+    monkeypatch.setattr(positions, "LAST_TAKEN", 30)
     found = labelled_games(4, np.random.default_rng(4), Solver(STANDARD), network)
     assert len(found) and (found.legal & ~found.perfect).any(1).all()
 
