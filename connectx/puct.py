@@ -27,7 +27,7 @@ SPREAD = 0.5  # how far the mean of simulations may be off, times the root of th
 # Moves whose bounds differ by less are equal, and the network's policy chooses among them: it knows the quickest win.
 # Half-random positions, perfect and good moves of one network: 92.9 and 98.5% alone; with 60 evaluations 87.9 and 99.3%
 # for a margin of 0, 92.4 and 99.3 for 0.1, 93.5 and 99.3 for 0.2, 93.7 and 99.0 for 0.5.
-EQUAL = 0.2
+EQUAL_BOUNDS = 0.2
 MAX_IDLE_BATCHES = 1000  # the search stops after so many batches in a row without a network evaluation
 
 
@@ -259,7 +259,7 @@ class Search:
             node.score = max(known)
 
     def _best_column(self) -> int:
-        """The move proven best; without a proof the likeliest of those with the largest bounds, see ``EQUAL``."""
+        """The move proven best; without a proof the likeliest of those with the largest bounds, see ``EQUAL_BOUNDS``."""
         root = self.root
         if not root.columns:
             wins, threats = self.start.winning_columns(), self.start.pass_turn().winning_columns()
@@ -271,7 +271,7 @@ class Search:
             proven = [-math.inf if child is None or child.score is None else -child.score for child in root.children]
             return max(zip(root.columns, proven, root.tries, strict=True), key=lambda move: move[1:])[0]
         bounds = [self._bound(child) for child in root.children]
-        equal = [index for index, bound in enumerate(bounds) if bound >= max(bounds) - EQUAL]
+        equal = [index for index, bound in enumerate(bounds) if bound >= max(bounds) - EQUAL_BOUNDS]
         return root.columns[max(equal, key=root.priors.__getitem__)]
 
     @staticmethod

@@ -33,7 +33,7 @@ LABELS_SUFFIX = ".labels"
 KEY_SPREAD = np.uint64(0x9E3779B97F4A7C15)  # odd: 2^64 over the golden ratio, which spreads keys well (Knuth)
 COLUMN = (1 << STANDARD.stride) - 1  # a column's bits
 SHIFTS = STANDARD.stride * np.arange(STANDARD.columns)
-LEAST = -((STANDARD.cells + 1) // 2)  # of all exact scores
+LEAST_SCORE = -((STANDARD.cells + 1) // 2)  # of all exact scores
 BOUND = 64  # an upper bound is stored less so much: below every exact score, above NO_MOVE
 FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 9 | lzma.PRESET_EXTREME}]
 
@@ -73,7 +73,7 @@ class Labels(NamedTuple):
     @property
     def exact(self) -> np.ndarray:
         """(n, columns) bool: the moves of which the exact score is known."""
-        return self.scores >= LEAST
+        return self.scores >= LEAST_SCORE
 
     @property
     def good(self) -> np.ndarray:
