@@ -259,7 +259,7 @@ class Search:
             node.score = max(known)
 
     def _best_column(self) -> int:
-        """The move proven best; without a proof the likeliest of those with the largest bounds, see ``EQUAL_BOUNDS``."""
+        """The move proven best; without a proof the likeliest of those whose bounds are equal (``EQUAL_BOUNDS``)."""
         root = self.root
         if not root.columns:
             wins, threats = self.start.winning_columns(), self.start.pass_turn().winning_columns()

@@ -69,7 +69,8 @@ def forced_end(board, me, inarow):
             return -sign * (left // 2), mover
         if len(safe) != 1:
             return None, mover
-        board, mover, left, sign = with_stone(board, *safe.pop(), mover), 3 - mover, left - 1, -sign
+        row, column = safe.pop()
+        board, mover, left, sign = with_stone(board, row, column, mover), 3 - mover, left - 1, -sign
 
 
 def known_moves(board, me, inarow):
