@@ -11,9 +11,9 @@ which the next stone can make a line teach little: one in ten is taken.
 
 import numpy as np
 
+from connectx.afterstates import MoveNetwork
 from connectx.books import openings
 from connectx.exact import move_values
-from connectx.network import PlainNetwork
 from connectx.position import NO_MOVE, SPAN, STANDARD, Position, winning_spots
 from connectx.solver import UNKNOWN, Solver, Value
 from connectx_toolkit.games.labelled import BOUND, Labels, moves_of
@@ -30,7 +30,7 @@ OPEN_LINES = 0.1  # share that is taken of the positions in which the next stone
 WHOLE = 0.15  # share of the labels that have the exact scores of all moves
 
 
-def games_of(games: int, rng: np.random.Generator, network: PlainNetwork) -> list[list[Position]]:
+def games_of(games: int, rng: np.random.Generator, network: MoveNetwork) -> list[list[Position]]:
     """The positions of so many games, up to ``LAST_TAKEN`` stones."""
     shares, numbers = np.resize(ERROR_SHARES, games), np.arange(games)
     stones, masks = np.zeros(games, np.int64), np.zeros(games, np.int64)
@@ -59,7 +59,7 @@ def games_of(games: int, rng: np.random.Generator, network: PlainNetwork) -> lis
     return paths
 
 
-def labelled_games(games: int, rng: np.random.Generator, solver: Solver, network: PlainNetwork) -> Labels:
+def labelled_games(games: int, rng: np.random.Generator, solver: Solver, network: MoveNetwork) -> Labels:
     """Labels of the positions of so many games, as ``TAKEN`` and ``OPEN_LINES`` say."""
     found: list[tuple[int, int, list[int]]] = []
     for path in games_of(games, rng, network):

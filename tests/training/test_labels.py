@@ -7,8 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from connectx.afterstates import MoveNetwork
 from connectx.books import openings
-from connectx.network import PlainNetwork, masked_argmax
+from connectx.network import masked_argmax
 from connectx.position import NO_MOVE, STANDARD, Position, mirror_bits
 from connectx.solver import Solver
 from connectx_toolkit.games.labelled import BOUND, Labels, concatenated, read_file
@@ -56,7 +57,7 @@ def test_scores_are_exact(run):
 def test_games_are_half_random_and_near_perfect(monkeypatch):
     """Nobody has a line, moves differ in their scores, and those that are not random are the network's."""
     monkeypatch.setattr(positions, "LAST_TAKEN", 20)
-    network = PlainNetwork.from_bytes((WEIGHTS / "one_pass.bin").read_bytes())
+    network = MoveNetwork.from_bytes((WEIGHTS / "one_pass.bin").read_bytes())
     paths = games_of(12, np.random.default_rng(3), network)
     assert len(paths) == 12 and max(map(len, paths)) == 21 and paths == games_of(12, np.random.default_rng(3), network)
     assert not any(position.is_over() for path in paths for position in path)

@@ -153,7 +153,7 @@ class ReplyExamples:
     """
 
     def __init__(self, labels: Labels, encoding: str, device: torch.device = CPU):
-        self.labels, states = choices_of(labels)
+        self.labels, states = choices_of(labels.take(np.flatnonzero(labels.whole)))
         if not len(self.labels):
             raise ValueError("too few labels: none of them leaves a choice")
         legal = np.zeros_like(self.labels.legal)

@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
+from connectx.afterstates import MoveNetwork
 from connectx.books import openings
 from connectx.exact import move_values
-from connectx.network import PlainNetwork
 from connectx.position import NO_MOVE, STANDARD, Position, key_of, stones_of
 from connectx.solver import Solver
 from connectx_toolkit.games.labelled import (
@@ -52,8 +52,13 @@ def splits_of(positions: np.ndarray, masks: np.ndarray) -> np.ndarray:
 
 
 def labels_of(labels: Labels, split: int) -> Labels:
-    """The labels of a split: TRAINING, VALIDATION or TEST. Raises ValueError if there are none."""
-    chosen = labels.take(np.flatnonzero(splits_of(labels.positions, labels.masks) == split))
+    """The labels of a split: TRAINING, VALIDATION or TEST. Those to measure on have the exact scores of all moves.
+
+    Raises:
+        ValueError: there are none.
+    """
+    is_one = splits_of(labels.positions, labels.masks) == split
+    chosen = labels.take(np.flatnonzero(is_one if split == TRAINING else is_one & labels.whole))
     if not len(chosen):
         raise ValueError("too few labels: a split is empty")
     return chosen
@@ -107,8 +112,8 @@ class Config(Options):
 
 
 @cache
-def network_in(path: Path) -> PlainNetwork:
-    return PlainNetwork.from_bytes(path.read_bytes())
+def network_in(path: Path) -> MoveNetwork:
+    return MoveNetwork.from_bytes(path.read_bytes())
 
 
 def make(network: Path, seed: int, number: int) -> Labels:

@@ -87,6 +87,7 @@ class Problems(NamedTuple):
 
 def problems_of(labels: Labels, policy: PlainNetwork, types: np.ndarray) -> Problems:
     """The problems in labelled positions for types of opponents, (types, kinds), with this policy."""
+    labels = labels.take(np.flatnonzero(labels.whole))
     positions, masks, legal = labels.positions, labels.masks, labels.legal
     scores = np.where(legal, labels.scores.astype(np.int64), NO_MOVE)
     results, of_moves = np.sign(labels.values.astype(np.int64)), np.sign(scores)

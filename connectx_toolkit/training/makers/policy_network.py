@@ -395,7 +395,7 @@ def measured_on(labels: Labels, training: Labels, seed: int) -> dict[str, Labels
     New is a test position if also nothing that its moves lead to is seen in training: few of the openings are.
     """
     test, _ = choices_of(labels_of(labels, TEST))
-    new = test.take(np.flatnonzero(is_new(test, training) & test.whole))
+    new = test.take(np.flatnonzero(is_new(test, training)))
     rows = np.random.default_rng(seed).permutation(len(training))
     alike = [rows[training.plies[rows] == ply][:count] for ply, count in enumerate(np.bincount(new.plies))]
     return {"new_positions": new, "known_positions": training.take(np.concatenate(alike))}
@@ -409,9 +409,7 @@ def train(config: Config) -> dict[str, Any]:
     labels = read_labels(config.labels)
     trainer = Trainer(config)
     trainer.load(config.run / CHECKPOINT_FILE)
-    parts = [labels_of(labels, split) for split in (TRAINING, VALIDATION)]
-    parts[1] = parts[1].take(np.flatnonzero(parts[1].whole))
-    training, validation = (config.examples(part) for part in parts)
+    training, validation = (config.examples(labels_of(labels, split)) for split in (TRAINING, VALIDATION))
     if len(training) < config.batch:
         few = f"{len(training):,} positions to learn from, fewer than a batch of {config.batch:,}"
         raise ValueError(f"{config.labels} has {few}: label more games")
