@@ -238,6 +238,7 @@ def test_what_is_published_is_what_was_measured(file, tmp_path):
     found, learnt, known = (keys_of(part) for part in (parts["new_positions"], training, parts["known_positions"]))
     seen, unseen = (keys_of(choices_of(part)[1]) for part in (training, parts["new_positions"]))
     assert found <= keys_of(test) and known <= learnt and not unseen & seen
+    assert all(len(choices_of(part)[0]) == len(part) for part in parts.values())  # both sets leave a choice
     for name, part in parts.items():
         policy = np.where(part.legal, network.evaluate_many(part.positions, part.masks)["policy"], -np.inf)
         good = part.good[np.arange(len(part)), policy.argmax(1)].mean()

@@ -390,15 +390,16 @@ def judged_right(network: MoveNetwork, labels: Labels) -> dict[str, float]:
 
 
 def measured_on(labels: Labels, training: Labels, seed: int) -> dict[str, Labels]:
-    """Positions in which the network chooses: new ones, and, of the same plies, as many that it learns from.
+    """Positions with a choice (``choices_of``): new ones, and, of the same plies, as many that it learns from.
 
     New is a test position if also nothing that its moves lead to is seen in training: few of the openings are.
     """
-    test, _ = choices_of(labels_of(labels, TEST))
+    parts = labels_of(labels, TEST), training.take(np.flatnonzero(training.whole))
+    test, known = (choices_of(part)[0] for part in parts)
     new = test.take(np.flatnonzero(is_new(test, training)))
-    rows = np.random.default_rng(seed).permutation(len(training))
-    alike = [rows[training.plies[rows] == ply][:count] for ply, count in enumerate(np.bincount(new.plies))]
-    return {"new_positions": new, "known_positions": training.take(np.concatenate(alike))}
+    rows = np.random.default_rng(seed).permutation(len(known))
+    alike = [rows[known.plies[rows] == ply][:count] for ply, count in enumerate(np.bincount(new.plies))]
+    return {"new_positions": new, "known_positions": known.take(np.concatenate(alike))}
 
 
 def train(config: Config) -> dict[str, Any]:
