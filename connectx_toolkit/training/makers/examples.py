@@ -55,7 +55,8 @@ class ReplyTargets(NamedTuple):
     good: Tensor  # (n, columns) bool
     perfect: Tensor  # (n, columns) bool
     legal: Tensor  # (n, columns) bool: the moves that the network chooses among
-    score: Tensor  # (m,) int64: the exact score, plus LARGEST_SCORE
+    exact: Tensor  # (m,) bool: whether the score is known
+    score: Tensor  # (m,) int64: the exact score, plus LARGEST_SCORE; 0 where there is none
     places: Tensor  # (m,) int64: n * columns places, that of each move
     is_own: Tensor  # (m,) bool, as in connectx.afterstates
 
@@ -66,8 +67,8 @@ class ReplyTargets(NamedTuple):
         return nothing.scatter(0, self.places, moves).view_as(self.legal)
 
     def scored(self, outputs: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
-        """The logits of the scores of the m positions, (m, SCORES), and their classes, (m,)."""
-        return outputs["score"], self.score
+        """The logits of the k exact scores, (k, SCORES), and their classes, (k,)."""
+        return outputs["score"][self.exact], self.score[self.exact]
 
     def worth(self, outputs: dict[str, Tensor]) -> np.ndarray:
         """(n, columns): what agents choose the largest of, but for mirror images."""
@@ -153,17 +154,19 @@ class ReplyExamples:
     """
 
     def __init__(self, labels: Labels, encoding: str, device: torch.device = CPU):
-        self.labels, states = choices_of(labels.take(np.flatnonzero(labels.whole)))
+        self.labels, states = choices_of(labels)
         if not len(self.labels):
             raise ValueError("too few labels: none of them leaves a choice")
         legal = np.zeros_like(self.labels.legal)
         legal[states.rows, states.columns] = True
+        exact = self.labels.exact[states.rows, states.columns]
         scores = self.labels.scores[states.rows, states.columns].astype(np.int64)
         parts = {
-            "good": self.labels.good,
+            "good": self.labels.good & self.labels.sure[:, None],  # what is not sure teaches nothing
             "perfect": self.labels.perfect,
             "legal": legal,
-            "score": np.where(states.is_own, scores, -scores) + LARGEST_SCORE,
+            "exact": exact,
+            "score": np.where(exact, np.where(states.is_own, scores, -scores) + LARGEST_SCORE, 0),
             "columns": states.columns,
             "is_own": states.is_own,
             "starts": np.searchsorted(states.rows, np.arange(len(self.labels) + 1)),
@@ -186,7 +189,7 @@ class ReplyExamples:
             moves = {name: part.flip(1) for name, part in moves.items()}
         planes = self.seen.planes(functional.pad(seen, (0, -len(seen) % MULTIPLE)), mirrored)
         return planes, ReplyTargets(
-            **moves, score=self.parts["score"][seen], places=places, is_own=self.parts["is_own"][seen]
+            **moves, **{name: self.parts[name][seen] for name in ("exact", "score", "is_own")}, places=places
         )
 
     def _moves(self, rows: Tensor, mirrored: bool) -> tuple[Tensor, Tensor]:
