@@ -37,8 +37,8 @@ SMOKE := runs/smoke
 train-smoke: $(VENV)/.installed  ## every method of train.py for a minute, from nothing: what it prints gets better
 	rm -rf $(SMOKE)
 	$(BIN)/python train.py labels --games 1000 --run $(SMOKE)/labels
-	$(BIN)/python train.py network --labels $(SMOKE)/labels/labels.labels --judges replies --layers dense:128 \
-		--learning-rate 0.02 --samples 400000 --run $(SMOKE)/network
+	$(BIN)/python train.py network --labels $(SMOKE)/labels/labels.labels --layers dense:128 \
+		--samples 400000 --run $(SMOKE)/network
 	$(BIN)/python train.py leaf --labels $(SMOKE)/labels/labels.labels --samples 1000000 --run $(SMOKE)/leaf
 	$(BIN)/python train.py imitate --games 2000 --steps 500 --run $(SMOKE)/imitate
 	$(BIN)/python train.py policy-gradient --games 24000 --batch 500 \

@@ -1,6 +1,6 @@
-"""torch policy net, 1.7 million parameters: judges what each move and the replies it forces lead to.
+"""torch policy net, 1.7 million parameters: evaluates what each move and the replies it forces lead to.
 
-``train.py network --judges replies`` makes the network, for the standard board; on others the course's one-step
+``train.py network`` makes the network, for the standard board; on others the course's one-step
 look-ahead plays. Where torch is missing or broken, the same network runs in numpy, with the same moves, and stderr says
 why.
 """

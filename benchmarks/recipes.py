@@ -10,11 +10,10 @@ counts those among the positions.
 
 "perfect": fastest win or slowest loss; "good": the move keeps the result (win, draw or loss); "critical": the same of
 positions in which some move does not. Intervals are Wilson's, 95%. The players: "network" is the network
-alone, by legality and nothing else: one forward pass a position, or for one that judges replies one for the position
-after each move. "policy" adds what agents add: of a network that judges replies the replies that each move forces,
-wins and losses that it meets, and the mirror image. "search" is the tree search of the agent value_search at
---evaluations, "clock" the same at Kaggle's clock. "passes" counts forward passes a position, "ms" is the time of a move
-of one core in numpy.
+alone, by legality and nothing else: one forward pass for the position after each move. "policy" adds what agents add:
+the replies that each move forces, wins and losses that it meets, and the mirror image. "search" is the tree search of
+the agent value_search at --evaluations, "clock" the same at Kaggle's clock. "passes" counts forward passes a position,
+"ms" is the time of a move of one core in numpy.
 
 Positions and the scores of all moves are kept in --folder, so that another network meets the same.
 """
@@ -35,11 +34,10 @@ from scipy.stats import binomtest
 from agents import value_search
 from benchmarks.machine import head, record
 from benchmarks.positions import SIX_SETS, six_set
-from connectx.afterstates import MoveNetwork, chances_of_moves, policy_of
+from connectx.afterstates import UNRATED, Afterstates, MoveNetwork, chances_of_moves, policy_of
 from connectx.clock import Budget
 from connectx.encoding import encode_many
-from connectx.forced import UNRATED, Afterstates
-from connectx.network import REPLIES, softmax
+from connectx.network import softmax
 from connectx.position import STANDARD, Position
 from connectx.puct import Search
 from connectx.solver import Solver
@@ -97,9 +95,7 @@ def asked(drawn: Labels, learnt: Labels) -> Labels:
 
 
 def evaluated_alone(network: MoveNetwork, labels: Labels) -> np.ndarray:
-    """What it says of the position, or of that after each move: logits of all columns, (n, columns) float32."""
-    if network.architecture.judges != REPLIES:
-        return network.evaluate_many(labels.positions, labels.masks)["policy"]
+    """What it says of the position after each move: logits of all columns, (n, columns) float32."""
     moves = moves_of(labels.masks, STANDARD)
     rows, columns = np.nonzero(moves)
     positions, masks = (labels.positions ^ labels.masks)[rows], labels.masks[rows] | moves[rows, columns]

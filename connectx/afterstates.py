@@ -1,17 +1,89 @@
-"""Networks that evaluate moves: in one pass, or by what each move and forced replies lead to."""
+"""Networks that evaluate what moves and forced replies lead to, and those replies.
+
+A reply is forced if it is the only one that does not lose at once: where a stone that completes a line can be kept off
+by one stone, or every other stone would let one be completed. Replies are followed as long as they are forced. Where
+they end with a line, the result and its ply are known; elsewhere the position is quiet: nobody completes a line with
+the next stone, and the side to move has a choice. The network evaluates the quiet ones. This is the quiescence search
+of chess programs for a game in which what is not quiet has a single answer.
+"""
+
+from typing import NamedTuple
 
 import numpy as np
 
-from connectx.encoding import encode_many
-from connectx.forced import UNRATED, Afterstates, afterstates
-from connectx.network import MOVES, POSITION, REPLIES, PlainNetwork, softmax
-from connectx.position import Geometry
+from connectx.encoding import safe_cells
+from connectx.network import PlainNetwork, softmax
+from connectx.position import Geometry, open_cells, winning_spots
 
 NEVER = -1e4  # the logit of a move that the rules rule out, or that does not exist
 LEAST_CHANCE = 1e-9  # of a result, even where the rules know another
+UNRATED = 127  # instead of the score of a move, where the rules do not know it
 # What counts in a move's logit besides the network's own: being sure that no other move has a better result, and that
 # none has a better score.
 RESULT_BONUS, BEST_BONUS = 48.0, 8.0
+
+
+class Quiet(NamedTuple):
+    """Where forced replies from n positions end."""
+
+    positions: np.ndarray  # (n,) int64, stones of the side then to move
+    masks: np.ndarray  # (n,) int64
+    turned: np.ndarray  # (n,) bool: whether another side is to move there
+    scores: np.ndarray  # (n,) int8, of the first position for the side to move in it, or UNRATED
+
+
+class Afterstates(NamedTuple):
+    """The positions to be evaluated, m in all, for n positions; ``rows`` is in increasing order."""
+
+    rows: np.ndarray  # (m,) int64, which of the n positions
+    columns: np.ndarray  # (m,) int64, of the move
+    positions: np.ndarray  # (m,) int64, after the move and forced replies, stones of the side then to move
+    masks: np.ndarray  # (m,) int64
+    is_own: np.ndarray  # (m,) bool: whether that is the side that made the move
+    scores: np.ndarray  # (n, columns) int8: of moves that win or lose by force, for the mover; else UNRATED
+    blocks: np.ndarray  # (n, columns) bool: the moves that keep the other side from a line there
+
+
+def follow(positions: np.ndarray, masks: np.ndarray, geometry: Geometry) -> Quiet:
+    """Plays the only replies that do not lose at once. Nobody may have a line."""
+    replies = Quiet(positions.copy(), masks.copy(), np.zeros(len(masks), bool), np.full(len(masks), UNRATED, np.int8))
+    going = np.arange(len(masks))
+    while going.size:
+        position, mask, turned = (part[going] for part in replies[:3])
+        left = geometry.cells - np.bitwise_count(mask).astype(np.int8)  # empty cells
+        answers = safe_cells(position, mask, geometry)
+        wins = (open_cells(mask, geometry) & winning_spots(position, mask, geometry)) != 0
+        loses = ~wins & (answers == 0) & (left > 0)
+        score = np.select([wins, loses], [(left + 1) // 2, -(left // 2)], UNRATED)
+        replies.scores[going] = np.where(turned & (wins | loses), -score, score)
+        forced = ~wins & (answers != 0) & (answers & (answers - 1) == 0)
+        going = going[forced]
+        replies.positions[going], replies.masks[going] = (position ^ mask)[forced], (mask | answers)[forced]
+        replies.turned[going] = ~turned[forced]
+    return replies
+
+
+def afterstates(positions: np.ndarray, masks: np.ndarray, geometry: Geometry) -> Afterstates:
+    """What the moves lead to whose results the rules do not know, of those of n positions where none wins by force."""
+    columns = np.array([geometry.column_mask(column) for column in range(geometry.columns)])
+    moves = open_cells(masks, geometry)
+    wins, blocks = (moves & winning_spots(side, masks, geometry) for side in (positions, positions ^ masks))
+    answers = np.where(wins == 0, safe_cells(positions, masks, geometry), moves & ~wins)
+    is_move, is_win, is_answer, is_block = ((cells[:, None] & columns) != 0 for cells in (moves, wins, answers, blocks))
+    left = (geometry.cells - np.bitwise_count(masks).astype(np.int8))[:, None]
+    scores = np.select([is_win, is_move & ~is_answer], [(left + 1) // 2, -(left // 2)], UNRATED).astype(np.int8)
+    rows, places = np.nonzero(is_answer & ~is_win.any(1, keepdims=True))
+    replies = follow((positions ^ masks)[rows], masks[rows] | (moves[rows] & columns[places]), geometry)
+    known = replies.scores != UNRATED
+    scores[rows[known], places[known]] = -replies.scores[known]
+    asked = ~known & ~won(scores)[rows]
+    positions, masks, is_own = (part[asked] for part in (replies.positions, replies.masks, replies.turned))
+    return Afterstates(rows[asked], places[asked], positions, masks, is_own, scores, is_block)
+
+
+def won(scores: np.ndarray) -> np.ndarray:
+    """(n,) bool: whether some of the known scores of moves, (n, columns), is a win."""
+    return ((scores > 0) & (scores != UNRATED)).any(1)
 
 
 def scores_of(geometry: Geometry) -> np.ndarray:
@@ -89,49 +161,22 @@ def value_of(policy: np.ndarray, moves: np.ndarray) -> np.ndarray:
     return np.log(np.maximum(means, LEAST_CHANCE)).astype(np.float32)
 
 
-def landing(planes: np.ndarray) -> np.ndarray:
-    """Where each column's stone would land: (n, rows, columns) float32 of 0 and 1, none of them in a full column.
-
-    Args:
-        planes: in any encoding, (n, planes, rows, columns); the first two are the stones of both sides.
-    """
-    taken = planes[:, 0] + planes[:, 1]
-    below = np.concatenate([np.ones_like(taken[:, :1]), taken[:, :-1]], 1)
-    return (below * (1 - taken)).astype(np.float32)
-
-
 class MoveNetwork(PlainNetwork):
-    """The forward pass in numpy of any network, also of one that judges moves or replies."""
+    """The forward pass in numpy of any network, also of one that evaluates what replies lead to."""
 
-    JUDGES = (POSITION, MOVES, REPLIES)
-
-    def _read(self, x: np.ndarray, planes: np.ndarray) -> np.ndarray:
-        if self.architecture.judges != MOVES:
-            return super()._read(x, planes)
-        rows, columns = planes.shape[2:]
-        return np.einsum("nrco,nrc->nco", x.reshape(len(x), rows, columns, x.shape[2]), landing(planes))
+    FOLLOWS_REPLIES = True
 
     def evaluate_many(self, positions: np.ndarray, masks: np.ndarray) -> dict[str, np.ndarray]:
-        """What the network says of n positions: one that judges moves in one pass, others also of mirror images.
+        """What the network says of n positions.
 
         Returns:
-            (n, size) float32 for each head; for a network that judges moves or replies "policy", "value", and
+            (n, size) float32 for each head; of one that evaluates what replies lead to "policy", "value", and
             "results", what is expected of each move for the side to move, -1 to 1.
         """
-        kind = self.architecture
-        if kind.judges == POSITION:
+        if "move" not in dict(self.architecture.heads):
             return super().evaluate_many(positions, masks)
-        if kind.judges == REPLIES:
-            states = afterstates(positions, masks, kind.geometry)
-            outputs = super().evaluate_many(states.positions, states.masks)
-            moves = chances_of_moves(softmax(outputs["score"]), states)
-            policy = policy_of(outputs["move"][:, 0], moves, states)
-        else:
-            seen = encode_many(positions, masks, kind.geometry, kind.encoding)
-            outputs, is_move = self.forward(seen), landing(seen).sum(1) > 0
-            chances = softmax(outputs["score"])
-            least = np.arange(chances.shape[-1]) == 0  # sure where there is no move
-            moves = np.where(is_move[..., None], chances, least).astype(np.float32)
-            policy = np.where(is_move, outputs["move"][..., 0], np.float32(NEVER))
-        results = results_of(moves)
+        states = afterstates(positions, masks, self.architecture.geometry)
+        outputs = super().evaluate_many(states.positions, states.masks)
+        moves = chances_of_moves(softmax(outputs["score"]), states)
+        policy, results = policy_of(outputs["move"][:, 0], moves, states), results_of(moves)
         return {"policy": policy, "value": value_of(policy, moves), "results": results[..., 2] - results[..., 0]}

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from connectx.evaluation import gap_planes
-from connectx.forced import UNRATED, afterstates, safe_cells
 from connectx.position import STANDARD, Geometry, Position, field, line_step, open_cells, winning_spots
 
 
@@ -53,6 +52,14 @@ def facing_pairs(side: np.ndarray, mask: np.ndarray, geometry: Geometry) -> np.n
         for distance in range(geometry.inarow):
             cells |= lines << distance * step
     return cells & empty
+
+
+def safe_cells(position: np.ndarray, mask: np.ndarray, geometry: Geometry) -> np.ndarray:
+    """The moves after which the opponent cannot win at once: ``connectx.search.safe_moves`` for arrays."""
+    moves, spots = open_cells(mask, geometry), winning_spots(position ^ mask, mask, geometry)
+    forced = moves & spots
+    answers = np.where(forced == 0, moves, np.where(forced & (forced - 1), 0, forced))
+    return answers & ~(spots >> 1)
 
 
 def lines(position: np.ndarray, mask: np.ndarray, geometry: Geometry) -> list[np.ndarray]:
@@ -107,47 +114,6 @@ def fours(position: np.ndarray, mask: np.ndarray, geometry: Geometry) -> list[np
     return planes
 
 
-def zugzwang(position: np.ndarray, mask: np.ndarray, geometry: Geometry) -> list[np.ndarray]:
-    """The planes of ``lines``, the cells below threats of each side, and the rows that zugzwang gives each of them.
-
-    Once both sides only wait, the first player gets the odd rows, counted from 1 at the bottom, the second the even
-    ones (Allis 1988).
-    """
-    planes = lines(position, mask, geometry)
-    below = [(spots >> 1) & (geometry.board_mask ^ mask) for spots in planes[2:4]]
-    odd = sum(1 << cell for cell in range(0, geometry.columns * geometry.stride) if cell % geometry.stride % 2 == 0)
-    odd &= geometry.board_mask
-    is_first = np.bitwise_count(mask) % 2 == 0
-    mine = np.where(is_first, odd, geometry.board_mask ^ odd)
-    return [*planes, *below, mine, geometry.board_mask ^ mine]
-
-
-def forced(position: np.ndarray, mask: np.ndarray, geometry: Geometry) -> list[np.ndarray]:
-    """The planes of ``zugzwang``, and the moves whose results forced replies show (``afterstates``).
-
-    Moves that win the quickest, others that win, those that lose the slowest, others that lose, and those after which
-    the mover is to move again; then the moves that the other side would win with if it were to move.
-    """
-    moves = open_cells(mask, geometry)[:, None] & np.array([geometry.column_mask(c) for c in range(geometry.columns)])
-    states = afterstates(position, mask, geometry)
-    scores = np.where(states.scores == UNRATED, 0, states.scores)
-    known = np.where(states.scores == UNRATED, -UNRATED, states.scores)
-    slowest = np.where(scores < 0, scores, -UNRATED).max(1, keepdims=True)
-    again = np.zeros(moves.shape, bool)
-    again[states.rows, states.columns] = states.is_own
-    theirs = afterstates(position ^ mask, mask, geometry).scores
-    best = known.max(1, keepdims=True)
-    shown = (
-        (scores > 0) & (scores == best),
-        (scores > 0) & (scores < best),
-        (scores < 0) & (scores == slowest),
-        (scores < 0) & (scores < slowest),
-        again,
-        (theirs > 0) & (theirs != UNRATED),
-    )
-    return [*zugzwang(position, mask, geometry), *(np.where(which, moves, 0).sum(1) for which in shown)]
-
-
 Bits = Callable[[np.ndarray, np.ndarray, Geometry], list[np.ndarray]]
 ENCODINGS: dict[str, tuple[int, Bits]] = {  # number of planes, and the function that computes their bits
     "stones-1": (2, stones),
@@ -155,8 +121,6 @@ ENCODINGS: dict[str, tuple[int, Bits]] = {  # number of planes, and the function
     "tactics-1": (8, tactics),
     "lines-1": (9, lines),
     "fours-1": (21, fours),
-    "zugzwang-1": (13, zugzwang),
-    "forced-1": (19, forced),
 }
 
 

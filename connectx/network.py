@@ -20,25 +20,20 @@ from connectx.threads import one_thread
 from connectx.weights import compressed, pack, reduce, restored, unpack
 
 # Kinds of layers, by what they do before a ReLU, in operations that both forms of a network have. "conv": zero-padded
-# 3x3 convolution. "pooled": two of these with a ReLU between them, to which the layer's input is added; before that
-# ReLU each channel gets a bias, a linear map of the means and largest values of all channels of the input over the
-# board (KataGo's global pooling, Wu 2019). "point": 1x1 convolution. "dense": fully connected; only "dense" may follow.
-LAYER_KINDS: dict[str, Callable[[Any, int, Any], Any]] = {
-    "conv": lambda net, i, x: net.window(f"{i}a", x),
-    "pooled": lambda net, i, x: net.window(f"{i}b", net.relu(net.window(f"{i}a", x) + net.pooled(f"{i}pool", x))) + x,
-    "point": lambda net, i, x: net.point(f"{i}a", x),
-    "dense": lambda net, i, x: net.dense(f"{i}a", x),
+# 3x3 convolution. "dense": fully connected; only "dense" may follow.
+LAYER_KINDS: dict[str, Callable[[Any, str, Any], Any]] = {
+    "conv": lambda net, name, x: net.window(name, x),
+    "dense": lambda net, name, x: net.dense(name, x),
 }
 
 
 def trunk(net: Any, layers: Sequence[tuple[str, int]], x: Any) -> Any:
     """What the layers make of the planes, by the operations of a ``PlainNetwork`` or of its torch form."""
     for index, (kind, _) in enumerate(layers):
-        x = net.relu(LAYER_KINDS[kind](net, index, x))
+        x = net.relu(LAYER_KINDS[kind](net, f"{index}a", x))
     return x
 
 
-POSITION, MOVES, REPLIES = "position", "moves", "replies"  # what a network judges
 BATCH = 256  # positions that the numpy forward pass takes at once, to stay in the cache
 
 
@@ -48,12 +43,10 @@ class Architecture:
 
     Attributes:
         layers: (kind, width) of each layer of the trunk; the width is its number of channels, or units for "dense".
-        heads: (name, size) of each output.
+        heads: (name, size) of each output. A network that evaluates what replies lead to (``connectx.afterstates``) has
+            a head "move" of one logit, how good the last move was of the side that is not to move, and a head "score"
+            of one for each score of the side that is; others have "policy", one logit for each column, or "value".
         shape: rows, columns, inarow of the board.
-        judges: POSITION, with a head "policy" of one logit for each column; MOVES, with a head "move" of one logit and
-            a head "score" of one for each score of the mover (``encoding.scores_of``), both for each column; or
-            REPLIES, the positions after each move and forced replies, with a head "move" of one logit, how good the
-            move was of the side that is not to move there, and a head "score" for the side that is.
 
     Raises:
         ValueError: an unknown kind or encoding, or an impossible order or width.
@@ -63,25 +56,15 @@ class Architecture:
     layers: tuple[tuple[str, int], ...]
     heads: tuple[tuple[str, int], ...] = (("policy", 7), ("value", 3))
     shape: tuple[int, int, int] = (6, 7, 4)
-    judges: str = POSITION
 
     def __post_init__(self) -> None:
-        if self.judges not in (POSITION, MOVES, REPLIES):
-            raise ValueError(f"a network judges {POSITION!r}, {MOVES!r} or {REPLIES!r}, not {self.judges!r}")
         planes_of(self.encoding)
         width, flat = planes_of(self.encoding), False
         for kind, size in self.layers:
             flat = flat or kind == "dense"
-            if (
-                kind not in LAYER_KINDS
-                or size < 1
-                or (kind == "pooled" and size != width)
-                or (flat and kind != "dense")
-            ):
+            if kind not in LAYER_KINDS or size < 1 or (flat and kind != "dense"):
                 raise ValueError(f"layer {(kind, size)!r} cannot follow a width of {width} in {self.layers!r}")
             width = size
-        if flat and self.judges == MOVES:
-            raise ValueError(f"a network that judges moves reads cells, which 'dense' layers have not: {self.layers!r}")
 
     @property
     def geometry(self) -> Geometry:
@@ -96,8 +79,7 @@ class Architecture:
         try:
             pairs = {key: tuple((str(k), int(n)) for k, n in fields[key]) for key in ("layers", "heads")}
             rows, columns, inarow = fields["shape"]
-            judges = fields.get("judges", POSITION)  # older files do not say
-            return cls(encoding=fields["encoding"], shape=(rows, columns, inarow), judges=judges, **pairs)
+            return cls(encoding=fields["encoding"], shape=(rows, columns, inarow), **pairs)
         except (KeyError, TypeError, AttributeError) as fault:
             raise ValueError(f"not an architecture: {fields!r:.200} ({fault!r})") from None
 
@@ -106,15 +88,9 @@ class Architecture:
         shapes: dict[str, tuple[int, ...]] = {}
         width, cells = planes_of(self.encoding), self.shape[0] * self.shape[1]
         for index, (kind, size) in enumerate(self.layers):
-            for part in ("a", "b") if kind == "pooled" else ("a",):
-                inputs = width * cells if kind == "dense" else width
-                window = () if kind in ("dense", "point") else (3, 3)
-                shapes[f"{index}{part}.weight"], shapes[f"{index}{part}.bias"] = (size, inputs, *window), (size,)
-                width = size
-            if kind == "pooled":
-                shapes[f"{index}pool.weight"], shapes[f"{index}pool.bias"] = (size, 2 * size), (size,)
-            cells = 1 if kind == "dense" else cells
-        cells = 1 if self.judges == MOVES else cells
+            inputs, window = (width * cells, ()) if kind == "dense" else (width, (3, 3))
+            shapes[f"{index}a.weight"], shapes[f"{index}a.bias"] = (size, inputs, *window), (size,)
+            width, cells = size, 1 if kind == "dense" else cells
         for name, size in self.heads:
             shapes[f"{name}.weight"], shapes[f"{name}.bias"] = (size, width * cells), (size,)
         return shapes
@@ -164,20 +140,20 @@ def neighbours(rows: int, columns: int) -> np.ndarray:
 
 
 class PlainNetwork:
-    """The forward pass in numpy of a network that judges positions.
+    """The forward pass in numpy of a network that sees the position itself.
 
     Args:
         arrays: float32, as ``from_bytes`` gives them.
 
     Raises:
-        ValueError: it judges something else: ``connectx.afterstates.MoveNetwork`` does that.
+        ValueError: it evaluates what replies lead to, for which there is ``connectx.afterstates.MoveNetwork``.
     """
 
-    JUDGES: tuple[str, ...] = (POSITION,)
+    FOLLOWS_REPLIES = False
 
     def __init__(self, architecture: Architecture, arrays: dict[str, np.ndarray]):
-        if architecture.judges not in self.JUDGES:
-            raise ValueError(f"it judges {architecture.judges}: read it as a connectx.afterstates.MoveNetwork")
+        if "move" in dict(architecture.heads) and not self.FOLLOWS_REPLIES:
+            raise ValueError("it evaluates what replies lead to: read it as a connectx.afterstates.MoveNetwork")
         self.architecture = architecture
         self._windows = neighbours(*architecture.shape[:2])
         self._maps = {name.removesuffix(".weight"): self._matrix(a) for name, a in arrays.items() if a.ndim > 1}
@@ -201,12 +177,6 @@ class PlainNetwork:
         padded = np.concatenate([cells, np.zeros_like(cells[:, :1])], 1)
         return self._linear(name, padded[:, self._windows].reshape(*cells.shape[:2], 9 * cells.shape[2]))
 
-    def pooled(self, name: str, cells: np.ndarray) -> np.ndarray:
-        """A bias of each channel, (n, 1, channels)."""
-        return self._linear(name, np.concatenate([cells.mean(1), cells.max(1)], 1))[:, None]
-
-    point = _linear  # of (n, cells, channels)
-
     def dense(self, name: str, x: np.ndarray) -> np.ndarray:
         """Of (n, cells, channels), or of (n, units) after the first such layer."""
         return self._linear(name, flatten(x))
@@ -217,7 +187,7 @@ class PlainNetwork:
         """The outputs of each head for (n, planes, rows, columns) of any number type.
 
         Returns:
-            (n, size) float32 for each head, (n, columns, size) of one that judges moves.
+            (n, size) float32 for each head.
         """
         with one_thread():
             parts = [self._forward(planes[start : start + BATCH]) for start in range(0, max(1, len(planes)), BATCH)]
@@ -225,12 +195,8 @@ class PlainNetwork:
 
     def _forward(self, planes: np.ndarray) -> dict[str, np.ndarray]:
         x = planes.reshape(*planes.shape[:2], prod(planes.shape[2:])).transpose(0, 2, 1).astype(np.float32)
-        x = self._read(trunk(self, self.architecture.layers, x), planes)
+        x = flatten(trunk(self, self.architecture.layers, x))
         return {name: self._linear(name, x) for name, _ in self.architecture.heads}
-
-    def _read(self, x: np.ndarray, planes: np.ndarray) -> np.ndarray:
-        """What the heads read of the trunk's output."""
-        return flatten(x)
 
     def evaluate(self, position: Position) -> dict[str, np.ndarray]:
         """``evaluate_many`` for one position: (size,) float32."""

@@ -5,15 +5,15 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from connectx.network import MOVES, Architecture, from_bytes, to_bytes, trunk
+from connectx.network import Architecture, from_bytes, to_bytes, trunk
 
 
 class Network(nn.Module):
     """A network of any architecture. Its parameters have the names and shapes of ``architecture.parameters()``, with
     "_" in place of ".".
 
-    The trunk is initialised as in He et al. (2015). The heads, the second map of each pooled layer and the
-    biases by pooling begin small, so that the outputs of a fresh network are near 0.
+    The trunk is initialised as in He et al. (2015). The heads begin small, so that the outputs of a fresh network are
+    near 0.
     """
 
     def __init__(self, architecture: Architecture):
@@ -23,7 +23,7 @@ class Network(nn.Module):
             value = torch.zeros(shape)
             if len(shape) > 1:
                 fan_in = value[0].numel()
-                small = name.split(".")[0] in dict(architecture.heads) or name.endswith(("b.weight", "pool.weight"))
+                small = name.split(".")[0] in dict(architecture.heads)
                 nn.init.normal_(value, std=(0.1 if small else 1.0) * (2 / fan_in) ** 0.5)
             self.register_parameter(name.replace(".", "_"), nn.Parameter(value))
 
@@ -59,14 +59,6 @@ class Network(nn.Module):
     def window(self, name: str, x: Tensor) -> Tensor:
         return functional.conv2d(x, *self._map(name), padding=1)
 
-    def pooled(self, name: str, x: Tensor) -> Tensor:
-        seen = torch.cat([x.mean((2, 3)), x.amax((2, 3))], 1)
-        return functional.linear(seen, *self._map(name))[:, :, None, None]
-
-    def point(self, name: str, x: Tensor) -> Tensor:
-        weight, bias = self._map(name)
-        return functional.conv2d(x, weight[:, :, None, None], bias)
-
     def dense(self, name: str, x: Tensor) -> Tensor:
         return functional.linear(x.flatten(1), *self._map(name))
 
@@ -74,11 +66,5 @@ class Network(nn.Module):
 
     def forward(self, planes: Tensor) -> dict[str, Tensor]:
         """The outputs of each head, as ``PlainNetwork.forward``, for (n, planes, rows, columns) float32."""
-        x = trunk(self, self.architecture.layers, planes)
-        if self.architecture.judges == MOVES:
-            taken = planes[:, 0] + planes[:, 1]
-            below = torch.cat([torch.ones_like(taken[:, :1]), taken[:, :-1]], 1)
-            x = (x * (below * (1 - taken))[:, None]).sum(2).transpose(1, 2)
-        else:
-            x = x.flatten(1)
+        x = trunk(self, self.architecture.layers, planes).flatten(1)
         return {name: functional.linear(x, *self._map(name)) for name, _ in self.architecture.heads}

@@ -57,52 +57,6 @@ def safe_moves(board, me, inarow):
     return found
 
 
-def forced_end(board, me, inarow):
-    """The score for ``me``, who is to move, if the only replies not to lose at once lead to one, and who moves then."""
-    left, sign, mover = sum(line.count(0) for line in board), 1, me
-    while True:
-        landings = [(landing_row(board, column), column) for column in range(len(board[0]))]
-        if any(row is not None and completes(board, row, column, mover, inarow) for row, column in landings):
-            return sign * ((left + 1) // 2), mover
-        safe = safe_moves(board, mover, inarow)
-        if left and not safe:
-            return -sign * (left // 2), mover
-        if len(safe) != 1:
-            return None, mover
-        row, column = safe.pop()
-        board, mover, left, sign = with_stone(board, row, column, mover), 3 - mover, left - 1, -sign
-
-
-def known_moves(board, me, inarow):
-    """The scores of moves that forced replies show, and the moves after which ``me`` is to move again; by cell."""
-    left = sum(line.count(0) for line in board)
-    landings = [(landing_row(board, column), column) for column in range(len(board[0]))]
-    cells = [cell for cell in landings if cell[0] is not None]
-    scores = {cell: (left + 1) // 2 for cell in cells if completes(board, *cell, me, inarow)}
-    if scores:
-        return scores, set()
-    again, safe = set(), safe_moves(board, me, inarow)
-    for cell in cells:
-        score, mover = forced_end(with_stone(board, *cell, me), 3 - me, inarow) if cell in safe else (left // 2, me)
-        if score is not None:
-            scores[cell] = -score
-        elif mover == me:
-            again.add(cell)
-    return scores, set() if any(score > 0 for score in scores.values()) else again
-
-
-def forced(board, me, inarow):
-    """Quickest wins, other wins, slowest losses, other losses, moves after which it is one's turn; the other's wins."""
-    scores, again = known_moves(board, me, inarow)
-    wins = {cell for cell, score in scores.items() if score > 0}
-    losses = {cell for cell, score in scores.items() if score < 0}
-    for cells in (wins, losses):
-        best = {cell for cell in cells if scores[cell] == max(map(scores.get, cells))}
-        yield from (best, cells - best)
-    yield again
-    yield {cell for cell, score in known_moves(board, 3 - me, inarow)[0].items() if score > 0}
-
-
 def lines_of_four():
     """Each line of 7x6: its cells, the plane (0 or 1) that shows it, and the cell that it has there."""
     for up in range(6):
@@ -152,11 +106,6 @@ def observation(board, me, inarow, name):
         "tactics-1": [*stones, *wins, landing & wins[0], landing & wins[1], *ahead],
         "lines-1": [*facts, safe_moves(board, me, inarow), *pairs],
     }
-    below = [{(r, c) for r, c in cells if not board[r][c] and (r - 1, c) in side} for side in wins]
-    odd = {(row, column) for row, column in cells if (rows - row) % 2 == 1}  # rows counted from 1 at the bottom
-    own = odd if count % 2 == 0 else cells - odd
-    sets["zugzwang-1"] = [*sets["lines-1"], *below, own, cells - own]
-    sets["forced-1"] = [*sets["zugzwang-1"], *forced(board, me, inarow)]
     sets["fours-1"] = [*sets["lines-1"], *(fours(board, me) if (rows, columns) == (6, 7) else [])]
     return [
         [[int((row, column) in plane) for column in range(columns)] for row in reversed(range(rows))]

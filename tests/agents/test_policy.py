@@ -1,4 +1,4 @@
-"""The agents ``policy`` and ``one_pass``: the same moves in torch and in numpy, from their sources and built."""
+"""The agent ``policy``: the same moves in torch and in numpy, from their sources and built."""
 
 import importlib.util
 import random
@@ -10,7 +10,7 @@ import pytest
 import torch
 from kaggle_environments.agent import get_last_callable
 
-from agents import one_pass, policy
+from agents import policy
 from connectx.afterstates import MoveNetwork
 from connectx.policy_net import TIE
 from connectx.position import STANDARD, Position
@@ -51,15 +51,14 @@ def moves(agent: Callable, asked: list[Position]) -> list[int]:
     return [agent(*observe(position)) for position in asked]
 
 
-@pytest.mark.parametrize("module", [policy, one_pass], ids=lambda module: module.__name__)
-def test_the_moves_are_those_of_numpy(module, capsys):
-    asked, name = positions(300), module.__name__.removeprefix("agents.")
-    plain = MoveNetwork.from_bytes((AGENTS / "weights" / f"{name}.bin").read_bytes())
+def test_the_moves_are_those_of_numpy(capsys):
+    asked = positions(300)
+    plain = MoveNetwork.from_bytes((AGENTS / "weights" / "policy.bin").read_bytes())
     stones = (np.array([getattr(p, part) for p in asked], np.int64) for part in ("position", "mask"))
     logits = plain.evaluate_many(*stones)["policy"]
     best = (logits > logits.max(1, keepdims=True) - TIE).argmax(1)  # only legal columns come near the best
-    assert moves(module.agent, asked) == best.tolist() and module.network._in_torch is not None
-    assert moves(built(name), asked[:60]) == best[:60].tolist() and not capsys.readouterr().err
+    assert moves(policy.agent, asked) == best.tolist() and policy.network._in_torch is not None
+    assert moves(built("policy"), asked[:60]) == best[:60].tolist() and not capsys.readouterr().err
 
 
 def no_import(monkeypatch):
@@ -107,7 +106,6 @@ def test_torch_uses_one_thread():
         torch.set_num_threads(threads)
 
 
-@pytest.mark.parametrize("module", [policy, one_pass], ids=lambda module: module.__name__)
-def test_its_summary_says_its_size(module):
-    summary = entry_of(module.__name__.removeprefix("agents.")).summary
-    assert f"{module.network.architecture.size / 1e6:.1f} million parameters" in summary
+def test_its_summary_says_its_size():
+    summary = entry_of("policy").summary
+    assert f"{policy.network.architecture.size / 1e6:.1f} million parameters" in summary

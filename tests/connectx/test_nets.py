@@ -4,16 +4,13 @@ import random
 import subprocess
 import sys
 from itertools import product
-from unittest import mock
 
 import numpy as np
 import pytest
 import torch
-from torch.nn import functional
 
 from connectx.afterstates import (
     BEST_BONUS,
-    NEVER,
     RESULT_BONUS,
     UNRATED,
     MoveNetwork,
@@ -25,15 +22,12 @@ from connectx.afterstates import (
 )
 from connectx.encoding import ENCODINGS, FOUR_PLACES, FOURS, bits_of, encode, encode_many
 from connectx.network import (
-    MOVES,
-    REPLIES,
     Architecture,
     PlainNetwork,
     both_views,
     from_bytes,
     masked_argmax,
     softmax,
-    trunk,
 )
 from connectx.position import STANDARD, Position, geometry_of
 from connectx.steps import Layers, batchnorm, conv2d, layernorm, linear
@@ -44,7 +38,7 @@ from tests.conftest import random_game
 
 pytestmark = pytest.mark.slow
 LAYERS = [
-    (("conv", 8), ("pooled", 8), ("pooled", 8), ("point", 3), ("dense", 16)),
+    (("conv", 8), ("conv", 3), ("dense", 16)),
     (("conv", 5), ("conv", 7)),
     (("dense", 24), ("dense", 12)),
     (),
@@ -176,44 +170,13 @@ def test_what_is_judged_and_what_the_rules_know():
     assert longest > 2
 
 
-def test_a_network_that_judges_moves_reads_them_where_they_land():
-    """In one pass, as torch does; each move's outputs are those of the cell above its column's stones."""
-    torch.manual_seed(2)
-    heads = (("move", 1), ("score", len(scores_of(STANDARD))))
-    layers = (("conv", 6), ("pooled", 6), ("point", 5))
-    network = Network(Architecture("zugzwang-1", layers, heads, judges=MOVES))
-    with torch.no_grad():
-        for parameter in network.parameters():
-            parameter.add_(0.2 * torch.randn_like(parameter))
-    plain, positions = MoveNetwork.from_bytes(network.to_bytes()), sample()
-    network = Network.from_bytes(network.to_bytes())
-    planes = encode_many(*stones_of(positions), STANDARD, "zugzwang-1")
-    found, expected = plain.forward(planes), network.outputs(planes)
-    assert all(np.allclose(found[name], expected[name], rtol=1e-4, atol=1e-4) for name, _ in heads)
-    x = trunk(network, layers, torch.from_numpy(planes).float())
-    for row, position in enumerate(positions):
-        for column in position.legal_columns():
-            height = (position.mask & STANDARD.column_mask(column)).bit_count()
-            logit = functional.linear(x[row, :, height, column], *network._map("move")).item()
-            assert found["move"][row, column, 0] == pytest.approx(logit, rel=1e-3, abs=1e-3)
-    with mock.patch.object(plain, "forward", wraps=plain.forward) as forward:
-        outputs = plain.evaluate_many(*stones_of(positions))
-    assert [len(call.args[0]) for call in forward.call_args_list] == [len(positions)]  # one pass, no mirror image
-    for policy, results, position in zip(outputs["policy"], outputs["results"], positions, strict=True):
-        full = sorted(set(range(7)) - set(position.legal_columns()))
-        assert (policy[full] == NEVER).all() and (results[full] == -1).all() and (policy > NEVER).sum() == 7 - len(full)
-    assert outputs["value"].shape == (len(positions), 3)
-    with pytest.raises(ValueError, match="reads cells, which 'dense' layers have not"):
-        Architecture("zugzwang-1", (("dense", 4),), heads, judges=MOVES)
-
-
-@pytest.mark.parametrize("layers", [(("dense", 20),), (("conv", 4), ("pooled", 4))])
-def test_a_network_that_judges_replies_keeps_the_rules(layers):
+@pytest.mark.parametrize("layers", [(("dense", 20),), (("conv", 4), ("conv", 4))])
+def test_a_network_that_evaluates_replies_keeps_the_rules(layers):
     """It wins where that is forced, loses by force only where it must, and as late as it can, and its value is that of
     where its policy goes."""
     torch.manual_seed(3)
     heads = (("move", 1), ("score", len(scores_of(STANDARD))))
-    network = Network(Architecture("lines-1", layers, heads, judges=REPLIES))
+    network = Network(Architecture("lines-1", layers, heads))
     with torch.no_grad():
         parameters = dict(network.named_parameters())
         parameters["move_weight"].mul_(30)  # sure of one move
@@ -266,7 +229,7 @@ def loses_after(position: Position) -> int:
 def test_a_forced_loss_is_put_off():
     """Where every move loses by force, but not after as many plies, the policy's is one of the slowest."""
     heads = (("move", 1), ("score", len(scores_of(STANDARD))))
-    plain = MoveNetwork.from_bytes(Network(Architecture("lines-1", (("dense", 4),), heads, judges=REPLIES)).to_bytes())
+    plain = MoveNetwork.from_bytes(Network(Architecture("lines-1", (("dense", 4),), heads)).to_bytes())
     for stones, mask in ((5053568375064, 6571047247807), (167366409324194, 278143019569087)):
         position = Position(stones, mask, STANDARD)
         plies = {column: loses_after(position.play(column)) for column in position.legal_columns()}
@@ -336,7 +299,7 @@ def test_overfits_one_batch():
     positions = sample(games=2)[:32]
     planes = torch.from_numpy(encode_many(*stones_of(positions), STANDARD, "facts-1")).float()
     goal = torch.randint(7, (len(positions),))
-    network = Network(Architecture("facts-1", (("conv", 16), ("point", 4), ("dense", 32))))
+    network = Network(Architecture("facts-1", (("conv", 16), ("conv", 4), ("dense", 32))))
     optimizer = torch.optim.Adam(network.parameters(), lr=0.01)
     for _ in range(150):
         loss = torch.nn.functional.cross_entropy(network(planes)["policy"], goal)
@@ -361,7 +324,6 @@ def test_files_are_refused():
         (newer, "encoding 'stones-2' is unknown"),
         (fewer, "do not make a network"),
         (pack(arrays, {"layers": 3}), "not an architecture"),
-        (pack(arrays, meta | {"judges": "games"}), "judges 'position', 'moves' or 'replies', not 'games'"),
         (b"PK not a container", "not a weight container"),
     ]:
         with pytest.raises(ValueError, match=message) as caught:
@@ -371,7 +333,7 @@ def test_files_are_refused():
 
 
 @pytest.mark.parametrize(
-    "layers", [(("dense", 8), ("conv", 8)), (("conf", 8),), (("conv", 0),), (("conv", 4), ("pooled", 5))], ids=str
+    "layers", [(("dense", 8), ("conv", 8)), (("conf", 8),), (("conv", 0),), (("pooled", 5),)], ids=str
 )
 def test_impossible_architectures(layers):
     with pytest.raises(ValueError, match="layer"):

@@ -57,7 +57,7 @@ def test_scores_are_exact(run):
 def test_games_are_half_random_and_near_perfect(monkeypatch):
     """Nobody has a line, moves differ in their scores, and those that are not random are the network's."""
     monkeypatch.setattr(positions, "LAST_TAKEN", 20)
-    network = MoveNetwork.from_bytes((WEIGHTS / "one_pass.bin").read_bytes())
+    network = MoveNetwork.from_bytes((WEIGHTS / "policy.bin").read_bytes())
     paths = games_of(12, np.random.default_rng(3), network)
     assert len(paths) == 12 and max(map(len, paths)) == 21 and paths == games_of(12, np.random.default_rng(3), network)
     assert not any(position.is_over() for path in paths for position in path)

@@ -8,21 +8,18 @@ import numpy as np
 import pytest
 import torch
 
-from connectx.afterstates import NEVER, MoveNetwork
+from connectx.afterstates import NEVER, Afterstates, MoveNetwork, follow
 from connectx.encoding import encode
-from connectx.forced import Afterstates, follow
-from connectx.network import REPLIES
 from connectx.position import NO_MOVE, STANDARD, Position
 from connectx.torch_form import Network
 from connectx.weights import unpack
-from connectx_toolkit.games.labelled import Labels, canonical_keys, write_labels
+from connectx_toolkit.games.labelled import BOUND, Labels, canonical_keys, write_labels
 from connectx_toolkit.training.devices import device_named, mixed_precision
 from connectx_toolkit.training.makers import policy_network
 from connectx_toolkit.training.makers.examples import (
     LARGEST_SCORE,
     MULTIPLE,
     SCORES,
-    MoveExamples,
     ReplyExamples,
     ReplyTargets,
     choices_of,
@@ -33,7 +30,7 @@ from connectx_toolkit.training.makers.policy_network import Config, Epochs, loss
 from connectx_toolkit.training.runs import MANIFEST
 
 pytestmark = pytest.mark.slow
-SMALL: dict[str, Any] = {"judges": REPLIES, "layers": "dense:16", "batch": 128, "samples": 2560, "learning_rate": 0.01}
+SMALL: dict[str, Any] = {"layers": "dense:16", "batch": 128, "samples": 2560, "learning_rate": 0.01}
 
 
 @pytest.fixture(autouse=True)
@@ -61,7 +58,10 @@ def one(scores: list[int], is_own: bool = False) -> ReplyTargets:
     kept = legal & (torch.sign(moves) == torch.sign(moves.max()))
     places = legal.flatten().nonzero().flatten()
     of_moves = moves.flatten()[places] * (1 if is_own else -1) + LARGEST_SCORE
-    return ReplyTargets(kept, moves == moves.max(), legal, of_moves, places, torch.full((len(places),), is_own))
+    is_exact = torch.ones(len(places), dtype=torch.bool)
+    return ReplyTargets(
+        kept, moves == moves.max(), legal, is_exact, of_moves, places, torch.full((len(places),), is_own)
+    )
 
 
 def outputs(moves: list[float]) -> dict[str, torch.Tensor]:
@@ -74,19 +74,31 @@ def test_a_choice_among_equals_costs_nothing():
     for split in ((20.0, 20.0), (20.0, 12.0)):
         parts = losses(outputs([0, 0, 0, split[0], 0, split[1]]), targets)
         assert parts["good"] < 1e-4 and parts["perfect"] < 1e-4
-        assert total(parts, REPLIES) == pytest.approx(0.5 * np.log(SCORES), abs=1e-3)
+        assert total(parts) == pytest.approx(0.5 * np.log(SCORES), abs=1e-3)
     parts = losses(outputs([0.0] * 6), targets)
     assert parts["good"] == pytest.approx(np.log(2)) and parts["perfect"] == pytest.approx(np.log(3))
     parts = losses(outputs([0, 0, 0, -20.0, 0, -20.0]), one([-3, 4, NO_MOVE, 0, 6, -1, 6], is_own=True))
     assert parts["perfect"] < 1e-4  # what the mover judges itself counts with the other sign
 
 
+def test_bounds_teach_what_they_say():
+    """That a move is worse; its score, and whether it keeps the result where a bound leaves that open, nothing."""
+    scores = np.array([[4, 3 - BOUND, -1 - BOUND, NO_MOVE, 4, 0, 0], [0, -2 - BOUND, 0, 0, 0, 0, 0]], np.int8)
+    few = opening_labels().take(np.flatnonzero(opening_labels().plies == 4)[:2])
+    examples = ReplyExamples(Labels(few.positions, few.masks, scores), "lines-1")
+    _, targets = examples.batch(np.arange(len(examples)))
+    assert targets.perfect.tolist() == (scores == scores.max(1, keepdims=True)).tolist()
+    assert not targets.good[0].any() and targets.good[1].int().tolist() == [1, 0, 1, 1, 1, 1, 1]
+    columns = targets.places % 7
+    assert set(columns[:7][targets.exact[:7]].tolist()) == {0, 4, 5, 6}
+
+
 def test_what_the_rules_know_better_costs_nothing():
     """Where no move that the network is asked for is right, there is no loss that it could not help."""
     targets = one([-3, -4, -9, -5, -6, -5, -6])
     legal = torch.tensor([[False, True] + [False] * 5])
-    targets = targets._replace(legal=legal, places=targets.places[1:2], score=targets.score[1:2])
-    parts = losses(outputs([0.0]), targets._replace(is_own=targets.is_own[:1]))
+    of_moves = {name: getattr(targets, name)[1:2] for name in ("exact", "score", "places", "is_own")}
+    parts = losses(outputs([0.0]), targets._replace(legal=legal, **of_moves))
     assert float(parts["perfect"]) == 0 and float(parts["good"]) == pytest.approx(0, abs=1e-4)
 
 
@@ -117,27 +129,6 @@ def test_moves_are_seen_after_forced_replies(mirrored):
     policy = targets.policy({"move": logits})
     signs = torch.where(targets.is_own, -1, 1)
     assert (policy.flatten()[targets.places] == signs * logits[:, 0]).all() and (policy[~targets.legal] == NEVER).all()
-
-
-@pytest.mark.parametrize("mirrored", [False, True])
-def test_moves_are_seen_in_their_position(mirrored):
-    """With the score of every move; few of the positions in which the next stone can make a line."""
-    order = slice(None, None, -1 if mirrored else 1)  # of columns
-    labels = opening_labels().take(np.arange(20_000, 38_000, 60))
-    examples = MoveExamples(labels, "zugzwang-1")
-    planes, targets = examples.batch(np.arange(len(examples)), mirrored)
-    quiet = []
-    for seen, perfect, row in zip(planes.numpy(), targets.perfect.numpy(), range(len(examples)), strict=True):
-        position = Position(int(examples.labels.positions[row]), int(examples.labels.masks[row]), STANDARD)
-        assert (encode(position, "zugzwang-1")[0][..., order] == seen).all()
-        best = max(scores := examples.labels.scores[row, order].tolist())
-        assert perfect.tolist() == [score == best for score in scores]
-        quiet.append(not (position.winning_columns() or position.pass_turn().winning_columns()))
-    scores = examples.labels.scores[:, order]
-    assert (targets.score.numpy() == np.where(scores == NO_MOVE, 0, scores.astype(int) + LARGEST_SCORE)).all()
-    everywhere = [Position(int(p), int(m), STANDARD) for p, m in zip(*labels[:2], strict=True)]
-    all_quiet = sum(not (p.winning_columns() or p.pass_turn().winning_columns()) for p in everywhere)
-    assert sum(quiet) == all_quiet and 0 < len(quiet) - sum(quiet) < (len(labels) - all_quiet) / 3
 
 
 def test_every_position_once_an_epoch():
@@ -227,7 +218,7 @@ def test_what_is_published_is_what_was_measured(file, tmp_path):
     facts = policy_network.train(config)
     entry = json.loads((tmp_path / MANIFEST).read_text())["net.bin"]
     assert entry["new_positions"] == facts["new_positions"] and entry["inputs"]["labels"]
-    assert entry["command"].startswith(f"python train.py network --labels {file} --judges replies --layers dense:16")
+    assert entry["command"].startswith(f"python train.py network --labels {file} --layers dense:16")
     content = config.output.read_bytes()
     assert {array.dtype.name for array in unpack(content)[0].values()} == {"int8", "float16", "float32"}
     labels, network = read_labels(file), MoveNetwork.from_bytes(content)
@@ -279,22 +270,21 @@ def test_devices(monkeypatch):
 
 def test_what_learns_by_which_optimizer():
     """Each parameter by one: heads and biases by AdamW, the matrices of the trunk by Muon."""
-    network = Network(Config(judges=REPLIES, layers="dense:8,dense:4").architecture())
+    network = Network(Config(layers="dense:8,dense:4").architecture())
     rates, optimizers = policy_network.optimizers_of(network, Config(learning_rate=0.1))
     named = {id(parameter): name for name, parameter in network.named_parameters()}
     muon, adam = ({named[id(p)] for group in one.param_groups for p in group["params"]} for one in optimizers)
     assert muon == {"0a_weight", "1a_weight"} and adam == set(named.values()) - muon
     assert rates == [0.1, 0.1 * policy_network.ADAM_SHARE]
-    network = Network(Config(layers="conv:4,pooled:4").architecture())
+    network = Network(Config(layers="conv:4,dense:4").architecture())
     (group,) = policy_network.optimizers_of(network, Config())[1][0].param_groups
     names = {name for name, one in network.named_parameters() if any(one is other for other in group["params"])}
-    assert names == {"0a_weight", "1a_weight", "1b_weight", "1pool_weight"}
+    assert names == {"0a_weight", "1a_weight"}
 
 
-@pytest.mark.parametrize(("judges", "layers"), [("replies", "dense:64"), ("moves", "conv:32,pooled:32,point:64")])
-def test_the_loss_of_a_batch_falls(judges, layers):
+def test_the_loss_of_a_batch_falls():
     labels: Labels = opening_labels().take(np.arange(30_000, 30_064))
-    config = Config(judges=judges, layers=layers, samples=64 * 60, batch=64, learning_rate=0.01)
+    config = Config(layers="dense:64", samples=64 * 60, batch=64, learning_rate=0.01)
     examples, trainer = config.examples(labels), policy_network.Trainer(config)
     losing = [float(trainer.learn(*examples.batch(np.arange(len(examples))))) for _ in range(60)]
     assert losing[-1] < 0.5 * losing[0] and measure(trainer.network, examples)["perfect"] > 0.8
@@ -302,4 +292,4 @@ def test_the_loss_of_a_batch_falls(judges, layers):
 
 def test_fewer_examples_than_a_batch(file, tmp_path):
     with pytest.raises(ValueError, match="fewer than a batch of 50,000: label more games"):
-        policy_network.train(Config(labels=file, judges=REPLIES, batch=50_000, run=tmp_path / "run"))
+        policy_network.train(Config(labels=file, batch=50_000, run=tmp_path / "run"))

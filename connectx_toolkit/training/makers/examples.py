@@ -1,9 +1,7 @@
 """Exact labels as examples for a network: what it sees, and its targets, kept on the device that trains it.
 
-A network that judges moves sees the position itself (``MoveExamples``). One that judges replies sees what the moves and
-forced replies lead to whose results the rules do not know (``connectx.afterstates``): some five positions for each
-label, whose exact scores are known, too (``ReplyExamples``). Where the rules alone choose the move it has nothing to
-learn.
+It sees what the moves and forced replies lead to whose results the rules do not know (``connectx.afterstates``): some
+five positions for each label. Where the rules alone choose the move it has nothing to learn.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -14,39 +12,16 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from connectx.afterstates import NEVER, logit_bonus, scores_of
+from connectx.afterstates import NEVER, Afterstates, afterstates, logit_bonus, scores_of
 from connectx.encoding import bits_of, planes_of, unpack_planes
-from connectx.forced import Afterstates, afterstates
-from connectx.position import STANDARD, open_cells, winning_spots
-from connectx_toolkit.games.labelled import Labels, canonical_keys, spread_keys
+from connectx.position import STANDARD
+from connectx_toolkit.games.labelled import Labels, canonical_keys
 
 CPU = torch.device("cpu")
 ENCODED_AT_ONCE = 5000  # positions, in the cache: 100,000 at once take 2.5 times as long
 MULTIPLE = 128  # of what a network sees at once: for each size that comes up torch makes kernels, in up to 10 ms
 SCORES = len(scores_of(STANDARD))
 LARGEST_SCORE = SCORES // 2  # of the scores
-
-
-class MoveTargets(NamedTuple):
-    """The targets of a network that judges the moves of n positions."""
-
-    good: Tensor  # (n, columns) bool
-    perfect: Tensor  # (n, columns) bool
-    legal: Tensor  # (n, columns) bool
-    exact: Tensor  # (n, columns) bool: the moves whose score is known
-    score: Tensor  # (n, columns) int64: the exact score, plus LARGEST_SCORE; 0 where there is none
-
-    def policy(self, outputs: dict[str, Tensor]) -> Tensor:
-        """The logits of all columns, (n, columns); of full ones a very small number."""
-        return outputs["move"][..., 0].masked_fill(~self.legal, NEVER)
-
-    def scored(self, outputs: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
-        """The logits of the m exact scores, (m, SCORES), and their classes, (m,)."""
-        return outputs["score"][self.exact], self.score[self.exact]
-
-    def worth(self, outputs: dict[str, Tensor]) -> np.ndarray:
-        """(n, columns): what agents choose the largest of."""
-        return self.policy(outputs).cpu().numpy()
 
 
 class ReplyTargets(NamedTuple):
@@ -80,9 +55,6 @@ class ReplyTargets(NamedTuple):
         return self.policy(outputs).cpu().numpy() + bonus
 
 
-Targets = MoveTargets | ReplyTargets
-
-
 class Encoded:
     """m encoded positions, eight cells to a byte: what a network has seen need not be unpacked in between."""
 
@@ -106,44 +78,6 @@ class Encoded:
         cells = functional.embedding(self.packed[rows].int(), self.table).flatten(1)
         planes = cells[:, : int(np.prod(self.shape))].unflatten(1, self.shape)
         return planes.flip(3) if mirrored else planes
-
-
-TRIVIAL = 5  # one in so many positions in which the next stone can make a line; planes show what to do there
-
-
-class MoveExamples:
-    """Labelled positions and their targets, ready for a network that judges moves.
-
-    Attributes:
-        labels: all but most of those in which the next stone of either side can make a line.
-    """
-
-    def __init__(self, labels: Labels, encoding: str, device: torch.device = CPU):
-        spots = (
-            winning_spots(side, labels.masks, STANDARD) for side in (labels.positions, labels.positions ^ labels.masks)
-        )
-        trivial = (np.bitwise_or(*spots) & open_cells(labels.masks, STANDARD)) != 0
-        spread = spread_keys(labels.positions, labels.masks) >> np.uint64(20)  # other bits than those of splits
-        self.labels = labels.take(np.flatnonzero(~trivial | (spread % TRIVIAL == 0)))
-        most = np.maximum(self.labels.scores.astype(np.int64), -LARGEST_SCORE) + LARGEST_SCORE
-        parts = {
-            "good": self.labels.good & self.labels.sure[:, None],  # what is not sure teaches nothing
-            "perfect": self.labels.perfect,
-            "legal": self.labels.legal,
-            "exact": self.labels.exact,
-            "score": most,
-        }
-        self.parts = {name: torch.from_numpy(part).to(device) for name, part in parts.items()}
-        self.seen, self.device = Encoded(self.labels.positions, self.labels.masks, encoding, device), device
-
-    def __len__(self) -> int:
-        return len(self.labels)
-
-    def batch(self, rows: np.ndarray, mirrored: bool = False) -> tuple[Tensor, MoveTargets]:
-        """What the network sees of these examples, (n, planes, rows, columns) float32, and the targets."""
-        taken = torch.from_numpy(rows).to(self.device)
-        parts = {name: part[taken].flip(1) if mirrored else part[taken] for name, part in self.parts.items()}
-        return self.seen.planes(taken, mirrored), MoveTargets(**parts)
 
 
 class ReplyExamples:
@@ -201,9 +135,6 @@ class ReplyExamples:
         seen = torch.arange(len(which), device=self.device) + (first - before)[which]
         columns, last = self.parts["columns"][seen], STANDARD.columns - 1
         return seen, which * STANDARD.columns + (last - columns if mirrored else columns)
-
-
-Examples = MoveExamples | ReplyExamples
 
 
 def choices_of(labels: Labels) -> tuple[Labels, Afterstates]:

@@ -95,7 +95,7 @@ class Config(Options):
 
     games: int = option(30_000, "number of games to play, each of which gives about 10 positions", least=0)
     add: Path = option(Path(), "labels to add: an .npz of positions, masks and scores", reads=True)
-    network: Path = option(WEIGHTS / "one_pass.bin", "network that chooses the moves that are not random", reads=True)
+    network: Path = option(WEIGHTS / "policy.bin", "network that chooses the moves that are not random", reads=True)
     seed: int = option(1, "random seed of the games", least=0)
     workers: int = option(os.cpu_count() or 1, "number of processes on this machine", least=1, is_free=True)
     scheduler: str = option("", "address of a dask cluster to use instead, such as tcp://10.0.0.1:8786", is_free=True)

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from connectx import leaf
+from connectx.encoding import safe_cells
 from connectx.evaluation import evaluate
-from connectx.forced import safe_cells
 from connectx.jit import jitable, njit, popcount
 from connectx.leaf import ENCODING, GEOMETRY, MOST_ROWS, ROWS, LeafNet, active_rows, leaf_value
 from connectx.position import mirror_bits, open_cells, winning_spots

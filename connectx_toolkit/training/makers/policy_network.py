@@ -1,12 +1,11 @@
 """Trains a policy and value network on exact labels. Checkpoints, resumable, on any device.
 
-``--judges moves`` makes a convolutional network that looks at a position once and judges every move where its stone
-would land. ``--judges replies`` makes a dense one that judges what each move and forced replies lead to
-(training/makers/examples.py). Both learn, of each position with the exact score of every move:
+The network evaluates what each move and forced replies lead to (training/makers/examples.py). It learns, of each
+labelled position:
 
 - move: the probability given to all moves that keep the result, and that given to all perfect ones (quickest win,
   slowest loss), each by its logarithm. No move among equals is preferred.
-- score: the exact score of each move, or of what the network sees, 43 classes.
+- score: the exact score of what the network sees, where it is known, 43 classes.
 
 The matrices of the trunk learn by Muon (Jordan et al. 2024), a convolution as a matrix with a row for each output; the
 rest learns by AdamW (Loshchilov and Hutter 2019). The learning rates warm up and fall as a cosine (the same, 2017).
@@ -33,7 +32,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from connectx.afterstates import NEVER, MoveNetwork
-from connectx.network import MOVES, REPLIES, Architecture
+from connectx.network import Architecture
 from connectx.position import STANDARD
 from connectx.torch_form import Network
 from connectx_toolkit.games.labelled import Labels
@@ -44,10 +43,8 @@ from connectx_toolkit.training import runs
 from connectx_toolkit.training.devices import device_named, mixed_precision, multiplies_bfloat16
 from connectx_toolkit.training.makers.examples import (
     SCORES,
-    Examples,
-    MoveExamples,
     ReplyExamples,
-    Targets,
+    ReplyTargets,
     choices_of,
     is_new,
 )
@@ -56,13 +53,10 @@ from connectx_toolkit.training.options import DEVICES, Options, option
 from connectx_toolkit.training.runs import begin, publish, save_figure
 from connectx_toolkit.training.supervised import layers_of
 
-SHARES = {  # weights of the losses, by what the network judges
-    MOVES: {"good": 0.25, "perfect": 1.0, "score": 0.5},
-    REPLIES: {"good": 1.0, "perfect": 0.5, "score": 0.5},
-}
+SHARES = {"good": 1.0, "perfect": 0.5, "score": 0.5}  # weights of the losses
 
 
-def losses(outputs: dict[str, Tensor], targets: Targets) -> dict[str, Tensor]:
+def losses(outputs: dict[str, Tensor], targets: ReplyTargets) -> dict[str, Tensor]:
     """The mean loss of each part, by name.
 
     Positions where the rules know a move that is better than all that the network is asked for teach it no policy.
@@ -75,9 +69,9 @@ def losses(outputs: dict[str, Tensor], targets: Targets) -> dict[str, Tensor]:
     return parts
 
 
-def total(parts: dict[str, Tensor], judges: str) -> Tensor:
+def total(parts: dict[str, Tensor]) -> Tensor:
     """The weighted sum."""
-    return torch.stack([SHARES[judges][name] * part for name, part in parts.items()]).sum()
+    return torch.stack([SHARES[name] * part for name, part in parts.items()]).sum()
 
 
 MOMENTUM = 0.95  # of the average of gradients, looked ahead by Nesterov's rule
@@ -130,8 +124,7 @@ class Muon(torch.optim.Optimizer):
                 torch._foreach_add_(matrices, steps, alpha=-size)
 
 
-ENCODING_OF = {MOVES: "forced-1", REPLIES: "fours-1"}
-JUDGES = tuple(ENCODING_OF)
+REPLY_ENCODING = "fours-1"
 HEADS = (("move", 1), ("score", SCORES))
 WARM_UP = 0.03  # share of the steps
 AVERAGED = 1000  # steps over which the weights are averaged
@@ -149,17 +142,13 @@ class Config(Options):
     METHOD = "network"
 
     labels: Path = option(Path("runs/labels/labels.labels"), "file of labels that train.py labels has made", reads=True)
-    judges: str = option(MOVES, "what the network judges: moves in one pass, or what replies lead to", among=JUDGES)
-    layers: str = option(
-        f"conv:96{6 * ',pooled:96'},point:128",
-        "kind and width of each layer of the trunk; for replies dense:1024,dense:384,dense:64",
-    )
+    layers: str = option("dense:1280,dense:448,dense:64", "kind and width of each layer of the trunk")
     start: Path = option(
         Path(), "file of a network of the same layers to go on from; without it, random weights", reads=True
     )
     samples: int = option(6_000_000, "positions to train on, counting repetitions", least=1)
     batch: int = option(1024, "positions in a step", least=1)
-    learning_rate: float = option(0.004, "largest learning rate, of Muon; for dense layers 0.02", above=0)
+    learning_rate: float = option(0.02, "largest learning rate, of Muon", above=0)
     weight_decay: float = option(0.01, "weight decay of both optimizers, times the learning rate", least=0)
     seed: int = option(1, "random seed of the first weights and of the order of the positions", least=0)
     device: str = option("auto", "device of torch, which also holds all positions", among=DEVICES, is_free=True)
@@ -171,12 +160,11 @@ class Config(Options):
         self.architecture()
 
     def architecture(self) -> Architecture:
-        return Architecture(ENCODING_OF[self.judges], layers_of(self.layers), HEADS, STANDARD[:3], self.judges)
+        return Architecture(REPLY_ENCODING, layers_of(self.layers), HEADS, STANDARD[:3])
 
-    def examples(self, labels: Labels) -> Examples:
+    def examples(self, labels: Labels) -> ReplyExamples:
         """Raises ValueError if the labels leave nothing to learn."""
-        kind = MoveExamples if self.judges == MOVES else ReplyExamples
-        return kind(labels, ENCODING_OF[self.judges], self.where)
+        return ReplyExamples(labels, REPLY_ENCODING, self.where)
 
     @property
     def steps(self) -> int:
@@ -188,14 +176,14 @@ class Config(Options):
 
 
 @torch.inference_mode()
-def measure(network: Network, examples: Examples, size: int = 1000) -> dict[str, float]:
+def measure(network: Network, examples: ReplyExamples, size: int = 1000) -> dict[str, float]:
     """The loss, and the shares of right moves, as agents choose them but for mirror images."""
     losing, columns = 0.0, []
     for start in range(0, len(examples), size):
         rows = np.arange(start, min(start + size, len(examples)))
         planes, targets = examples.batch(rows)
         outputs = outputs_of(network, planes, len(targets.score))
-        losing += float(total(losses(outputs, targets), network.architecture.judges)) * len(rows)
+        losing += float(total(losses(outputs, targets))) * len(rows)
         columns.append(targets.worth(outputs).argmax(1))
     return {"loss": losing / len(examples), **shares_right(np.concatenate(columns), examples.labels)}
 
@@ -203,7 +191,7 @@ def measure(network: Network, examples: Examples, size: int = 1000) -> dict[str,
 def outputs_of(network: torch.nn.Module, planes: Tensor, count: int) -> dict[str, Tensor]:
     """The network's outputs by head for the first ``count`` positions, float32, computed in mixed precision."""
     with mixed_precision(planes.device):
-        outputs = network(planes.contiguous(memory_format=torch.channels_last))
+        outputs = network(planes)
     return {name: output[:count].float() for name, output in outputs.items()}
 
 
@@ -220,10 +208,7 @@ class Trainer:
     def __init__(self, config: Config):
         self.config, self.step = config, 0
         torch.manual_seed(config.seed)
-        self.network, self.average = (
-            Network(config.architecture()).to(config.where).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-            for _ in range(2)
-        )
+        self.network, self.average = (Network(config.architecture()).to(config.where) for _ in range(2))
         self.start = Network.from_bytes(config.start.read_bytes()).to(config.where) if config.start.is_file() else None
         if self.start:
             self.network.load_state_dict(self.start.state_dict())
@@ -238,11 +223,11 @@ class Trainer:
         done = self.step / self.config.steps
         return min(1.0, (done + 1e-4) / WARM_UP) * (1 + math.cos(math.pi * done)) / 2
 
-    def learn(self, planes: Tensor, targets: Targets) -> Tensor:
+    def learn(self, planes: Tensor, targets: ReplyTargets) -> Tensor:
         """One step; its loss, a number that stays on the device."""
         speed = self.speed()
         outputs = outputs_of(self.network, planes, len(targets.score))
-        loss = total(losses(outputs, targets), self.config.judges)
+        loss = total(losses(outputs, targets))
         self.network.zero_grad()
         loss.backward()
         for rate, optimizer in zip(self.rates, self.optimizers, strict=True):
@@ -302,7 +287,7 @@ def optimizers_of(network: Network, config: Config) -> tuple[list[float], list[t
 
 
 @torch.inference_mode()
-def is_easy(network: Network, examples: Examples, size: int = 1000) -> np.ndarray:
+def is_easy(network: Network, examples: ReplyExamples, size: int = 1000) -> np.ndarray:
     """(n,) bool: whether a network already gives nearly all probability to the perfect moves of these examples."""
     parts = []
     with progress(len(examples), "position", "what is known") as bar:
@@ -360,7 +345,7 @@ def plot(log: list[dict[str, float]], path: Path) -> None:
     save_figure(figure, path)
 
 
-def run(trainer: Trainer, training: Examples, validation: Examples) -> None:
+def run(trainer: Trainer, training: ReplyExamples, validation: ReplyExamples) -> None:
     """Trains to the end, with a measurement, a checkpoint and the curves now and then."""
     config, recent, started = trainer.config, [], time.perf_counter()
     every = max(1, config.steps // REPORTS)
