@@ -19,6 +19,7 @@ from connectx.position import STANDARD, Geometry
 from connectx.torch_form import Network
 from connectx_toolkit.games.labelled import canonical_keys
 from connectx_toolkit.system.console import progress, tell_rate
+from connectx_toolkit.training.descent import Descent
 from connectx_toolkit.training.options import Options, option
 from connectx_toolkit.training.runs import save_curve
 from connectx_toolkit.training.vector_games import Logits, bitboards
@@ -131,13 +132,13 @@ class FitOptions(Options):
 
     steps: int = option(3000, "updates of the network", least=1)
     batch: int = option(256, "positions per update", least=1)
-    learning_rate: float = option(1e-3, "initial learning rate of Adam; decays to 0", above=0)
+    learning_rate: float = option(1e-3, "largest learning rate of Adam", above=0)
     channels: int = option(16, "channels of the convolution", least=1)
     hidden: int = option(128, "width of the first dense layer", least=1)
     seed: int = option(1, "random seed of games, weights and batches", least=0)
 
 
-class Fit:
+class Fit(Descent):
     """The training of one head.
 
     Args:
@@ -153,46 +154,41 @@ class Fit:
         parts: Parts,
         mirrored: Callable[[np.ndarray], np.ndarray],
     ):
-        self.config, self.network, self.training, self.measured = config, network, parts.training, parts[1:]
+        super().__init__(network, [torch.optim.Adam(network.parameters(), config.learning_rate)], config.steps)
+        self.config, self.training, self.measured = config, parts.training, parts[1:]
         self._head, self._mirrored, self._device = network.architecture.heads[0][0], mirrored, device_of(network)
         self._planes, *self._measured_planes = (kept_planes(network, part.boards) for part in parts)
         self._rng = np.random.default_rng(config.seed)
-        self._optimizer = torch.optim.Adam(network.parameters(), config.learning_rate)
-        self.steps, self.seconds = 0, 0.0  # of processor time; there is only one thread
+        self.seconds = 0.0  # of processor time; there is only one thread
         self.accuracies: list[tuple[int, float, float]] = []  # (updates, accuracy on new and on known boards)
 
-    def step(self) -> float:
+    def update(self) -> float:
         """One update on random examples, half of them mirrored. Returns the loss before the update."""
         started = time.process_time()
         rows = self._rng.integers(len(self.training.boards), size=self.config.batch)
         answers, mirror = self.training.answers[rows], self._rng.random(len(rows)) < 0.5
         wanted = self._there(np.where(mirror, self._mirrored(answers), answers))
-        self._optimizer.param_groups[0]["lr"] = self.config.learning_rate * (1 - self.steps / self.config.steps)
         planes, turned = self._planes[self._there(rows)].float(), self._there(mirror)[:, None, None, None]
-        outputs = self._outputs(torch.where(turned, planes.flip(3), planes))
-        loss = functional.cross_entropy(outputs, wanted)
-        self._optimizer.zero_grad()
-        loss.backward()
-        self._optimizer.step()
-        self.steps += 1
+        outputs = self._outputs(self.network, torch.where(turned, planes.flip(3), planes))
+        loss = self.descend(functional.cross_entropy(outputs, wanted))
         self.seconds += time.process_time() - started
-        return float(loss.detach())
+        return float(loss)
 
     def _there(self, array: np.ndarray) -> Tensor:
         """An array on the network's device."""
         return torch.from_numpy(array).to(self._device)
 
-    def _outputs(self, planes: Tensor) -> Tensor:
+    def _outputs(self, network: Network, planes: Tensor) -> Tensor:
         """The head's outputs, float32; on CUDA, matrix products take bfloat16."""
         with torch.autocast("cuda", torch.bfloat16, enabled=self._device.type == "cuda"):
-            return self.network(planes)[self._head].float()
+            return network(planes)[self._head].float()
 
     def accuracy(self) -> Agreement:
         """On new and on known boards, now."""
         shares = []
         for examples, planes in zip(self.measured, self._measured_planes, strict=True):
             with torch.inference_mode():
-                answers = self._outputs(planes.float()).argmax(1)
+                answers = self._outputs(self.average, planes.float()).argmax(1)
             shares.append(float((answers.cpu().numpy() == examples.answers).mean()))
         return Agreement(*shares)
 
@@ -204,11 +200,11 @@ class Fit:
         """
         config, started = self.config, time.perf_counter()
         with progress(config.steps, "update") as bar:
-            while self.steps < config.steps:
-                self.step()
+            while self.step < config.steps:
+                self.update()
                 bar.update()
-                if self.steps % MEASURED_EVERY == 0 or self.steps == config.steps:
-                    self.accuracies.append((self.steps, *self.accuracy()))
+                if self.step % MEASURED_EVERY == 0 or self.step == config.steps:
+                    self.accuracies.append((self.step, *self.accuracy()))
         tell_rate(config.steps * config.batch, "positions", started, self._device.type)
         steps, new, known = np.array(self.accuracies).T
         curves = {"new boards": (steps, new), "boards that it learnt": (steps, known)}

@@ -274,7 +274,7 @@ def test_a_fit_learns_mirror_images(tmp_path):
     fit = Fit(config, network, Parts(left, right, left), mirrored=lambda answers: 6 - answers)
     assert fit.accuracy().new < 1
     for _ in range(100):
-        fit.step()
+        fit.update()
     assert fit.accuracy() == (1, 1)
 
 

@@ -271,13 +271,13 @@ def test_devices(monkeypatch):
 def test_what_learns_by_which_optimizer():
     """Each parameter by one: heads and biases by AdamW, the matrices of the trunk by Muon."""
     network = Network(Config(layers="dense:8,dense:4").architecture())
-    rates, optimizers = policy_network.optimizers_of(network, Config(learning_rate=0.1))
+    optimizers = policy_network.optimizers_of(network, Config(learning_rate=0.1))
     named = {id(parameter): name for name, parameter in network.named_parameters()}
     muon, adam = ({named[id(p)] for group in one.param_groups for p in group["params"]} for one in optimizers)
     assert muon == {"0a_weight", "1a_weight"} and adam == set(named.values()) - muon
-    assert rates == [0.1, 0.1 * policy_network.ADAM_SHARE]
+    assert [one.param_groups[0]["lr"] for one in optimizers] == [0.1, 0.1 * policy_network.ADAM_SHARE]
     network = Network(Config(layers="conv:4,dense:4").architecture())
-    (group,) = policy_network.optimizers_of(network, Config())[1][0].param_groups
+    (group,) = policy_network.optimizers_of(network, Config())[0].param_groups
     names = {name for name, one in network.named_parameters() if any(one is other for other in group["params"])}
     assert names == {"0a_weight", "1a_weight"}
 

@@ -93,7 +93,6 @@ def test_types_are_recovered():
 def test_the_forecast_is_learnt(monkeypatch):
     """On a few openings: chances are probabilities, what cannot be given away is not, and the loss falls."""
     monkeypatch.setattr(opponent_model, "BATCH_SIZE", 128)
-    monkeypatch.setattr(opponent_model, "WARM_STEPS", 5)
     monkeypatch.setattr(opponent_model, "LEARNING_RATE", 0.02)
     labels = opening_labels()
     labels = labels.take(np.arange(0, len(labels), 480))

@@ -145,5 +145,5 @@ def train(config: Config) -> Fit:
     agreement = fit.run("agreement with the look-ahead")
     facts = {"agreement": agreement.facts(), "look_ahead": config.depth, "seed": config.seed}
     score = f"the move of the look-ahead of {config.depth} plies in {agreement}"
-    publish(config, network.to_bytes(), facts, score)
+    publish(config, fit.average.to_bytes(), facts, score)
     return fit

@@ -193,8 +193,8 @@ def train(config: Config) -> Trained:
     parts = split(len(recorded.moves), lambda games: examples(recorded.take(games)))
     fit = Fit(config, network, parts, mirrored=lambda classes: classes)
     foreseen = fit.run("share of results foreseen")
-    result = match(network, opponent, FINAL_GAMES, np.random.default_rng(config.seed))
+    result = match(fit.average, opponent, FINAL_GAMES, np.random.default_rng(config.seed))
     facts = {"accuracy": foreseen.facts(), "v_strong_policy": list(result), "seed": config.seed}
     played = "{} wins, {} draws, {} losses against the strong policy agent".format(*result)
-    publish(config, network.to_bytes(), facts, f"{played}; foresees the results of {foreseen}")
-    return Trained(network, result, seconds + fit.seconds)
+    publish(config, fit.average.to_bytes(), facts, f"{played}; foresees the results of {foreseen}")
+    return Trained(fit.average, result, seconds + fit.seconds)

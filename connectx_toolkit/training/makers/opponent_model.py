@@ -14,6 +14,7 @@ what it gives away, and the network estimates what follows. Where we move, the b
 These sums are the next targets.
 """
 
+import copy
 import os
 import random
 from collections.abc import Callable, Iterator, Sequence
@@ -49,6 +50,7 @@ from connectx_toolkit.kaggle.rules import DEFAULTS, sizes_of
 from connectx_toolkit.system.console import progress
 from connectx_toolkit.system.files import AGENTS, WEIGHTS, read_as
 from connectx_toolkit.training import runs
+from connectx_toolkit.training.descent import Descent, follow_weights
 from connectx_toolkit.training.devices import mixed_precision
 from connectx_toolkit.training.makers.exact_scores import pool_scores, solve
 from connectx_toolkit.training.makers.examples import CPU
@@ -67,8 +69,8 @@ from connectx_toolkit.training.runs import begin, publish, solver_pool
 from connectx_toolkit.training.supervised import layers_of
 
 BATCH_SIZE = 1024  # positions in a step: half with the opponent to move, half with us
-LEARNING_RATE, WEIGHT_DECAY, WARM_STEPS = 2e-3, 0.05, 200  # the last in steps
-TARGETS_AVERAGED, WEIGHTS_AVERAGED = 200, 1000  # steps of the averages of the weights, for the targets and in the end
+LEARNING_RATE, WEIGHT_DECAY = 2e-3, 0.05
+TARGETS_AVERAGED = 200  # steps over which the weights are averaged that make the targets
 FORESEEN_AT_ONCE = 20_000  # positions whose replies are foreseen at once
 
 
@@ -105,18 +107,17 @@ def problems_of(labels: Labels, policy: PlainNetwork, types: np.ndarray) -> Prob
     return Problems(positions, masks, moves, results, chances, points, goes_on & (of_moves >= 0), goes_on & kept)
 
 
-class Learner:
+class Learner(Descent):
     """The network of expected gains in training; ``average`` is the result."""
 
     def __init__(self, problems: Problems, architecture: Architecture, steps: int, seed: int):
         torch.manual_seed(seed)
-        self.problems, self.steps, self.step = problems, steps, 0
+        self.problems, network = problems, Network(architecture)
         self.rng = np.random.default_rng(seed)
         self.to_move = np.flatnonzero(problems.results >= 0), np.flatnonzero(problems.results <= 0)
-        self.network, self.later, self.average = (Network(architecture) for _ in range(3))
-        for copy in (self.later, self.average):
-            copy.load_state_dict(self.network.state_dict())
-        self.optimizer = torch.optim.AdamW(self.network.parameters(), weight_decay=WEIGHT_DECAY)
+        adam = torch.optim.AdamW(network.parameters(), LEARNING_RATE, weight_decay=WEIGHT_DECAY)
+        super().__init__(network, [adam], steps)
+        self.later = copy.deepcopy(network)  # makes the targets
 
     def run(self) -> float:
         """Trains to the end; the mean loss of the last tenth."""
@@ -135,19 +136,9 @@ class Learner:
         logits = self.logits(self.network, self.problems.positions[rows], self.problems.masks[rows])
         halves = logits["gift"][: len(theirs)], logits["hope"][len(theirs) :]
         parts = [functional.binary_cross_entropy_with_logits(*pair) for pair in zip(halves, targets, strict=True)]
-        loss = torch.stack(parts).sum()
-        rate = LEARNING_RATE * min(1, (self.step + 1) / WARM_STEPS) * (1 + np.cos(np.pi * self.step / self.steps)) / 2
-        for group in self.optimizer.param_groups:
-            group["lr"] = float(rate)
-        self.optimizer.zero_grad()
-        loss.backward()
-        self.optimizer.step()
-        self.step += 1
-        with torch.no_grad():
-            for mean, steps in ((self.later, TARGETS_AVERAGED), (self.average, WEIGHTS_AVERAGED)):
-                for old, new in zip(mean.parameters(), self.network.parameters(), strict=True):
-                    old.lerp_(new, 1 / min(steps, self.step))
-        return float(loss.detach())
+        loss = self.descend(torch.stack(parts).sum())
+        follow_weights(self.later, self.network, min(TARGETS_AVERAGED, self.step))
+        return float(loss)
 
     @staticmethod
     def logits(network: Network, positions: np.ndarray, masks: np.ndarray) -> dict[str, Tensor]:

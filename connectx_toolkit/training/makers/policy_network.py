@@ -8,9 +8,8 @@ labelled position:
 - score: the exact score of what the network sees, where it is known, 43 classes.
 
 The matrices of the trunk learn by Muon (Jordan et al. 2024), a convolution as a matrix with a row for each output; the
-rest learns by AdamW (Loshchilov and Hutter 2019). The learning rates warm up and fall as a cosine (the same, 2017).
-Half of the batches are mirrored. What is measured and published is the exponential average of the weights, rounded to
-whole numbers of 8 bits with a scale for each unit.
+rest learns by AdamW (Loshchilov and Hutter 2019). Half of the batches are mirrored. The published weights are rounded
+to whole numbers of 8 bits with a scale for each unit.
 
 Muon is momentum for matrices, each update made nearly orthogonal by Newton-Schulz iterations. ``torch.optim.Muon``
 multiplies matrices in bfloat16 always. Where a processor has no instructions for that, one update
@@ -18,7 +17,6 @@ of 1280 x 882 weights takes it 12 s; here it takes 0.6 s in float32, with the sa
 """
 
 import json
-import math
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -40,6 +38,7 @@ from connectx_toolkit.system.console import progress
 from connectx_toolkit.system.cores import usable_cores
 from connectx_toolkit.system.files import write_whole
 from connectx_toolkit.training import runs
+from connectx_toolkit.training.descent import Descent
 from connectx_toolkit.training.devices import device_named, mixed_precision, multiplies_bfloat16
 from connectx_toolkit.training.makers.examples import (
     SCORES,
@@ -126,8 +125,6 @@ class Muon(torch.optim.Optimizer):
 
 REPLY_ENCODING = "fours-1"
 HEADS = (("move", 1), ("score", SCORES))
-WARM_UP = 0.03  # share of the steps
-AVERAGED = 1000  # steps over which the weights are averaged
 ADAM_SHARE = 0.25  # of Muon's learning rate, for what AdamW learns
 EASY, EASY_PARTS = 0.98, 6  # probability of the perfect moves in an easy position; one in so many comes in an epoch
 OPENING_PLIES, OPENING_TIMES = 8, 4  # positions of these plies, of which every one is known, come so often in an epoch
@@ -202,43 +199,23 @@ def shares_right(columns: np.ndarray, labels: Labels) -> dict[str, float]:
     return {name: float(share.mean()) for name, share in shares.items()}
 
 
-class Trainer:
+class Trainer(Descent):
     """A network in training: everything that is in a checkpoint."""
 
     def __init__(self, config: Config):
-        self.config, self.step = config, 0
         torch.manual_seed(config.seed)
-        self.network, self.average = (Network(config.architecture()).to(config.where) for _ in range(2))
+        network, self.config = Network(config.architecture()).to(config.where), config
         self.start = Network.from_bytes(config.start.read_bytes()).to(config.where) if config.start.is_file() else None
         if self.start:
-            self.network.load_state_dict(self.start.state_dict())
-        self.average.load_state_dict(self.network.state_dict())
-        self.rates, self.optimizers = optimizers_of(self.network, config)
+            network.load_state_dict(self.start.state_dict())
+        super().__init__(network, optimizers_of(network, config), config.steps)
         self._modules = {"network": self.network, "average": self.average}  # by their names in a checkpoint
         self._optimizers = dict(zip(("optimizer", "optimizer-1"), self.optimizers, strict=False))
         self.log: list[dict[str, float]] = []
 
-    def speed(self) -> float:
-        """The share of the learning rates."""
-        done = self.step / self.config.steps
-        return min(1.0, (done + 1e-4) / WARM_UP) * (1 + math.cos(math.pi * done)) / 2
-
     def learn(self, planes: Tensor, targets: ReplyTargets) -> Tensor:
         """One step; its loss, a number that stays on the device."""
-        speed = self.speed()
-        outputs = outputs_of(self.network, planes, len(targets.score))
-        loss = total(losses(outputs, targets))
-        self.network.zero_grad()
-        loss.backward()
-        for rate, optimizer in zip(self.rates, self.optimizers, strict=True):
-            for group in optimizer.param_groups:
-                group["lr"] = rate * speed
-            optimizer.step()
-        self.step += 1
-        weight = 1 / min(AVERAGED, self.step + 1)
-        with torch.no_grad():
-            torch._foreach_lerp_(list(self.average.parameters()), list(self.network.parameters()), weight)
-        return loss.detach()
+        return self.descend(total(losses(outputs_of(self.network, planes, len(targets.score)), targets)))
 
     def save(self, path: Path) -> None:
         states = {f"{name}:": kept.state_dict() for name, kept in self._modules.items()}
@@ -271,19 +248,17 @@ def part(arrays: Mapping[str, np.ndarray], start: str) -> dict[str, Tensor]:
     return {name: torch.from_numpy(array) for name, array in named.items()}
 
 
-def optimizers_of(network: Network, config: Config) -> tuple[list[float], list[torch.optim.Optimizer]]:
-    """Muon for the matrices and convolutions of the trunk, AdamW for the rest, and the learning rates of both."""
+def optimizers_of(network: Network, config: Config) -> list[torch.optim.Optimizer]:
+    """Muon for the matrices and convolutions of the trunk, AdamW for the rest."""
     heads = {name for name, _ in network.architecture.heads}
     matrices: list[Tensor] = []
     others: list[Tensor] = []
     for name, parameter in network.named_parameters():
         is_matrix = parameter.ndim > 1 and name.removesuffix("_weight") not in heads
         (matrices if is_matrix else others).append(parameter)
-    rates, decay = [config.learning_rate, ADAM_SHARE * config.learning_rate], config.weight_decay
-    adam = torch.optim.AdamW(others, rates[1], weight_decay=decay, fused=True)
-    if not matrices:
-        return rates[1:], [adam]
-    return rates, [Muon(matrices, rates[0], decay), adam]
+    rate, decay = config.learning_rate, config.weight_decay
+    adam = torch.optim.AdamW(others, ADAM_SHARE * rate, weight_decay=decay, fused=True)
+    return [Muon(matrices, rate, decay), adam] if matrices else [adam]
 
 
 @torch.inference_mode()
@@ -294,7 +269,7 @@ def is_easy(network: Network, examples: ReplyExamples, size: int = 1000) -> np.n
         for start in range(0, len(examples), size):
             rows = np.arange(start, min(start + size, len(examples)))
             planes, targets = examples.batch(rows)
-            policy = torch.softmax(targets.policy(outputs_of(network, planes, len(rows))), 1)
+            policy = torch.softmax(targets.policy(outputs_of(network, planes, len(targets.score))), 1)
             parts.append(torch.where(targets.perfect & targets.legal, policy, 0).sum(1) > EASY)
             bar.update(len(rows))
     return torch.cat(parts).cpu().numpy()
