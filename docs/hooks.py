@@ -108,6 +108,7 @@ def options_table(parser: argparse.ArgumentParser) -> str:
         (option_words(action, formatter), cell(formatter._expand_help(action) if action.help else ""))
         for action in parser._actions
         if not isinstance(action, argparse._HelpAction | argparse._SubParsersAction)
+        and action.help != argparse.SUPPRESS
     ]
     if not rows:
         return ""

@@ -19,6 +19,7 @@ from connectx.position import NO_MOVE, STANDARD, plies_to_end_table
 from connectx_toolkit.games.grades import NO_ANSWER, Sheet
 from connectx_toolkit.games.labelled import Labels
 from connectx_toolkit.statistics.intervals import anytime_mean
+from connectx_toolkit.system.console import plural
 
 THEMES = (
     "a win in 1 missed",
@@ -63,13 +64,15 @@ class Weakness(NamedTuple):
 
 
 def weaknesses(sheet: Sheet) -> list[Weakness]:
-    """The mistakes by theme, the commonest first. Faults have no theme."""
+    """The mistakes by theme, the commonest first. A fault counts as the first theme that some move would have."""
     themes, rows = themes_of_moves(sheet.labels), np.arange(len(sheet.labels))
-    made = np.where(sheet.columns == NO_ANSWER, NO_MISTAKE, themes[rows, sheet.columns])  # (t, n)
+    first = np.where(themes == NO_MISTAKE, len(THEMES), themes).min(1)
+    of_faults = np.where(first < len(THEMES), first, NO_MISTAKE)
+    made = np.where(sheet.columns == NO_ANSWER, of_faults, themes[rows, sheet.columns])  # (t, n)
     total, weak = float((made != NO_MISTAKE).mean(0).sum()), list[Weakness]()
     for number, theme in enumerate(THEMES):
         chances, missed = int((themes == number).any(1).sum()), float((made == number).mean(0).sum())
-        own = np.flatnonzero(made[0] == number)
+        own = np.flatnonzero((made[0] == number) & (sheet.columns[0] != NO_ANSWER))  # a fault has no move to show
         worst = own[np.argsort(-sheet.given[0][own], kind="stable")][:WORST].tolist()
         if chances:
             weak.append(Weakness(theme, chances, missed, missed / total if total else 0.0, worst))
@@ -112,8 +115,10 @@ def horizon_words(agent: str, found: Sequence[Horizon]) -> str:
         if low >= SEEN:
             words.append(f"finds wins {distance} ({SEEN:.0%} or more)")
         else:
-            words.append(f"of {wins} wins {distance} it finds {kept / wins:.0%} (at least {low:.0%})")
+            words.append(f"of {wins} {plural('win', wins)} {distance} it finds {kept / wins:.0%} (at least {low:.0%})")
     if len(seen) < len(found):
         miss = found[len(seen)]
-        words.append(f"of {miss.wins} wins in {miss.first} to {miss.last} plies it finds {miss.kept:.0%}")
+        words.append(
+            f"of {miss.wins} {plural('win', miss.wins)} in {miss.first} to {miss.last} plies it finds {miss.kept:.0%}"
+        )
     return f"{agent}{' ' if words[0].startswith('finds') else ': '}{'; '.join(words)}." if words else ""

@@ -19,6 +19,7 @@ from connectx_toolkit.games.themes import (
     NO_MISTAKE,
     THEMES,
     themes_of_moves,
+    weaknesses,
 )
 
 
@@ -49,6 +50,16 @@ def test_faults_are_no_good_moves():
     sheet = sheet_of(labels, [NO_ANSWER], [6])
     assert sheet.good.tolist() == sheet.perfect.tolist() == [[False], [True]]
     assert sheet.given.tolist() == [[int(labels.values[0]) + 18], [0]]
+
+
+def test_faults_are_mistakes_of_a_theme():
+    """Each of the first that the position has; there is no move to show."""
+    labels = standard_exam(200)
+    found = weaknesses(sheet_of(labels, np.full(200, NO_ANSWER)))
+    assert sum(weakness.missed for weakness in found) == labels.critical.sum() and found[0].share > 0
+    (first,) = (weakness for weakness in found if weakness.theme == THEMES[0])
+    assert first.missed == first.chances > 0
+    assert not any(weakness.worst for weakness in found)
 
 
 def test_the_parts_of_an_exam():

@@ -52,3 +52,4 @@ def test_what_the_site_holds(site):
     index = json.loads((site / "search" / "search_index.json").read_text())["docs"]
     assert {"reference/train/#trainpy-network", "concepts/glossary/"} <= {page["location"] for page in index}
     assert "fonts.googleapis" not in (site / "index.html").read_text()
+    assert [page["location"] for page in index if "SUPPRESS" in page["text"]] == []  # of options that help hides
