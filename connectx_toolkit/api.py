@@ -309,7 +309,7 @@ def analyse(
         config: Kaggle's configuration of a game given as columns.
         latest: games to show from a file of games; if not given, the latest 10 of each group, or all of one player.
         me: your name in the games, a team or an agent; if not given, the one name that is in all files.
-        seconds: time limit per game in seconds; moves left unsolved are marked.
+        seconds: limit of processor time per game in seconds; moves left unsolved are marked.
         html: write a page to this file: the summary, and your games to replay with exact scores.
         write_mistakes: add the positions of your mistakes to this file, for an exam, a match or the board.
 

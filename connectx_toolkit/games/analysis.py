@@ -6,6 +6,7 @@ which are the fastest, are solved first. What a position is worth is known when 
 score of the move between them.
 """
 
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import groupby
@@ -113,17 +114,18 @@ def solvers_for(geometry: Geometry) -> list[Solver]:
 
 
 class Deadline(NamedTuple):
-    """When to give a position up."""
+    """When to give a position up: by the processor's time, so that a busy machine solves as much as an idle one."""
 
-    limit: Budget
+    end: float  # seconds of this thread's processor time
     stop: Event
 
     def slice(self) -> Budget:
         """A budget until the next look."""
-        return Budget.seconds(0 if self.stop.is_set() else min(SLICE, self.limit.seconds_left()))
+        left = max(0.0, self.end - time.thread_time())
+        return Budget.seconds(0 if self.stop.is_set() else min(SLICE, left))
 
     def is_over(self) -> bool:
-        return self.limit.is_late() or self.stop.is_set()
+        return time.thread_time() >= self.end or self.stop.is_set()
 
 
 def _scores(position: Position, known: Value, solver: Solver, is_whole: bool, deadline: Deadline) -> Scores | None:
@@ -166,8 +168,8 @@ def judge_all(
     As many games at a time as there are cores. What was solved once is read from the user's folder, and goes there.
 
     Args:
-        seconds: limit for each game. A position that takes a twelfth of it ends the game's search: those before it
-            take longer.
+        seconds: limit of processor time for each game. A position that takes a twelfth of it ends the game's search:
+            those before it take longer.
         is_whole: find the scores of all moves, not only of the best ones and of those that were played.
         update: called after each position.
     """
@@ -181,11 +183,11 @@ def judge_all(
             idle.put(solver)
 
     def judged_by(solver: Solver, game: Game) -> list[JudgedMove]:
-        moves, whole, share = list[JudgedMove](), Budget.seconds(seconds), max(LEAST_SECONDS, SHARE * seconds)
+        moves, end, share = list[JudgedMove](), time.thread_time() + seconds, max(LEAST_SECONDS, SHARE * seconds)
         after: int | None = None  # the score of the position after the move, if it is known
         for ply, position in reversed(game.positions(game.opening).items()):
             column, scores = game.moves[ply], store.get(position)
-            deadline = Deadline(Budget.seconds(min(share, whole.seconds_left())), stop)
+            deadline = Deadline(min(end, time.thread_time() + share), stop)
             if after is None:
                 after = _score(position.play(column), -SPAN, solver, deadline)
             wanted = position.legal_columns() if is_whole else []
@@ -196,7 +198,7 @@ def judge_all(
                     store.add(position, scores)
             update()
             if after is None or scores is None:
-                after, whole = None, Budget.seconds(0)  # from here on, only what the table has
+                after, end = None, 0.0  # from here on, only what the table has
                 continue
             moves.append(JudgedMove(ply, column, (*scores[:column], -after, *scores[column + 1 :])))
             after = moves[-1].value

@@ -68,15 +68,20 @@ MOVE_COLUMNS = (
 def moves_table(game: Game, judged: Sequence[JudgedMove], first: int) -> Table:
     """Moves, in order: whose it was, what it scored, what was best, and whether the result was kept.
 
-    Of a game that was decided for good before its end, the moves from there on are one line. ``first``: the number of
-    the leftmost column.
+    Positions that were not solved are a line. Of a game that was decided for good before its end, the moves from there
+    on are one line. ``first``: the number of the leftmost column.
     """
     decided = _decided_from(judged)
-    rows = list[tuple[str, ...]]()
+    rows, ply = list[tuple[str, ...]](), game.opening
     for move in judged[:decided]:
+        if move.ply > ply:
+            rows.append(_unsolved(ply, move.ply))
+        ply = move.ply + 1
         words = [score_words(value, move.ply, game.geometry) for value in (move.played, move.value)]
         who = (str(move.ply), game.player(move.seat), str(move.column + first))
         rows.append((*who, *words, move.best(first), _result_words(move)))
+    if judged and ply < (end := judged[decided].ply if judged[decided:] else len(game.moves)):
+        rows.append(_unsolved(ply, end))
     if folded := judged[decided:]:
         loser = game.player(folded[-1].seat if folded[-1].value < 0 else 1 - folded[-1].seat)
         sooner = sum(move.shortens_loss for move in folded)
@@ -84,6 +89,11 @@ def moves_table(game: Game, judged: Sequence[JudgedMove], first: int) -> Table:
         rows.append((f"{folded[0].ply} to {folded[-1].ply}", loser, *[""] * 4, f"lost already{shortened}"))
     note = "scores: the result with perfect play, and the plies until then" + "; columns are counted from 1" * first
     return Table("", MOVE_COLUMNS, rows, note, lambda row: "given away" if row[-1].startswith(GIVEN) else "")
+
+
+def _unsolved(first: int, end: int) -> tuple[str, ...]:
+    """The row of the plies from ``first`` on, before ``end``."""
+    return (str(first) if end == first + 1 else f"{first} to {end - 1}", *[""] * 5, "not solved in time")
 
 
 def score_words(score: int, ply: int, geometry: Geometry) -> str:

@@ -10,15 +10,18 @@ import pytest
 from kaggle_environments import make
 from kaggle_environments.errors import DeadlineExceeded
 
-from connectx.position import geometry_of
+from connectx.position import STANDARD, geometry_of
 from connectx_toolkit.arena.store import MatchStore
+from connectx_toolkit.games.analysis import judge
 from connectx_toolkit.games.game import Game
 from connectx_toolkit.games.groups import groups
+from connectx_toolkit.games.reader import parse_game
 from connectx_toolkit.games.review import Review
 from connectx_toolkit.kaggle.rules import Rules
 from connectx_toolkit.players.process import Setup, Task
 from connectx_toolkit.players.spec import resolve
 from connectx_toolkit.report.pages import game_entry, results_page
+from connectx_toolkit.report.tables import moves_table
 from tests.arena.test_match import play
 from tests.conftest import evaluate as main
 from tests.games.test_analysis import judged as judged_slowly
@@ -155,3 +158,14 @@ def test_match_and_report_give_one_verdict(tmp_path, monkeypatch, capsys):
     main(["report", "--games", "store"])
     out = capsys.readouterr().out
     assert said == ["one_step is stronger"] and said[0] in out.splitlines() and " proven " in out
+
+
+def test_what_was_not_solved_has_a_row():
+    """Plies in a row are one; before the first move that was judged, and between two."""
+    game = parse_game("3333332222", STANDARD)
+    moves = judge(game)
+    shown = moves_table(game, [moves[3], *moves[6:9]], 0).rows
+    assert [(row[0], row[-1]) for row in shown if row[-1] == "not solved in time"] == [
+        ("0 to 2", "not solved in time"), ("4 to 5", "not solved in time"),
+    ]  # fmt: skip
+    assert moves_table(game, [], 0).rows == []
