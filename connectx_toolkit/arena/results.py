@@ -282,6 +282,9 @@ def sprt_progress(sprt: Sprt, evidence: Evidence) -> str:
     return f"{line}, about {max(1, round(left, -int(log10(max(left, 1))))):.0f} pairs left"
 
 
+BY_TEST = "the test decides, though the interval still holds 0"
+
+
 def verdict(evidence: Evidence, first: str, second: str, sprt: Sprt | None = None) -> str:
     """The verdict in plain words: who is stronger, a difference below ``WITHIN`` Elo, or what is missing.
 
@@ -294,9 +297,9 @@ def verdict(evidence: Evidence, first: str, second: str, sprt: Sprt | None = Non
     if result.is_proof:
         return f"{first if result.low > 0 else second} {better}"
     if sprt and accepted == "H1":
-        return f"{first} {better}" if sprt.elo0 >= 0 else f"{first} is above {signed(sprt.elo0)} Elo{scope}"
+        return f"{first} {better}: {BY_TEST}" if sprt.elo0 >= 0 else f"{first} is above {signed(sprt.elo0)} Elo{scope}"
     if sprt and accepted == "H0":
-        return f"{second} {better}" if sprt.elo1 <= 0 else f"{first} is below {signed(sprt.elo1)} Elo{scope}"
+        return f"{second} {better}: {BY_TEST}" if sprt.elo1 <= 0 else f"{first} is below {signed(sprt.elo1)} Elo{scope}"
     if result.low > -WITHIN and result.high < WITHIN:
         return f"no difference of {WITHIN:g} Elo or more{scope}"
     if evidence.distinct < FEWEST_PAIRS:

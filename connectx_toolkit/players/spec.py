@@ -483,7 +483,8 @@ def resolve(agent: str | os.PathLike | Callable | AgentSpec) -> AgentSpec:
         if os.path.isfile(text + suffix):
             raise UnknownAgent(f"no agent {text!r}: did you mean {text}{suffix}?")
     names = [*our_agents(), *kaggle_agents()]
-    meant = unquoted(text) or next(iter(difflib.get_close_matches(text, names, 1)), "")
+    beside = [str(path) for path in Path(text).parent.glob("*") if path.name.endswith((".py", *SUFFIXES))]
+    meant = unquoted(text) or next(iter(difflib.get_close_matches(text, [*names, *beside], 1)), "")
     raise UnknownAgent(
         f"no agent {text!r}: {f'did you mean {meant}? I' if meant else 'i'}t is no file, and the names are "
         f"{', '.join(names)}, minimax@DEPTH and NAME~PERCENT (of random moves)"

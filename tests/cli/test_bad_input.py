@@ -190,7 +190,7 @@ CASES = [
     Case("evaluate match leftmost random --games notes.txt/store", "notes.txt"),
     Case("evaluate report --games games --html folder", "folder"),
     Case("evaluate report --games games --html no/such/folder/new.html", "html"),
-    Case("train network --labels missing --output folder", "folder"),
+    Case("train network --labels missing --output folder", "no labels in missing"),
     Case("train book --output notes.txt/new.bin", "notes.txt"),
 ]
 

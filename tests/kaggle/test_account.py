@@ -190,7 +190,7 @@ def test_one_bad_game_does_not_end_the_others(account, capsys):
     assert (
         f"left out: game {2**70} of submission {SUBMISSION}: its number should be an integer of at most 63 bits" in out
     )
-    assert f"episode-{damaged}-replay.json is not a ConnectX replay: 'configuration' is missing" in out
+    assert f"episode-{damaged}-replay.json is not a ConnectX replay: its field 'configuration' is missing" in out
     with GameDatabase(Path("games.sqlite"), create=False) as database:
         assert [game.episode for game in database.games()] == sorted(account.replays)[2:]
     last = out.splitlines()[-1]

@@ -6,6 +6,7 @@ import pytest
 
 from connectx.position import STANDARD
 from connectx_toolkit.arena.results import (
+    BY_TEST,
     Match,
     match_lines,
     sprt_progress,
@@ -94,11 +95,11 @@ def test_an_sprt_s_verdict():
     """What is accepted is said in words: only a test against 0 can tell who is stronger."""
     better = evidence([5, 10, 60, 22, 14])
     assert verdict(better, "A", "B").startswith("too early") and Sprt(0, 50).accepted(better.counts) == "H1"
-    assert verdict(better, "A", "B", Sprt(0, 50)) == "A is stronger"
+    assert verdict(better, "A", "B", Sprt(0, 50)) == f"A is stronger: {BY_TEST}"
     assert verdict(better, "A", "B", Sprt(-50, 50)) == "A is above -50 Elo"
     worse = evidence([8, 16, 60, 12, 4])
     assert verdict(worse, "A", "B", Sprt(0, 50)) == "A is below +50 Elo"
-    assert verdict(evidence([14, 22, 60, 10, 5]), "A", "B", Sprt(-50, 0)) == "B is stronger"
+    assert verdict(evidence([14, 22, 60, 10, 5]), "A", "B", Sprt(-50, 0)) == f"B is stronger: {BY_TEST}"
     assert "accepts +50: LLR" in sprt_words(Sprt(0, 50), better) and "above the upper bound" in sprt_words(
         Sprt(0, 50), better
     )

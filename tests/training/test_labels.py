@@ -108,8 +108,12 @@ def test_a_run_goes_on_where_it_ended(run, tmp_path, monkeypatch):
     labels.train(Config(games=8, workers=1, run=again))
     assert file.read_bytes() == content and (again / "labels.labels").read_bytes() == whole
     assert (again / "games" / "00000.labels").stat().st_mtime_ns == first
+    labels.train(Config(games=10, workers=1, run=again))
+    few = again / "games" / "00002.labels"
+    assert read_file(few)[1]["games"] == 2 and (again / "games" / "00000.labels").stat().st_mtime_ns == first
     labels.train(Config(games=12, workers=1, run=again))
     assert len(read_file(again / "labels.labels")[0]) > len(read_file(run / "labels.labels")[0])
+    assert read_file(few)[1]["games"] == 4
     (again / "games" / "00000.labels").unlink()  # those of one recipe are recognised by any file
     with pytest.raises(ValueError, match=r"again holds labels of .*'seed': 1.*, not of .*'seed': 2.*another --run"):
         labels.train(Config(games=8, seed=2, workers=1, run=again))

@@ -99,12 +99,12 @@ class Config(Options):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.protocol == COURSE:
+            self._check_course()
         if self.steps % self.update:
             raise ValueError(f"steps should be a multiple of {ROLLOUT} x games = {self.update}, not {self.steps}")
         planes_of(self.encoding)
         Setting(self.opponent, "alternating", self.rewards, self.encoding, *self.geometry[:3])
-        if self.protocol == COURSE:
-            self._check_course()
 
     def _check_course(self) -> None:
         changed = [item.name for item in fields(self) if getattr(self, item.name) != item.default]

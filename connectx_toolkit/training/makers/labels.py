@@ -83,7 +83,7 @@ def read_labels(path: Path) -> Labels:
 
 
 TABLE_BITS = 22  # log2 of the entries of each process's table: 32 MiB
-FILE_GAMES = 150  # of a file
+FILE_GAMES = 150  # of a file; the last one has fewer
 CHECKED, FEWEST = 300, 12  # of the labels that are read in, so many are checked, of those with so many stones
 
 
@@ -104,11 +104,11 @@ class Config(Options):
 
     @property
     def recipe(self) -> dict[str, Any]:
-        """What the content of a file depends on besides its number."""
+        """What the content of a file depends on besides its number and that of its games."""
         shares = {"random": list(ERROR_SHARES), "open": OPEN_LINES, "whole": WHOLE}
         taken = {str(stones): share for stones, share in TAKEN.items()}
         network = digest_of(self.network)
-        return {"seed": self.seed, "games": FILE_GAMES, **shares, "taken": taken, "network": network}
+        return {"seed": self.seed, **shares, "taken": taken, "network": network}
 
 
 @cache
@@ -116,11 +116,11 @@ def network_in(path: Path) -> MoveNetwork:
     return MoveNetwork.from_bytes(path.read_bytes())
 
 
-def make(network: Path, seed: int, number: int) -> Labels:
-    """The labels of a file, in a worker."""
-    solver = process_solver()
+def make(network: Path, seed: int, file: tuple[int, int]) -> Labels:
+    """The labels of a file, (number, games), in a worker."""
+    solver, (number, games) = process_solver(), file
     solver.clear()
-    return labelled_games(FILE_GAMES, np.random.default_rng((seed, number)), solver, network_in(network))
+    return labelled_games(games, np.random.default_rng((seed, number)), solver, network_in(network))
 
 
 def labels_in(path: Path, seed: int) -> Labels:
@@ -159,30 +159,34 @@ def labels_in(path: Path, seed: int) -> Labels:
     return labels
 
 
-def files_of(config: Config) -> list[Path]:
-    """The files that the run consists of.
+def files_of(config: Config) -> tuple[list[Path], list[tuple[int, int]]]:
+    """The files that the run consists of, and those of them that are missing or have too few games: (number, games).
 
     Raises:
         ValueError: one that is there is of another recipe, or damaged.
     """
-    files = [config.run / "games" / f"{number:05}{LABELS_SUFFIX}" for number in range(-(-config.games // FILE_GAMES))]
-    for path in filter(Path.exists, files):
-        if (made_as := read_file(path)[1]) != config.recipe:
+    sizes = [min(FILE_GAMES, config.games - first) for first in range(0, config.games, FILE_GAMES)]
+    files = [config.run / "games" / f"{number:05}{LABELS_SUFFIX}" for number in range(len(sizes))]
+    missing = list[tuple[int, int]]()
+    for number, (path, games) in enumerate(zip(files, sizes, strict=True)):
+        made_as = read_file(path)[1] if path.exists() else config.recipe | {"games": 0}
+        if made_as != config.recipe | {"games": made_as.get("games")}:
             raise ValueError(f"{config.run} holds labels of {made_as}, not of {config.recipe}: choose another --run")
-    return files
+        if made_as["games"] < games:
+            missing.append((number, games))
+    return files, missing
 
 
 def train(config: Config) -> dict[str, Any]:
     """Makes the files that are missing, then the one of all labels."""
     check_folder(config.output, is_made=True)
     added = [labels_in(config.add, config.seed)] if config.add.is_file() else []
-    files = files_of(config)
-    missing = [number for number, path in enumerate(files) if not path.exists()]
+    files, missing = files_of(config)
     (config.run / "games").mkdir(parents=True, exist_ok=True)
     bar_of = partial(progress, len(files), "file", done=len(files) - len(missing), delay=0)
     with solver_pool(config.workers, TABLE_BITS, config.scheduler) as pool, bar_of() as bar:
-        for number, labels in pool.map_unordered(partial(make, config.network, config.seed), missing):
-            write_labels(files[number], labels, config.recipe)
+        for (number, games), labels in pool.map_unordered(partial(make, config.network, config.seed), missing):
+            write_labels(files[number], labels, config.recipe | {"games": games})
             bar.update()
     labels = concatenated([*(read_file(path)[0] for path in files), *added])
     counts = np.bincount(splits_of(labels.positions, labels.masks), minlength=3).tolist()

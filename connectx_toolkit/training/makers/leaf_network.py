@@ -238,8 +238,8 @@ def measure(net: LeafNet | None, examples: QuietPositions) -> dict[str, float]:
 
 def train(config: Config) -> dict[str, Any]:
     """Trains the network, then writes it with its accuracy on the test positions and that of the heuristic."""
-    begin(config)
     labels = read_labels(config.labels)
+    begin(config)
     training, test = training_examples(labels), held_out_examples(labels)
     if not (len(training.masks) and len(test.masks)):
         raise ValueError("too few labels: a split is empty")

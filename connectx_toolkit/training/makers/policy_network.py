@@ -364,10 +364,10 @@ def measured_on(labels: Labels, training: Labels, seed: int) -> dict[str, Labels
 
 def train(config: Config) -> dict[str, Any]:
     """Trains, or resumes training, then writes the network and its accuracy as agents use it."""
+    labels = read_labels(config.labels)
     begin(config)
     torch.set_num_threads(len(usable_cores()))
     torch.set_flush_denormal(True)  # many gradients are next to nothing, and the processor slow with such numbers
-    labels = read_labels(config.labels)
     trainer = Trainer(config)
     trainer.load(config.run / CHECKPOINT_FILE)
     training, validation = (config.examples(labels_of(labels, split)) for split in (TRAINING, VALIDATION))
