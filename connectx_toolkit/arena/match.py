@@ -26,7 +26,7 @@ from connectx_toolkit.arena.start_positions import Opening
 from connectx_toolkit.games.game import Game
 from connectx_toolkit.kaggle import archive
 from connectx_toolkit.kaggle.rules import Rules
-from connectx_toolkit.players.child import die_with_parent, end_pools, obstacle
+from connectx_toolkit.players.child import end_pools, obstacle
 from connectx_toolkit.players.prepared import Prepared
 from connectx_toolkit.players.process import GRACE, AgentProcess, Inline, Player, Setup, Task
 from connectx_toolkit.players.spec import AgentSpec
@@ -357,7 +357,6 @@ _compared: set[tuple[AgentSpec, str]] = set()
 
 
 def _enter_fork() -> None:
-    die_with_parent()
     multiprocessing.util.Finalize(None, _leave_slot, exitpriority=10)
 
 

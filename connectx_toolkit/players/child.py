@@ -34,20 +34,11 @@ from connectx_toolkit.kaggle.sandbox import FOLDER, hide_credentials
 from connectx_toolkit.players.protocol import LENGTH, ORDER, REQUEST, pack_reply, receive
 from connectx_toolkit.players.spec import AgentSpec
 from connectx_toolkit.system.cores import seed_everything, waiting
-from connectx_toolkit.system.posix import Forked, c_function, end
+from connectx_toolkit.system.posix import Forked, c_function, die_with_parent, end
 
 DETAIL = 500  # characters of a traceback or a repr that are kept
 MOST_TOLD = 4096  # characters of an agent's thoughts: docs/guides/board.md asks for what is short
-PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36  # linux/prctl.h
-
-
-def die_with_parent(sign: str = "SIGKILL") -> None:
-    """Asks Linux to signal this process when the thread that started it ends, so that no agent outlives a killed run.
-
-    On other systems an agent ends when it next waits for a request and finds the connection closed.
-    """
-    if prctl := c_function("prctl"):
-        prctl(PR_SET_PDEATHSIG, getattr(signal, sign))
+PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
 
 
 class HostedAgent:

@@ -25,14 +25,14 @@ from connectx_toolkit.kaggle.archive import BadArchive
 from connectx_toolkit.kaggle.remedies import Situation, remedy
 from connectx_toolkit.kaggle.rules import Limits, Rules
 from connectx_toolkit.players import child
-from connectx_toolkit.players.child import HostedAgent, die_with_parent, serve
+from connectx_toolkit.players.child import HostedAgent, serve
 from connectx_toolkit.players.prepared import START_LIMIT, Prepared, exit_reason, our_sockets, start_and_accept
 from connectx_toolkit.players.protocol import LENGTH, REPLY, Reply, pack_request, receive, reply_of, unpack_reply
 from connectx_toolkit.players.spec import AgentSpec, UnknownAgent
 from connectx_toolkit.system.console import ProcessFailed
 from connectx_toolkit.system.cores import waiting
 from connectx_toolkit.system.files import ROOT, version_of
-from connectx_toolkit.system.posix import HAS_FORK, Forked, end, pause, resume
+from connectx_toolkit.system.posix import HAS_FORK, Forked, die_with_parent, end, pause, resume
 
 LOAD_LIMIT = Limits().first_move  # seconds for a load unless the rules say otherwise
 LOAD_SEED = 0  # for loading an agent that is kept: the load must not depend on which game comes first

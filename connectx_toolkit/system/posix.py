@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 HAS_FORK = hasattr(os, "fork")
+PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 
 class Process(Protocol):
@@ -122,3 +123,12 @@ def without_groups(options: dict[str, Any]) -> dict[str, Any]:
 
     kept = {name: value for name, value in options.items() if name not in ("pass_fds", "preexec_fn")}
     return kept | {"creationflags": getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)}
+
+
+def die_with_parent(sign: str = "SIGKILL") -> None:
+    """Asks Linux to signal this process when the thread that started it ends, so that it does not outlive a killed run.
+
+    Elsewhere a process ends when it next waits for its parent and finds the connection closed.
+    """
+    if prctl := c_function("prctl"):
+        prctl(PR_SET_PDEATHSIG, getattr(signal, sign))

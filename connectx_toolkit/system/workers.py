@@ -25,6 +25,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from connectx_toolkit.system.console import ProcessFailed, as_option
 from connectx_toolkit.system.cores import Reserved, bind, check_concurrency, cores_apart, reserve_core, usable_cores
+from connectx_toolkit.system.posix import die_with_parent
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -135,6 +136,7 @@ def _call(function: Callable[[Item], Result], items: Iterable[Item]) -> tuple[li
 def _enter(cores: Any, initializer: Callable[..., None], arguments: tuple[Any, ...]) -> None:
     """Initialises a worker's process. ``cores``: a queue with a core for each, or with None."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the run, which then ends its workers
+    die_with_parent()
     if (core := cores.get()) is not None:
         bind(core)
     initializer(*arguments)

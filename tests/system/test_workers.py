@@ -2,10 +2,16 @@
 
 import os
 import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
 from functools import partial
+from pathlib import Path
 
 import pytest
 
+from connectx_toolkit.system.files import ROOT
 from connectx_toolkit.system.workers import MOST_DEATHS, local_workers
 
 pytestmark = pytest.mark.slow
@@ -61,3 +67,37 @@ def test_work_that_kills_every_worker_ends(tmp_path):
 def test_what_the_function_raises_is_raised():
     with local_workers(1, nothing) as workers, pytest.raises(ValueError, match="no 1"):
         list(workers.map_unordered(refuses, [1]))
+
+
+KILLED = """
+import os, sys, time
+from functools import partial
+from connectx_toolkit.system.workers import local_workers
+
+def work(item):
+    print(os.getpid(), flush=True)
+    time.sleep(600)
+
+with local_workers(2, int) as workers:
+    list(workers.map_unordered(work, range(2)))
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs Linux")
+def test_a_run_that_is_killed_leaves_no_worker():
+    """Also one that cannot say goodbye."""
+    with subprocess.Popen([sys.executable, "-c", KILLED], cwd=ROOT, stdout=subprocess.PIPE, text=True) as run:
+        assert run.stdout
+        pids = [int(run.stdout.readline()) for _ in range(2)]
+        assert all(Path(f"/proc/{pid}").exists() for pid in pids)
+        run.kill()
+        deadline = time.monotonic() + 5
+        while any(is_alive(pid) for pid in pids) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert not any(is_alive(pid) for pid in pids)
+
+
+def is_alive(pid: int) -> bool:
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    return False
