@@ -420,7 +420,8 @@ export class Board extends Table {
     const whole = valueOfMoves(values), result = whole && resultOf(whole), best = bestColumns(values);
     if (answer === null) {
       const asked = {1: "wins", 0: "keeps the draw"}[result] ?? "is best"; // lost, or not solved yet
-      return `Practise: ${this.side(moverOf(shown))} to move. Which column ${asked}?`;
+      const number = this.puzzles.length ? ` ${this.puzzle + 1} of ${this.puzzles.length}` : "";
+      return `Practise${number}: ${this.side(moverOf(shown))} to move. Which column ${asked}?`;
     }
     if (!best.length || resultOf(values[answer]) === null) return `Column ${answer + first}. Looking for the best column …`;
     const words = wordsOf(values[answer], shown), isRight = resultOf(values[answer]) === result;

@@ -45,7 +45,7 @@ class Metric(NamedTuple):
     def columns(self) -> list[Column]:
         if self.kept:
             return [Column(self.name, show=two_digits, help=self.help)]
-        of_rate = Column(f"of {self.name}", show=interval, align="right")
+        of_rate = Column(f"{self.name}, 95%", show=interval, help="95% interval", align="right")
         return [Column(self.name, show=percent, help=self.help), of_rate]
 
     def cells(self, sheet: Sheet, chosen: np.ndarray) -> list[Any]:
@@ -293,5 +293,6 @@ class Examined(Shown):
             for number, one in enumerate(self.mistakes, 1)
         ]
         names = ", ".join(sheet.agent for sheet in self.sheets)
+        rates = [f"{s.agent}: {s.good.mean():.1%} good moves, {s.perfect.mean():.1%} perfect ones." for s in self.sheets]
         listed = Table("mistakes", MISTAKES, self.mistakes, "columns are counted from 0")
-        return exam_page(f"Exam of {names}", exam_lines(self.sheets), self.tables(), listed, entries)
+        return exam_page(f"Exam of {names}", [*rates, *exam_lines(self.sheets)], self.tables(), listed, entries)

@@ -537,16 +537,16 @@ def test_positions_of_a_file_are_practised(open_page, tmp_path):
     (tmp_path / "mistakes.txt").write_text("# mistakes\n030303  # leftmost: a win in 1 missed\n03030  # the same\n")
     with served(tmp_path, "--practise", "mistakes.txt") as (url, _):
         page = open_page(url)
-        expect(verdict(page)).to_contain_text("Practise: Yellow to move. Which column")
+        expect(verdict(page)).to_contain_text("Practise 1 of 2: Yellow to move. Which column")
         until(page, "board.lookUp(board.game.shown)")  # solved before the answer, so that it can be asked which wins
         assert page.locator(".cx-chip.cx-best").count() == 0  # the scores do not tell it
         column(page, 5).click()
         expect(verdict(page)).to_contain_text("Wrong: column 5")
         expect(verdict(page)).to_contain_text("Best: column 0 (wins in 1 ply)")
         page.get_by_role("button", name="Practise").click()
-        expect(verdict(page)).to_contain_text("Practise: Red to move")
+        expect(verdict(page)).to_contain_text("Practise 2 of 2: Red to move")
         page.keyboard.press("0")
         expect(verdict(page)).to_contain_text("Right: column 0")
         page.keyboard.press("t")
-        expect(verdict(page)).to_contain_text("Practise: Yellow to move")
+        expect(verdict(page)).to_contain_text("Practise 1 of 2: Yellow to move")
         assert sum(stones(page)) == 6
