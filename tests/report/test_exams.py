@@ -28,7 +28,7 @@ def test_json(folder, monkeypatch, capsys):
     all_of = {row["agent"]: row for row in found["tables"]["moves by exact score"] if row["part"] == "all"}
     assert found["positions"] == all_of["leftmost"]["positions"] == 100 and found["left_out"] == []
     mistakes = [one for one in found["mistakes"] if one["agent"] == "leftmost"]
-    good, low, high = all_of["leftmost"]["of good moves"]
+    good, low, high = all_of["leftmost"]["good moves, 95%"]
     assert good == pytest.approx(1 - len(mistakes) / 100) and low < good < high
     assert all(one["column"] not in one["best"] for one in found["mistakes"])
 
