@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from connectx_toolkit.builder.notebook.carrying import Values, qualified_name
 from connectx_toolkit.builder.notebook.live import namespace_of
+from connectx_toolkit.builder.notebook.old_numpy import settings_in
 from connectx_toolkit.builder.notebook.written import Written
 from connectx_toolkit.builder.preflight.trial import FEW_NODES, Runner, Sandbox, open_sandbox
 from connectx_toolkit.builder.source.inline import Inlined
@@ -164,6 +165,7 @@ class Function:
         self.imports: Sequence[str] = ()
         self.who, self.cure = f"{written.who} here", ""
         self.lacks: Sequence[str] = facts_of(written)
+        self._old_names = settings_in(written.agent.read_text(encoding="utf-8"))
 
     def __enter__(self) -> "Function":
         return self
@@ -172,7 +174,7 @@ class Function:
         pass
 
     def ask(self, kinds: Kinds, **options: Any) -> SideAnswer:
-        answer = asked_here(self.function, self.written.state, kinds, **options)
+        answer = asked_here(self.function, self.written.state, kinds, before=self._old_names, **options)
         return answer._replace(changed=[self._note_of(label) for label in answer.changed])
 
     def ask_as_loaded(self, judge: Sandbox, kinds: Kinds, **options: Any) -> SideAnswer | None:
@@ -202,6 +204,7 @@ def asked_here(
     kinds: Kinds,
     draw: int = 0,
     bar: "tqdm | None" = None,
+    before: str = "",
     **limits: Any,
 ) -> SideAnswer:
     """What a function replies that lives in this process.
@@ -210,16 +213,17 @@ def asked_here(
         state: what may change as it plays, see ``Written``.
         draw, limits: see ``connectx_toolkit.kaggle.replies``.
         bar: counts the replies.
+        before: code that runs first, where there are forks.
     """
     if not HAS_FORK:
         names = namespace_of(function)
-        before = dict(names)
+        held = dict(names)
         try:
             return SideAnswer(list(_asked(function, kinds, draw, limits)))
         except Exception as problem:
             return SideAnswer([], f"raises {type(problem).__name__}: {problem}")
         finally:
-            names.update(before)  # what was bound anew; what was changed in place stays so
+            names.update(held)  # what was bound anew; what was changed in place stays so
     ours, theirs = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -227,14 +231,15 @@ def asked_here(
             os.close(ours)
             _hush()
             with os.fdopen(theirs, "w", buffering=1) as pipe:
-                before = contents(state)
+                held = contents(state)
                 try:
+                    exec(before, {})
                     for reply in _asked(function, kinds, draw, limits):
                         print(json.dumps(reply), file=pipe)
                 except BaseException as problem:  # SystemExit, too, which no move may raise
                     print(json.dumps(f"raises {type(problem).__name__}: {problem}"), file=pipe)
                 after = contents(state)
-                print(json.dumps([label for label in state if before[label] != after[label]]), file=pipe)
+                print(json.dumps([label for label in state if held[label] != after[label]]), file=pipe)
         finally:
             os._exit(0)
     os.close(theirs)

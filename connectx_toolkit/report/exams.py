@@ -293,6 +293,8 @@ class Examined(Shown):
             for number, one in enumerate(self.mistakes, 1)
         ]
         names = ", ".join(sheet.agent for sheet in self.sheets)
-        rates = [f"{s.agent}: {s.good.mean():.1%} good moves, {s.perfect.mean():.1%} perfect ones." for s in self.sheets]
+        rates = [
+            f"{s.agent}: {s.good.mean():.1%} good moves, {s.perfect.mean():.1%} perfect ones." for s in self.sheets
+        ]
         listed = Table("mistakes", MISTAKES, self.mistakes, "columns are counted from 0")
         return exam_page(f"Exam of {names}", [*rates, *exam_lines(self.sheets)], self.tables(), listed, entries)

@@ -148,7 +148,9 @@ def _judge(config: Config, search: "Study", original: AgentSpec, setup: Setup) -
             said.append(f"wrote {config.tuned}")
         else:
             said.append("nothing is proven, so nothing is written; --pairs and --judged ask for more evidence")
-    page = tuning_page(f"Numbers of {config.agent.name}", [said[-1], *lines, *said[:-1]], numbers, _plots(search), tables)
+    page = tuning_page(
+        f"Numbers of {config.agent.name}", [said[-1], *lines, *said[:-1]], numbers, _plots(search), tables
+    )
     write_whole(config.folder / "page.html", page.encode())
     print_parts([*said, f"page: {config.folder / 'page.html'}"])
 

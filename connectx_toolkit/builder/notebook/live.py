@@ -13,7 +13,9 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any
 
+from connectx_toolkit.builder.notebook.old_numpy import given_again
 from connectx_toolkit.builder.notebook.ran import RanCell, cells_here
+from connectx_toolkit.builder.notebook.statements import names_of, statements_of
 from connectx_toolkit.builder.notebook.writing import CARRIED, Part, Writer, owner_in
 from connectx_toolkit.builder.notebook.written import AGENT_PY, Written, composed
 from connectx_toolkit.kaggle.dependencies import on_path
@@ -122,15 +124,20 @@ def _enter(writer: Writer, function: Any, who: str) -> tuple[str, list[Part]]:
 def _write(writer: Writer, entry: str, last: list[Part], folder: Path) -> Written:
     who, imports = writer.who, sorted(writer.imports.statements, key=lambda line: (line.startswith("from"), line))
     head = "\n".join([AGENT_HEAD.format(who=who), *imports])
+    values = (LOADED_VALUES if imports else LOADED_VALUES[1:]) if writer.carried.roots else ""
     if writer.carried.roots:
-        head += LOADED_VALUES if imports else LOADED_VALUES[1:]
         content = writer.carried.content()
         if len(content) > MOST_VALUES:
             size = f"{len(content):,} bytes of values, and Kaggle takes {MOST_VALUES:,}"
             cure = "leave out what it can do without, or hold it as float16"
             raise writer.refuse(who, f"{who} holds {size}: {cure}; largest is {writer.carried.largest()}")
         (folder / "values.npz").write_bytes(content)
-    text, places = composed(head, [*writer.parts.values(), *writer.settings, *last])
+    parts = [*writer.parts.values(), *writer.settings, *last]
+    text, places = composed(head + values, parts)
+    statements = statements_of(text, [places.get(line, "") for line in range(1, 1 + text.count("\n"))])
+    old_names, notes = given_again(statements, names_of([each.node for each in statements]).imported)
+    if old_names:
+        text, places = composed(f"{head}\n{old_names}{values}", parts)
     agent = folder / AGENT_PY
     agent.write_text(text, encoding="utf-8")
     for line in writer.carried.left_out():
@@ -140,7 +147,7 @@ def _write(writer: Writer, entry: str, last: list[Part], folder: Path) -> Writte
         entry,
         Path.cwd(),
         places,
-        [fact for fact, is_used in writer.facts.items() if is_used],
+        [*(fact for fact, is_used in writer.facts.items() if is_used), *notes],
         who,
         tuple(on_path()),
         None,

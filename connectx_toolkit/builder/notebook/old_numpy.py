@@ -19,6 +19,12 @@ OLD_NAMES = {
 WERE = {old: now for now, names in OLD_NAMES.items() for old in names.split()}
 
 
+def settings_in(source: str) -> str:
+    """The lines of a source that give numpy old names again, as ``given_again`` writes them."""
+    lines = [line for line in source.splitlines() if line.startswith("numpy.") and line[6:].split(" = ")[0] in WERE]
+    return "\n".join(["import numpy", *lines]) if lines else ""
+
+
 def given_again(statements: Iterable[Statement], imported: Mapping[str, str]) -> tuple[str, list[str]]:
     """Code that gives numpy the old names which statements use, "" if they use none; and where each is used."""
     where = dict[str, str]()

@@ -1,5 +1,8 @@
 """Notebooks on the command line: built, checked as they are, and played by evaluate.py."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -8,6 +11,7 @@ from kaggle_environments import make
 from connectx_toolkit.cli import build as build_submission
 from connectx_toolkit.cli.main import run
 from connectx_toolkit.players.spec import UnknownAgent, resolve
+from connectx_toolkit.system.files import ROOT
 from tests.builder.notebook.pages import FREE, HEAD, moves_of, moves_of_file, written
 from tests.builder.notebook.situations import LESSON_1, MIDDLE, choosing
 
@@ -96,3 +100,32 @@ def test_evaluate_plays_a_notebooks_agent(folder, capsys):
     for name, words in (("lesson.ipynb", "which of its functions"), ("lesson.ipynb~5", "not files")):
         with pytest.raises(UnknownAgent, match=words):
             resolve(name)
+
+
+OLD_SCRIPT = """
+import numpy as np
+from connectx_toolkit import build
+
+
+def my_agent(obs, config):
+    best, choice = -np.Inf, None
+    for column in range(config.columns):
+        if obs.board[column] == 0 and np.float_(column % 4) > best:
+            best, choice = column % 4, column
+    return choice
+
+
+print(build(my_agent, "built.py", positions=20))
+"""
+
+
+def test_a_live_function_has_the_names_that_numpy_2_dropped(tmp_path):
+    """As a page has them: in the built file, and where the function itself is asked."""
+    (tmp_path / "lesson.py").write_text(OLD_SCRIPT)
+    run = subprocess.run(
+        [sys.executable, "lesson.py"], cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert "ACCEPT built.py" in run.stdout, run.stderr
+    assert "line 7: numpy 2 has no numpy.Inf: the built file sets it again" in " ".join(run.stdout.split())
+    assert "numpy.Inf = numpy.inf\nnumpy.float_ = numpy.float64\n" in (tmp_path / "built.py").read_text()
