@@ -25,7 +25,7 @@ class Standing(NamedTuple):
     as_first: float  # the same for the games in which it moved first
     as_second: float
     forfeits: int
-    worst_seconds: float  # its longest move or load
+    worst_seconds: float  # its longest move, without the load
 
 
 @dataclass(repr=False)
@@ -99,7 +99,7 @@ class Tournament(Shown):
                     points[seat] += side.tally.wins + side.tally.draws / 2
                     games[seat] += sum(side.tally)
                     forfeits += side.forfeits
-                    worst = max(worst, *side.move_seconds, *side.load_seconds, 0.0)
+                    worst = max(worst, *side.move_seconds, 0.0)
         as_first, as_second = (p / max(g, 1) for p, g in zip(points, games, strict=True))
         return Standing(name, rating, sum(points) / sum(games), as_first, as_second, forfeits, worst)
 
@@ -118,7 +118,7 @@ LADDER = (  # of rows (place, standing)
     Column("as first", lambda row: row[1].as_first, percent, shade=float),
     Column("as second", lambda row: row[1].as_second, percent, shade=float),
     Column("forfeits", lambda row: row[1].forfeits),
-    Column("worst s", lambda row: row[1].worst_seconds, two_digits),
+    Column("worst s", lambda row: row[1].worst_seconds, two_digits, help="longest move, without the load"),
 )  # fmt: skip
 
 

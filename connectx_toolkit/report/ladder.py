@@ -26,10 +26,12 @@ def ladder_chart(ladder: Sequence[Standing]) -> str:
         rating = standing.rating
         ends = (max(axis.low, rating.low), min(axis.high, rating.high))  # of one that is too wide: as far as the chart
         y, mean, (low, high) = 24 + 28.0 * place, axis.at(rating.elo), map(axis.at, ends)
-        parts.append(line(low, y, high, y, stroke=COLOURS[0], stroke_width=2))
-        for end, x in zip(rating[1:3], (low, high), strict=True):
-            if end in ends:
-                parts.append(line(x, y - 5, x, y + 5, stroke=COLOURS[0], stroke_width=2))
+        if rating.is_wide:
+            parts.append(text(mean + 10, y + 4, "too few games", "start", "soft"))
+        else:
+            strokes = [(low, y, high, y)]
+            strokes += [(x, y - 5, x, y + 5) for end, x in zip(rating[1:3], (low, high), strict=True) if end in ends]
+            parts += [line(*ends_of, stroke=COLOURS[0], stroke_width=2) for ends_of in strokes]
         parts += [text(left, y + 4, standing.name, "end"), dot(mean, y, COLOURS[0])]
     words = "; ".join(f"{one.name} {one.rating.elo:.0f}, {one.rating.interval}" for one in ladder)
     return chart("Elo with 95% intervals", words, bottom + 30, parts)

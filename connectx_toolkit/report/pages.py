@@ -19,6 +19,7 @@ from connectx_toolkit.games.review import Review
 from connectx_toolkit.report.charts import line_chart
 from connectx_toolkit.report.ladder import ladder_chart
 from connectx_toolkit.report.tables import ending_words, games_table
+from connectx_toolkit.system.console import plural
 from connectx_toolkit.system.table import Table
 
 
@@ -57,9 +58,13 @@ def accuracy_chart(judged: Mapping[str, Sequence[JudgedMove]]) -> str:
 
 
 def group_html(
-    title: str, tournament: Tournament, ladder: Sequence[Standing], judged: Mapping[str, Sequence[JudgedMove]]
+    title: str,
+    tournament: Tournament,
+    ladder: Sequence[Standing],
+    judged: Mapping[str, Sequence[JudgedMove]],
+    shown: int,
 ) -> list[str]:
-    """The sections of one group of comparable matches."""
+    """The sections of one group of comparable matches. ``shown``: how many of its games the page has."""
     sections = [f"<h2>{html.escape(title)}</h2>"]
     if ladder:
         names = [line.name for line in ladder]
@@ -67,7 +72,8 @@ def group_html(
         sections += [_titled(cross_table(tournament, names), "h3")]
     sections += ["<h3>Median time per move, without each agent's first move</h3>", _chart_html(time_chart(tournament))]
     if judged:
-        sections += ["<h3>Good move rate by ply</h3>", _chart_html(accuracy_chart(judged))]
+        latest = f"Good move rate by ply, in the latest {shown} {plural('game', shown)}"
+        sections += [f"<h3>{latest}</h3>", _chart_html(accuracy_chart(judged))]
     return sections
 
 

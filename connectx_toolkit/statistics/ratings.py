@@ -37,10 +37,14 @@ class Rating(NamedTuple):
     above_next: bool | None = None  # whether it is proven stronger than the next lower agent; None for the last
 
     @property
+    def is_wide(self) -> bool:
+        """Whether there are too few games for an interval."""
+        return min(self.high - self.elo, self.elo - self.low) > TOO_WIDE
+
+    @property
     def interval(self) -> str:
         """ "361 to 925", or that there are too few games for one."""
-        is_wide = min(self.high - self.elo, self.elo - self.low) > TOO_WIDE
-        return "too few games" if is_wide else f"{self.low:.0f} to {self.high:.0f}"
+        return "too few games" if self.is_wide else f"{self.low:.0f} to {self.high:.0f}"
 
 
 def ratings(pairings: Pairings, anchor: str, anchor_elo: float = 0.0) -> dict[str, Rating]:

@@ -37,7 +37,7 @@ def report(tmp_path_factory) -> Path:
     judged = judge(replace(record, opening=JUDGED_FROM))
     entries = [game_entry(Review(record, moves, theme="step limit")) for moves in (judged, [])]
     path = tmp_path_factory.mktemp("page") / "report.html"
-    sections = group_html("Board <one>", tournament, tournament.ladder("random"), {"middle": judged})
+    sections = group_html("Board <one>", tournament, tournament.ladder("random"), {"middle": judged}, 1)
     path.write_text(results_page(sections, entries), encoding="utf-8")
     return path
 
