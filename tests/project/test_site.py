@@ -1,5 +1,6 @@
 """The documentation site: its tables of commands, and the whole of it where mkdocs is installed (make docs)."""
 
+import ast
 import importlib.util
 import json
 import re
@@ -12,7 +13,7 @@ from types import ModuleType
 import pytest
 
 from connectx_toolkit.system.files import ROOT
-from tests.project.test_readme import PLACEHOLDER, parse
+from tests.project.test_readme import DOCUMENTS, PLACEHOLDER, in_text, parse
 
 pytestmark = pytest.mark.slow
 
@@ -35,6 +36,34 @@ def test_examples_of_help_texts_parse(hooks, script):
     assert examples
     for line in examples:
         parse(shlex.split(line))
+
+
+OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
+NAMED = re.compile(r"((?:`\w+`(?:, | and )?)+) (?:in|of) `([\w/]+\.py)`")
+OF_OTHERS = {"--depth", "--install", "--no-deps", "--target", "--nthreads", "--nworkers"}  # git, wsl, pip, dask
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_names_are_in_the_files_that_are_said_to_hold_them(document):
+    """ "`TAKEN` and `LAST` in `positions.py`": defined there, at the top or in a class."""
+    for names, file in NAMED.findall(document.read_text(encoding="utf-8")):
+        defined = set()
+        for node in ast.walk(ast.parse((ROOT / file).read_text(encoding="utf-8"))):
+            defined |= {node.name} if isinstance(node, ast.FunctionDef | ast.ClassDef) else set()
+            defined |= {node.id} if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) else set()
+        assert set(re.findall(r"\w+", names)) - {"and"} <= defined, (names, file)
+
+
+def test_options_that_texts_name_exist(hooks):
+    """Of some command of ours, or of a benchmark. Results name commands of the commit that measured them."""
+    known = OF_OTHERS | {"--help"}
+    for script in ("evaluate.py", "build_submission.py", "train.py"):
+        known |= set(OPTION.findall(hooks.reference(script)))
+    for path in (ROOT / "benchmarks").glob("*.py"):
+        known |= set(OPTION.findall(path.read_text(encoding="utf-8")))
+    told = [path for path in DOCUMENTS if path.name != "results.md"]
+    named = {option: path.name for path in told for words in in_text(path) for option in OPTION.findall(words)}
+    assert {option: where for option, where in named.items() if option not in known} == {}
 
 
 @pytest.fixture(scope="module")
