@@ -12,8 +12,9 @@ from types import ModuleType
 
 import pytest
 
+from connectx_toolkit.cli import train
 from connectx_toolkit.system.files import ROOT
-from tests.project.test_readme import DOCUMENTS, PLACEHOLDER, in_text, parse
+from tests.project.test_readme import DOCUMENTS, PLACEHOLDER, blocks, in_text, parse
 
 pytestmark = pytest.mark.slow
 
@@ -52,6 +53,24 @@ def test_names_are_in_the_files_that_are_said_to_hold_them(document):
             defined |= {node.name} if isinstance(node, ast.FunctionDef | ast.ClassDef) else set()
             defined |= {node.id} if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) else set()
         assert set(re.findall(r"\w+", names)) - {"and"} <= defined, (names, file)
+
+
+def test_add_a_method_as_printed(tmp_path, monkeypatch, capsys):
+    """The guide's module, and a line in ``GROUPS``: its help, its limits, its run and its manifest."""
+    guide = ROOT / "docs" / "guides" / "training-methods.md"
+    (source,) = (block for language, block in blocks(guide) if language == "python")
+    module = ModuleType("connectx_toolkit.training.learners.coin")
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    exec(source, vars(module))
+    monkeypatch.setitem(train.METHODS, "coin", "training.learners.coin")
+    with pytest.raises(SystemExit):
+        train.main(["coin", "--help"])
+    assert "--tosses" in capsys.readouterr().out
+    assert train.main(["coin", "--tosses", "0"]) == 2 and "tosses should be at least 1" in capsys.readouterr().err
+    assert train.main(["coin", "--tosses", "7", "--run", str(tmp_path)]) == 0
+    assert capsys.readouterr().out.startswith("score: half of them; wrote ")
+    manifest = json.loads((tmp_path / "manifest.json").read_text())["coin.txt"]
+    assert manifest["tosses"] == 7 and (tmp_path / "coin.txt").read_bytes() == b"0.5"
 
 
 def test_options_that_texts_name_exist(hooks):
