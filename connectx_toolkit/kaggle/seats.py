@@ -5,6 +5,8 @@ The referee is Kaggle's ``Environment.run`` with two functions that pass on each
 checks the clock. Questions and replies are sent as JSON, as over Kaggle's HTTP.
 """
 
+import contextlib
+import io
 import json
 import random
 import sys
@@ -27,7 +29,8 @@ def environment_of(config: Mapping[str, Any], overage: float) -> Any:
 
     The import takes over a second with old versions of the package; making one takes as long as a short game.
     """
-    from kaggle_environments import environments, make
+    with contextlib.redirect_stdout(io.StringIO()):  # which other environments could not be loaded
+        from kaggle_environments import environments, make
 
     parts = dict(environments["connectx"])
     observation = {**parts["specification"]["observation"], "remainingOverageTime": overage}
