@@ -13,6 +13,7 @@ from kaggle_environments import agent as kaggle_agent
 from kaggle_environments import evaluate
 
 from evaluate import get_win_percentages
+from tests.conftest import REAL_CLOCK
 from tests.misbehaving import CASES, Clock
 
 pytestmark = pytest.mark.slow
@@ -97,6 +98,7 @@ def test_draws_are_nobodys_win():
     assert lines == course_lines(draws, draws, 3) and [line.rpartition(" ")[2] for line in lines[:2]] == ["0.0", "0.0"]
 
 
+@REAL_CLOCK  # by which a load of next to nothing is charged, on top of what is just allowed
 @pytest.mark.parametrize("seconds", [2.0, 7.0, 62.0, 62.5])
 def test_the_courses_lines_of_timeouts(seconds, monkeypatch):
     """Each move takes so long: 12 of 7 s use up the overage time of 60 s, and 62 s are just allowed once."""

@@ -139,12 +139,12 @@ def test_no_scheduler(tmp_path, monkeypatch, capsys):
         assert "--scheduler" in err
 
 
-def make_few(note: Path, seed: int, number: int) -> Labels:
+def make_few(note: Path, network: Path, seed: int, file: tuple[int, int]) -> Labels:
     """In place of ``labels.make``: few positions, and late ones. Kills its own process unless there is a note."""
     if not note.exists():
         note.touch()
         os.kill(os.getpid(), signal.SIGKILL)
-    late = [sample.position for sample in islice(random_samples(100 * seed + number, [20, 30]), 4)]
+    late = [sample.position for sample in islice(random_samples(100 * seed + file[0], [20, 30]), 4)]
     positions, masks = arrays_of(late)
     return Labels(positions, masks, columns_of_scores([solve(position) for position in late]).astype(np.int8))
 
