@@ -10,6 +10,7 @@ import torch
 
 from connectx.afterstates import NEVER, Afterstates, MoveNetwork, follow
 from connectx.encoding import encode
+from connectx.network import from_bytes
 from connectx.position import NO_MOVE, STANDARD, Position
 from connectx.torch_form import Network
 from connectx.weights import unpack
@@ -26,7 +27,7 @@ from connectx_toolkit.training.makers.examples import (
     is_new,
 )
 from connectx_toolkit.training.makers.labels import TEST, TRAINING, labels_of, opening_labels, read_labels
-from connectx_toolkit.training.makers.policy_network import Config, Epochs, losses, measure, total
+from connectx_toolkit.training.makers.policy_network import Config, Epochs, is_easy, losses, measure, total
 from connectx_toolkit.training.runs import MANIFEST
 
 pytestmark = pytest.mark.slow
@@ -178,6 +179,27 @@ def test_it_goes_on_where_it_was(file, tmp_path, monkeypatch):
         policy_network.train(second)
     with pytest.raises(ValueError, match=r"b holds a run with --layers 'dense:16', not 'dense:15'"):
         policy_network.train(Config(labels=file, run=tmp_path / "b", **SMALL | {"layers": "dense:15"}))
+
+
+def test_it_goes_on_from_another_network(file, tmp_path):
+    """It begins with those weights, and knows then which positions are easy; other layers are refused."""
+    policy_network.train(Config(labels=file, run=tmp_path / "a", output=tmp_path / "a.bin", **SMALL))
+    config = Config(labels=file, start=tmp_path / "a.bin", run=tmp_path / "b", **SMALL)
+    trainer, written = policy_network.Trainer(config), from_bytes((tmp_path / "a.bin").read_bytes())[1]
+    assert all(np.array_equal(array, written[name]) for name, array in trainer.network.arrays().items())
+    examples = config.examples(labels_of(read_labels(file), TRAINING))
+    assert trainer.start is not None
+    easy = is_easy(trainer.start, examples, 500)
+    policy = MoveNetwork.from_bytes((tmp_path / "a.bin").read_bytes()).evaluate_many(*examples.labels[:2])["policy"]
+    right = examples.labels.perfect[np.arange(len(examples)), policy.argmax(1)]
+    assert 0 < easy.mean() < 1 and right[easy].mean() > right[~easy].mean() + 0.1
+    policy_network.train(config)
+    with pytest.raises(ValueError, match=r"a.bin has the layers \(\('dense', 16\),\), not dense:15"):
+        policy_network.Trainer(
+            Config(labels=file, start=tmp_path / "a.bin", run=tmp_path, **SMALL | {"layers": "dense:15"})
+        )
+    with pytest.raises(OSError, match="missing"):
+        policy_network.Trainer(Config(labels=file, start=tmp_path / "missing.bin", run=tmp_path, **SMALL))
 
 
 def test_a_checkpoint_without_what_is_needed_is_refused(file, tmp_path):

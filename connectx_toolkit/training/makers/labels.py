@@ -180,7 +180,7 @@ def files_of(config: Config) -> tuple[list[Path], list[tuple[int, int]]]:
 def train(config: Config) -> dict[str, Any]:
     """Makes the files that are missing, then the one of all labels."""
     check_folder(config.output, is_made=True)
-    added = [labels_in(config.add, config.seed)] if config.add.is_file() else []
+    added = [labels_in(config.add, config.seed)] if config.add != Path() else []
     files, missing = files_of(config)
     (config.run / "games").mkdir(parents=True, exist_ok=True)
     bar_of = partial(progress, len(files), "file", done=len(files) - len(missing), delay=0)

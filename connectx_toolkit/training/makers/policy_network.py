@@ -36,7 +36,7 @@ from connectx.torch_form import Network
 from connectx_toolkit.games.labelled import Labels
 from connectx_toolkit.system.console import progress
 from connectx_toolkit.system.cores import usable_cores
-from connectx_toolkit.system.files import write_whole
+from connectx_toolkit.system.files import read_as, write_whole
 from connectx_toolkit.training import runs
 from connectx_toolkit.training.descent import Descent
 from connectx_toolkit.training.devices import device_named, mixed_precision, multiplies_bfloat16
@@ -205,8 +205,10 @@ class Trainer(Descent):
     def __init__(self, config: Config):
         torch.manual_seed(config.seed)
         network, self.config = Network(config.architecture()).to(config.where), config
-        self.start = Network.from_bytes(config.start.read_bytes()).to(config.where) if config.start.is_file() else None
+        self.start = None if config.start == Path() else read_as(Network.from_bytes, config.start).to(config.where)
         if self.start:
+            if self.start.architecture != network.architecture:
+                raise ValueError(f"{config.start} has the layers {self.start.architecture.layers}, not {config.layers}")
             network.load_state_dict(self.start.state_dict())
         super().__init__(network, optimizers_of(network, config), config.steps)
         self._modules = {"network": self.network, "average": self.average}  # by their names in a checkpoint
