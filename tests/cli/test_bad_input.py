@@ -141,7 +141,7 @@ CASES = [
     Case("train network --labels other.labels", "other.labels is not a file of labels"),
     Case("train leaf --labels folder", "no labels in"),
     Case("train network --labels labels", "labels"),
-    Case("train labels --games 0 --add missing.npz", "missing.npz: an .npz with positions"),
+    Case("train labels --games 0 --add missing.npz", "missing.npz"),
     Case("train network --layers dense", "layers should look like"),
     Case("train network --layers conf:3", "layers should be of the kinds conv, "),
     Case("train network --layers dense:3,conv:3", "cannot follow"),

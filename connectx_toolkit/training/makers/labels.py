@@ -8,6 +8,7 @@ The run's folder keeps a file for every 150 games. An interrupted run goes on fr
 The same seed gives the same labels for any number of processes and machines, as far as their networks round alike.
 """
 
+import io
 import os
 import zipfile
 from dataclasses import dataclass
@@ -131,9 +132,11 @@ def labels_in(path: Path, seed: int) -> Labels:
 
     Raises:
         ValueError: it is none, a position cannot come up, or what is said of a move is not so.
+        OSError: it cannot be read.
     """
+    content = io.BytesIO(path.read_bytes())
     try:
-        with np.load(path, allow_pickle=False) as arrays:
+        with np.load(content, allow_pickle=False) as arrays:
             labels = Labels(*(arrays[name] for name in ("positions", "masks", "scores")))
     except (OSError, KeyError, ValueError, zipfile.BadZipFile) as fault:
         raise ValueError(f"{path}: an .npz with positions, masks and scores was expected ({fault})") from None
