@@ -206,8 +206,7 @@ def exam_lines(sheets: Sequence[Sheet]) -> list[str]:
     for sheet in sheets:
         if sheet.changed:
             again = f"{sheet.changed} of {sheet.asked_again} positions asked again got another move"
-            means = "; the rates are means" if len(sheet.columns) > 1 else ""
-            lines.append(f"{sheet.agent} answers differently each time: {again}{means}.")
+            lines.append(f"{sheet.agent} answers differently each time: {again}.")
     return lines
 
 
