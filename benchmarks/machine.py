@@ -12,26 +12,18 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from connectx_toolkit.system.cores import processor_and_cores
 from connectx_toolkit.system.files import ROOT, write_whole
 
 PACKAGES = ("numpy", "numba", "torch", "kaggle-environments")
 RESULTS = ROOT / "runs" / "results"
 
 
-def processor() -> str:
-    """The processor's name, from the system."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-        return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
-    except (OSError, StopIteration):
-        return platform.processor() or "unknown processor"
-
-
 @lru_cache(maxsize=1)
 def machine() -> str:
     """Processor, cores, and how busy they are when a run begins."""
     load = f", load {os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else ""
-    return f"{processor()}, {os.cpu_count()} cores{load}"
+    return f"{processor_and_cores()}{load}"
 
 
 def versions() -> dict[str, str]:

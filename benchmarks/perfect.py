@@ -1,6 +1,7 @@
-"""The built exact agent at Kaggle's clock: in games against bitbully with its database, and position by position.
+"""The built exact agent: in games against bitbully with its database and against fallible players, and by positions.
 
 python -m benchmarks.perfect games FILE [--count 100] [--seed 1]
+python -m benchmarks.perfect fallible FILE [--count 20]
 python -m benchmarks.perfect positions FILE [--count 2000]
 
 FILE is a built submission of the agent perfect; truth is bitbully's, with its database.
@@ -8,6 +9,11 @@ FILE is a built submission of the agent perfect; truth is bitbully's, with its d
 games: in Kaggle's own environment, loaded again for each game: --count games as first player, as many as second player
 ("choosing"), and again as many with its choice among equal moves switched off, so that it plays the slowest loss
 ("slowest"). Perfect play ends at ply 41, and with the choice not before ply 37.
+
+fallible: as second player, --count games against each first player that the opponent model has not learnt from
+(``HELD_OUT_PLAYERS`` of connectx_toolkit.training.makers.opponent_pool), at 0.3 s a move; and the same games with its
+choice switched off. Intervals are 95%: over games, what more games with these players would give; over players, what
+others would.
 
 positions: 7x6 with 0 to 40 stones, every other one from uniform random play, the rest from near-perfect play (three of
 four moves best, one random). Each is asked as in a game of its own: 2 s and 60 s of overage time. The file is loaded
@@ -18,13 +24,16 @@ import argparse
 import contextlib
 import random
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from pathlib import Path
 
 import numpy as np
+from scipy import stats
 
 from benchmarks.machine import head, record
 from benchmarks.oracle import scores_of
+from connectx.clock import UNSPENT
 from connectx.position import NO_MOVE, STANDARD, Position, sign
 from connectx.solver import Solver
 from connectx_toolkit.arena.exam import Answer, answers_in, chunks_of
@@ -36,13 +45,15 @@ from connectx_toolkit.games.labelled import Labels
 from connectx_toolkit.games.recipes import erring_choice, play_out, uniform_choice
 from connectx_toolkit.kaggle.rules import DEFAULTS, OVERAGE, Rules
 from connectx_toolkit.players.process import Setup, Task
-from connectx_toolkit.players.spec import resolve
+from connectx_toolkit.players.spec import AgentSpec, resolve
 from connectx_toolkit.system.console import progress
+from connectx_toolkit.training.makers.opponent_pool import HELD_OUT_PLAYERS, PoolPlayer, column_of
 
 OPPONENT = str(Path(__file__).with_name("bitbully_perfect.py"))
 SWITCH = "SWINDLE = True"
 ACT_TIMEOUT = float(DEFAULTS["actTimeout"])  # seconds a move
 ERROR_SHARE = 0.25  # of the moves of near-perfect play
+FALLIBLE_SECONDS = 0.3  # a move
 HEADS = ("games", "won", "drawn", "faults", "theirs", "shortest", "distinct", "errors", "first", "later", "overage")
 
 
@@ -116,6 +127,56 @@ def play_games(options: argparse.Namespace, plain: Path) -> None:
     record("perfect-games", rows["first"]["won"], unit, seats=rows)
 
 
+def agent_of(player: PoolPlayer) -> Callable:
+    """The player as an agent, which draws anew in each game."""
+
+    @cache
+    def column() -> Callable[[Position], int]:
+        return column_of(player, random.Random(random.getrandbits(64)))  # seeded for each game
+
+    def agent(obs, config):
+        return column()(Position.from_observation(obs, config))
+
+    return agent
+
+
+def points_against(player: AgentSpec, file: Path, options: argparse.Namespace) -> np.ndarray:
+    """The points of the file as second player in each of its games with the player, (count,)."""
+    tasks = [
+        Task(number, (player, resolve(file)), (), (derived_seed(options.seed, number, 0), number))
+        for number in range(options.count)
+    ]
+    setup, points = Setup(Rules({"actTimeout": FALLIBLE_SECONDS}, overage=UNSPENT), "fast"), np.zeros(len(tasks))
+    for task, game in play_all(tasks, setup, options.concurrency):
+        if game.faults or not game.points:
+            raise SystemExit(f"benchmarks.perfect: a game with {player.label} failed: {game.faults}")
+        points[task.number] = game.points[1]
+    return points
+
+
+def mean_and_half(values: np.ndarray) -> str:
+    """In points of 100, with half of the 95% interval by Student's distribution."""
+    half = stats.sem(values) * stats.t.ppf(0.975, len(values) - 1)
+    return f"{100 * values.mean():.1f} +- {100 * half:.1f}"
+
+
+def play_fallible(options: argparse.Namespace, plain: Path) -> None:
+    gains, rows = dict[PoolPlayer, np.ndarray](), {}
+    print(f"{'first player':<20}{'choosing':>16}{'slowest':>16}{'gain':>16}")
+    for player in HELD_OUT_PLAYERS:
+        agent = resolve(agent_of(player))
+        choosing, slowest = (points_against(agent, file, options) for file in (options.file, plain))
+        gains[player] = choosing - slowest
+        rows[player.name] = [mean_and_half(points) for points in (choosing, slowest, gains[player])]
+        print(f"{player.name:<20}" + "".join(f"{text:>16}" for text in rows[player.name]), flush=True)
+    means = {player: gain.mean() for player, gain in gains.items()}
+    parts = {"all": means, "without leaf": {player: gain for player, gain in means.items() if player.kind != "leaf"}}
+    over = {name: mean_and_half(np.array([*part.values()])) for name, part in parts.items()}
+    over_games = mean_and_half(np.concatenate([*gains.values()]))
+    print(f"over games: {over_games}; over players: {over}")
+    record("perfect-fallible", over_games, "points of 100 gained by the choice", over_players=over, players=rows)
+
+
 def positions(seed: int, count: int) -> Iterator[Position]:
     """Distinct positions of unfinished games; the number of stones is drawn uniformly."""
     rng, seen = random.Random(seed), set[Position]()
@@ -176,15 +237,20 @@ def ask_positions(options: argparse.Namespace, plain: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("games", "positions"))
+    modes = {"games": (play_games, 100), "fallible": (play_fallible, 20), "positions": (ask_positions, 2000)}
+    parser.add_argument("what", choices=modes)
     parser.add_argument("file", type=Path, help="a built submission of the agent perfect")
-    parser.add_argument("--count", type=int, help="games in each seat (100), or positions (2000)")
+    parser.add_argument(
+        "--count", type=int, help="games in each seat (100), with each fallible player (20), or positions (2000)"
+    )
+    parser.add_argument("--concurrency", type=int, default=1, help="games at once, of those with fallible players")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
-    options.count = options.count or {"games": 100, "positions": 2000}[options.what]
+    measure, count = modes[options.what]
+    options.count = options.count or count
     head(seed=options.seed)
     with without_choice(options.file) as plain:
-        (play_games if options.what == "games" else ask_positions)(options, plain)
+        measure(options, plain)
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ subtracted. Random generators that agents use are seeded here, too.
 import contextlib
 import math
 import os
+import platform
 import random
 import stat
 import sys
@@ -21,6 +22,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from connectx_toolkit.system.files import lock_at, unlock
 from connectx_toolkit.system.posix import is_own, user
+
+
+def processor_and_cores() -> str:
+    """The processor's name, from the system, and how many cores it has."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+        name = next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        name = platform.processor() or "unknown processor"
+    return f"{name}, {os.cpu_count()} cores"
 
 
 def seed_everything(seed: int) -> None:

@@ -9,12 +9,14 @@ import operator
 import re
 import shlex
 import subprocess
+import time
 from dataclasses import Field, field, fields
 from functools import cached_property
 from math import isfinite
 from pathlib import Path
 from typing import Any, ClassVar
 
+from connectx_toolkit.system.cores import processor_and_cores
 from connectx_toolkit.system.files import ROOT
 
 DIGEST_FORM = re.compile("[0-9a-f]{64}")  # of what a run reads, among its settings
@@ -88,6 +90,7 @@ class Options:
     METHOD: ClassVar[str]  # its name on the command line
 
     def __post_init__(self) -> None:
+        self.began = time.monotonic()
         for item in fields(self):  # type: ignore[arg-type] # every Config is a dataclass
             _check(item, getattr(self, item.name))
             if item.metadata["in_run"] and getattr(self, item.name) == Path():
@@ -110,10 +113,10 @@ class Options:
 
     @cached_property
     def origin(self) -> dict[str, Any]:
-        """How to make the result again: the command, the commit of the code, a digest of everything read."""
+        """How to make the result again: the command, the commit of the code, digests of what is read, the machine."""
         read = [item.name for item in fields(self) if item.metadata["reads"]]  # type: ignore[arg-type]
         inputs = {name: self.settings[name] for name in read if self.settings[name]}
-        return {"command": command_of(self), **source(), "inputs": inputs}
+        return {"command": command_of(self), **source(), "inputs": inputs, "machine": processor_and_cores()}
 
 
 def _check(item: Field, value: Any) -> None:

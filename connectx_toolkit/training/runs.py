@@ -13,6 +13,7 @@ Pools of processes are killed at once if the run is interrupted. Plots are drawn
 import hashlib
 import io
 import json
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -111,7 +112,8 @@ def publish(config: Any, content: bytes, facts: dict[str, Any], score: str) -> N
     """Writes the output of a run with its entry in the manifest beside it, and tells its score.
 
     Args:
-        facts: any JSON object with what the file is and how good it is; origin and checksum are added.
+        facts: any JSON object with what the file is and how good it is. Added are the origin, the checksum, and the
+            seconds since the run began or was last resumed.
         score: what the method's source measures, or the held-out figure, with what it was measured on.
     """
     path = config.output
@@ -119,7 +121,8 @@ def publish(config: Any, content: bytes, facts: dict[str, Any], score: str) -> N
     manifest = path.parent / MANIFEST
     with locked(manifest):
         entries = _entries(manifest)
-        entries[path.name] = {**config.origin, "sha256": hashlib.sha256(content).hexdigest(), **facts}
+        made = {"seconds": round(time.monotonic() - config.began), "sha256": hashlib.sha256(content).hexdigest()}
+        entries[path.name] = {**config.origin, **made, **facts}
         write_whole(manifest, (json.dumps(entries, indent=2, sort_keys=True) + "\n").encode())
     finish(config)
     tell(score, path)

@@ -1,8 +1,8 @@
 """First players that are good but fallible, none deterministic: whom the second seat learns from, and is tried on.
 
 Two halves, written down before anything was measured. The model of replies (``train.py replies``) learns from games of
-``DEVELOPMENT`` alone; ``HELD_OUT_PLAYERS`` is for final figures. Small networks come from training runs of a minute or
-two (see ``networks/manifest.json``); "large.bin" is the one that agents had before, "ppo.bin" that of an agent.
+``DEVELOPMENT`` alone; ``HELD_OUT_PLAYERS`` is for final figures. The networks are those of agents, and two small ones
+that training runs of a minute or two made (``networks/manifest.json``).
 
 - "policy": a network's move, drawn with a temperature.
 - "puct": a tree search with a network, so many evaluations, its move drawn by visits.
@@ -20,11 +20,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from connectx.afterstates import MoveNetwork
 from connectx.clock import Budget
 from connectx.exact import move_values
 from connectx.jit import njit
 from connectx.leaf import from_bytes
-from connectx.network import PlainNetwork, expected_result, softmax
+from connectx.network import expected_result, softmax
 from connectx.position import STANDARD, Position, column_cells, has_line, open_cells
 from connectx.puct import Evaluation, Search
 from connectx.search import Searcher
@@ -117,7 +118,7 @@ def most_visited(position: Position, playouts: int, chance: Random) -> int:
 
 
 NETWORKS = Path(__file__).with_name("networks")
-PRIOR_TEMPERATURE = 1.5  # of the policy in "puct"
+PRIOR_TEMPERATURE = 20.0  # of the policy in "puct", as in the agent value_search
 VISITS_POWER = 3  # a move of "puct" is drawn by the cube of its visits
 
 Column = Callable[[Position], int]
@@ -136,7 +137,7 @@ class PoolPlayer(NamedTuple):
 
 
 DEVELOPMENT = (
-    PoolPlayer("policy", 1.0, "small.bin"),
+    PoolPlayer("policy", 1.0, "strong_policy.bin"),
     PoolPlayer("policy", 0.5, "ppo.bin"),
     PoolPlayer("puct", 20, "small.bin"),
     PoolPlayer("puct", 150, "small.bin"),
@@ -149,11 +150,11 @@ DEVELOPMENT = (
     PoolPlayer("exact", 0.1),
 )
 HELD_OUT_PLAYERS = (
-    PoolPlayer("policy", 0.5, "medium.bin"),
-    PoolPlayer("policy", 1.0, "large.bin"),
-    PoolPlayer("puct", 10, "large.bin"),
+    PoolPlayer("policy", 10, "medium.bin"),
+    PoolPlayer("policy", 20, "policy.bin"),
+    PoolPlayer("puct", 10, "policy.bin"),
     PoolPlayer("puct", 60, "medium.bin"),
-    PoolPlayer("puct", 400, "large.bin"),
+    PoolPlayer("puct", 400, "policy.bin"),
     PoolPlayer("minimax", 8),
     PoolPlayer("minimax", 13),
     PoolPlayer("leaf", 10),
@@ -165,9 +166,9 @@ HELD_OUT_PLAYERS = (
 
 
 @cache
-def network_of(file: str) -> PlainNetwork:
+def network_of(file: str) -> MoveNetwork:
     path = NETWORKS / file
-    return PlainNetwork.from_bytes((path if path.exists() else WEIGHTS / file).read_bytes())
+    return MoveNetwork.from_bytes((path if path.exists() else WEIGHTS / file).read_bytes())
 
 
 @ObjectPool
@@ -183,16 +184,17 @@ def sampled(weights: np.ndarray | list[float], chance: Random) -> int:
     return chance.choices(range(len(weights)), list(weights))[0]
 
 
-def by_policy(position: Position, network: PlainNetwork, temperature: float, chance: Random) -> int:
+def by_policy(position: Position, network: MoveNetwork, temperature: float, chance: Random) -> int:
     chances = softmax(network.evaluate(position)["policy"][None], temperature)[0]
     legal = position.legal_columns()
     return legal[sampled(chances[legal], chance)]
 
 
-def by_puct(position: Position, network: PlainNetwork, evaluations: int, chance: Random) -> int:
+def by_puct(position: Position, network: MoveNetwork, evaluations: int, chance: Random) -> int:
     def evaluate(positions: np.ndarray, masks: np.ndarray) -> Evaluation:
         outputs = network.evaluate_many(positions, masks)
-        return Evaluation(softmax(outputs["policy"], PRIOR_TEMPERATURE), expected_result(outputs["value"]))
+        policy, value = softmax(outputs["policy"], PRIOR_TEMPERATURE), expected_result(outputs["value"])
+        return Evaluation(policy, value, outputs["results"])
 
     search = Search(position, evaluate)
     choice = search.run(Budget(nodes=evaluations))
