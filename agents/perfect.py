@@ -27,7 +27,7 @@ second_book = Book.from_bytes(read_data("weights/perfect_second_book.bin"))  # f
 opponent = Opponent(
     ReplyModel.from_bytes(
         read_data("weights/perfect_replies.bin"),
-        PlainNetwork.from_bytes(read_data("weights/perfect_replies_policy.bin")),
+        PlainNetwork.from_bytes(read_data("weights/strong_policy.bin")),
     )
 )
 known: dict[Position, Scores] = {}  # exact scores of moves, found in this game

@@ -110,7 +110,7 @@ LADDER = (  # of rows (place, standing)
     Column("agent", lambda row: row[1].name, classes="name"),
     Column("Elo", lambda row: row[1].rating.elo, whole),
     Column("95% interval", lambda row: row[1].rating, lambda rating: rating.interval,
-           help="as wide as that of the difference from the mean of all agents", align="right"),
+           help="of the difference from the mean of all agents", align="right"),
     Column("stronger than next", lambda row: row[1].rating.above_next, PROVEN.__getitem__,
            help="at most 5% of ladders contain a wrong \"proven\"", align="right"),
     Column("games", lambda row: row[1].rating.games),

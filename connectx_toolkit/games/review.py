@@ -173,9 +173,9 @@ def headline(team: str, reviews: Sequence[Review]) -> list[str]:
         ahead = [_plies(review, one, one.played if one.played < 0 else one.value) for review, one in deciding]
         near, far = sum(plies <= REACH[0][0] for plies in ahead), sum(plies > REACH[-2][0] for plies in ahead)
         lines.append(
-            f"Deciding mistakes (your last one in each game not won): {len(deciding)}. "
-            f"On plies {_band(start, counted)}: {count}. "
-            f"Seen by looking {REACH[0][0]} plies ahead: {near}. Seen only beyond {REACH[-2][0]} plies: {far}."
+            f"Your last mistake in each game that you did not win: {len(deciding)} in all. "
+            f"The plies with most of them are {_band(start, counted)}: {count}. "
+            f"A search of {REACH[0][0]} plies would have seen {near}, one of {REACH[-2][0]} plies all but {far}."
         )
     if again := _again(counted):
         review, move = again[0][0]

@@ -321,8 +321,7 @@ def game_summary(game: Game, judged: Sequence[JudgedMove], first: int) -> str:
     if given:
         turning = given.pop()
         words.append(f"turning point of {game.player(turning.seat)}: {turning.words(first)}")
-        others = [f"{game.player(m.seat)} on ply {m.ply} ({m.results[0]}, now {m.results[1]})" for m in given]
-        words += [f"given away before: {', '.join(others)}"] if others else []
+        words += [f"earlier mistakes on plies {', '.join(str(move.ply) for move in given)}"] if given else []
     elif after:
         start = after[0]
         winner = game.player(start.seat if start.value > 0 else 1 - start.seat)

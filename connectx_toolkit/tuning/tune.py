@@ -192,7 +192,7 @@ def _lines(search: "Study") -> list[str]:
     return [
         f"{len(finished)} candidates: {len(finished) - early} to the end, {early} given up early",
         f"points given away a move: the best {search.study.best_value:.3f}, the original "
-        f"{search.cost_of_original():.3f}; expect less than this: the best of many candidates is partly luck",
+        f"{search.cost_of_original():.3f}; your gain will be smaller: the best of many candidates is partly luck",
     ]
 
 

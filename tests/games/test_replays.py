@@ -170,7 +170,7 @@ def test_what_was_thrown_away(games):
     assert row_of(sections, "Why points were lost", "drawn position given away")[1:3] == (1, 1)
     assert row_of(sections, "Mistakes by ply", "0 to 7") == ("0 to 7", 2, 1, 1, 100, 1)
     ply = review.mistakes[-1].ply
-    words = "On plies 0 to 7: 1. Seen by looking 4 plies ahead: "
+    words = "are 0 to 7: 1. A search of 4 plies would have seen "
     assert ply < 8 and words in headline(TEAM, [review])[-1]
 
 

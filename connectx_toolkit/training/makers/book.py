@@ -61,9 +61,7 @@ class Config(Options):
         is_free=True,
     )
     workers: int = option(os.cpu_count() or 1, "number of processes on this machine", least=1, is_free=True)
-    replies_policy: Path = option(
-        WEIGHTS / "perfect_replies_policy.bin", "policy network of the opponent model", reads=True
-    )
+    replies_policy: Path = option(WEIGHTS / "strong_policy.bin", "policy network of the opponent model", reads=True)
     replies: Path = option(WEIGHTS / "perfect_replies.bin", "opponent model", reads=True)
     shipped: Path = option(WEIGHTS / "perfect_second_book.bin", "book that --games starts from", reads=True)
     entries: Path = option(Path("runs/second-book.txt"), "file of the entries found so far, also by earlier runs")

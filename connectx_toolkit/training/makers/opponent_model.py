@@ -5,8 +5,8 @@ give no result away: one plays any such move, the other is the agent perfect wit
 player, with the exact scores, are kept in the run's folder. An interrupted run resumes there.
 
 Then types of players are fitted to these moves by expectation maximisation (Dempster, Laird and Rubin 1977). Each game
-belongs to one type. Each of its moves belongs to one kind of player, drawn by the type's shares. The kinds use a small
-policy network, which ``train.py network`` makes.
+belongs to one type. Each of its moves belongs to one kind of player, drawn by the type's shares. The kinds use the
+policy network of ``train.py imitate``.
 
 At last a network learns what each type will still give away, by fitted value iteration (Ernst et al. 2005) on the
 positions of ``train.py labels``. Where the opponent moves, the model gives each reply a probability, the scores say
@@ -225,9 +225,7 @@ class Config(Options):
     layers: str = option("dense:256,dense:64", "layers of the network that forecasts errors, as kind:width")
     seed: int = option(1, "random seed of the games, of the fit and of the network", least=0)
     labels: Path = option(Path("runs/labels/labels.labels"), "file of labels that train.py labels has made", reads=True)
-    replies_policy: Path = option(
-        WEIGHTS / "perfect_replies_policy.bin", "policy network of the opponent model", reads=True
-    )
+    replies_policy: Path = option(WEIGHTS / "strong_policy.bin", "policy network of the opponent model", reads=True)
     workers: int = option(os.cpu_count() or 1, "number of processes on this machine", least=1, is_free=True)
     scheduler: str = option("", "address of a dask cluster to use instead, such as tcp://10.0.0.1:8786", is_free=True)
     run: Path = option(Path("runs/replies"), "folder of the run")
