@@ -35,11 +35,12 @@ from connectx_toolkit.games.labelled import (
     write_labels,
 )
 from connectx_toolkit.system.console import progress, shell
-from connectx_toolkit.system.files import WEIGHTS, check_folder
+from connectx_toolkit.system.files import ROOT, WEIGHTS, check_folder
 from connectx_toolkit.training.options import Options, digest_of, option
 from connectx_toolkit.training.positions import ERROR_SHARES, OPEN_LINES, TAKEN, WHOLE, labelled_games, stored
 from connectx_toolkit.training.runs import process_solver, publish, solver_pool
 
+LABELS = ROOT / "labels" / "hard.labels"  # those that the toolkit's networks have learnt from; not in the package
 TRAINING, VALIDATION, TEST = range(3)  # splits
 HELD_OUT = {False: 64, True: 20}  # one in so many positions is for validation and one for test; True: below FEW stones
 FEW = 18  # stones; there are fewer labels with fewer stones, so that a larger share is held out
@@ -79,7 +80,7 @@ def read_labels(path: Path) -> Labels:
         ValueError: there is no such file, or it is no file of labels.
     """
     if not path.is_file():
-        raise ValueError(f"no labels in {path}: {shell('train labels')} makes them")
+        raise ValueError(f"no labels in {path}: {shell('train labels')} makes them, and --labels names them")
     return concatenated([read_file(path)[0], opening_labels()])
 
 

@@ -25,7 +25,7 @@ from connectx.position import mirror_bits, open_cells, winning_spots
 from connectx.weights import pack
 from connectx_toolkit.games.labelled import Labels, canonical_keys, moves_of
 from connectx_toolkit.system.console import progress
-from connectx_toolkit.training.makers.labels import TEST, TRAINING, labels_of, read_labels, splits_of
+from connectx_toolkit.training.makers.labels import LABELS, TEST, TRAINING, labels_of, read_labels, splits_of
 from connectx_toolkit.training.options import Options, option
 from connectx_toolkit.training.runs import begin, publish
 
@@ -41,7 +41,7 @@ class Config(Options):
 
     METHOD = "leaf"
 
-    labels: Path = option(Path("runs/labels/labels.labels"), "file of labels that train.py labels has made", reads=True)
+    labels: Path = option(LABELS, "file of labels that train.py labels has made", reads=True)
     hidden: int = option(32, "units of the hidden layer", least=1)
     samples: int = option(30_000_000, "positions to train on, counting repetitions", least=1)
     batch: int = option(1024, "positions per step", least=1)

@@ -54,7 +54,7 @@ from connectx_toolkit.training.descent import Descent, follow_weights
 from connectx_toolkit.training.devices import mixed_precision
 from connectx_toolkit.training.makers.exact_scores import pool_scores, solve
 from connectx_toolkit.training.makers.examples import CPU
-from connectx_toolkit.training.makers.labels import TABLE_BITS, TRAINING, labels_of, read_labels
+from connectx_toolkit.training.makers.labels import LABELS, TABLE_BITS, TRAINING, labels_of, read_labels
 from connectx_toolkit.training.makers.opponent_pool import DEVELOPMENT, Column, PoolPlayer, column_of
 from connectx_toolkit.training.makers.own_games import (
     LEAST_GAIN,
@@ -224,7 +224,7 @@ class Config(Options):
     samples: int = option(16_000_000, "positions that the network that forecasts errors trains on", least=BATCH_SIZE)
     layers: str = option("dense:256,dense:64", "layers of the network that forecasts errors, as kind:width")
     seed: int = option(1, "random seed of the games, of the fit and of the network", least=0)
-    labels: Path = option(Path("runs/labels/labels.labels"), "file of labels that train.py labels has made", reads=True)
+    labels: Path = option(LABELS, "file of labels that train.py labels has made", reads=True)
     replies_policy: Path = option(WEIGHTS / "strong_policy.bin", "policy network of the opponent model", reads=True)
     workers: int = option(os.cpu_count() or 1, "number of processes on this machine", least=1, is_free=True)
     scheduler: str = option("", "address of a dask cluster to use instead, such as tcp://10.0.0.1:8786", is_free=True)

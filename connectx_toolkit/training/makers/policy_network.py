@@ -47,7 +47,7 @@ from connectx_toolkit.training.makers.examples import (
     choices_of,
     is_new,
 )
-from connectx_toolkit.training.makers.labels import TEST, TRAINING, VALIDATION, labels_of, read_labels
+from connectx_toolkit.training.makers.labels import LABELS, TEST, TRAINING, VALIDATION, labels_of, read_labels
 from connectx_toolkit.training.options import DEVICES, Options, option
 from connectx_toolkit.training.runs import begin, publish, save_figure
 from connectx_toolkit.training.supervised import layers_of
@@ -138,7 +138,7 @@ class Config(Options):
 
     METHOD = "network"
 
-    labels: Path = option(Path("runs/labels/labels.labels"), "file of labels that train.py labels has made", reads=True)
+    labels: Path = option(LABELS, "file of labels that train.py labels has made", reads=True)
     layers: str = option("dense:1280,dense:448,dense:64", "kind and width of each layer of the trunk")
     start: Path = option(
         Path(), "file of a network of the same layers to go on from; without it, random weights", reads=True
