@@ -5,6 +5,7 @@ import importlib.util
 import json
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -71,6 +72,38 @@ def test_add_a_method_as_printed(tmp_path, monkeypatch, capsys):
     assert capsys.readouterr().out.startswith("score: half of them; wrote ")
     manifest = json.loads((tmp_path / "manifest.json").read_text())["coin.txt"]
     assert manifest["tosses"] == 7 and (tmp_path / "coin.txt").read_bytes() == b"0.5"
+
+
+@pytest.fixture
+def copied(tmp_path) -> Path:
+    """A copy of what the scripts consist of, to add something to."""
+    for name in ("agents", "connectx", "connectx_toolkit"):
+        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("evaluate.py", "pyproject.toml"):
+        shutil.copy(ROOT / name, tmp_path / name)
+    return tmp_path
+
+
+def test_add_an_agent_and_a_command_as_printed(copied):
+    """In a copy: the agent is listed and plays, the command has its option and its help."""
+    printed = blocks(ROOT / "CONTRIBUTING.md")
+    agent, function = (block for language, block in printed if language == "python")
+    (line,) = (block for _, block in printed if "command(api." in block)
+    (copied / "agents" / "middle.py").write_text(agent)
+    with (copied / "connectx_toolkit" / "api.py").open("a") as api:
+        api.write(function)
+    commands = copied / "connectx_toolkit" / "cli" / "functions.py"
+    head, start, rest = commands.read_text().partition("COMMANDS = {\n")
+    commands.write_text(head + start + line + rest)
+
+    def said(*words: str) -> str:
+        command = [sys.executable, "evaluate.py", *words]
+        return subprocess.run(command, cwd=copied, capture_output=True, text=True, check=True).stdout
+
+    assert "The most central column that is not full." in said("list")
+    assert "middle" in said("match", "middle", "leftmost", "--pairs", "1")
+    assert said("left", "33", "--cells", "40") == "38 plies are left\n"
+    assert "cells of the board (default: 42)" in said("left", "--help")
 
 
 def test_options_that_texts_name_exist(hooks):
