@@ -145,8 +145,8 @@ def command_of(config: Options) -> str:
     """The command line that makes the same result again: all options that differ from their defaults."""
     words = ["python", "train.py", config.METHOD]
     for item in fields(config):  # type: ignore[arg-type]
-        value = getattr(config, item.name)
-        if value == item.default:
+        value, in_run = getattr(config, item.name), item.metadata["in_run"]
+        if value in (item.default, in_run and getattr(config, "run") / in_run):  # noqa: B009 - mypy knows no run
             continue
         text = value.as_posix() if isinstance(value, Path) else str(value)
         named = [] if item.metadata["comes_first"] else [flag(item.name)]

@@ -19,8 +19,8 @@ from connectx_toolkit.training.options import Options, digest_of, option
 from connectx_toolkit.training.runs import MANIFEST
 
 pytestmark = pytest.mark.slow
-POOL_NETWORKS = "connectx_toolkit/training/makers/networks"
-MANIFESTS = [ROOT / folder / MANIFEST for folder in ("agents/weights", "connectx/data", POOL_NETWORKS)]
+MADE = ("agents/weights", "labels", "connectx_toolkit/training/makers/networks")
+MANIFESTS = [ROOT / folder / MANIFEST for folder in MADE]
 
 
 @pytest.mark.parametrize("path", MANIFESTS, ids=lambda path: path.parent.name)
@@ -66,7 +66,7 @@ def test_a_manifest_says_how_a_file_was_made(tmp_path):
     runs.publish(config, b"content", {"accuracy": 0.5}, "50%")
     entry = json.loads((tmp_path / "run" / MANIFEST).read_text())["made.bin"]
     words = ["python", "train.py", "made", "--shards", str(tmp_path / "it's"), "--is-quick", "--threads", "2"]
-    assert shlex.split(entry["command"]) == [*words, "--run", str(config.run), "--output", str(config.output)]
+    assert shlex.split(entry["command"]) == [*words, "--run", str(config.run)]
     assert entry["accuracy"] == 0.5 and entry["inputs"] == {"shards": config.settings["shards"]} != {
         "shards": Made(config.shards).settings["shards"]
     }

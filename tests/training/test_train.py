@@ -14,16 +14,17 @@ from connectx_toolkit.training.makers.entries import entries_in
 from connectx_toolkit.training.runs import MANIFEST
 
 pytestmark = pytest.mark.slow
-WEIGHTS = Path(__file__).parents[2] / "agents" / "weights"
+MADE = ("agents/weights", "connectx/data", "labels", "connectx_toolkit/training/makers/networks")
 
 
-def test_manifest_is_true():
-    """Every weight file is recorded, with the checksum that it has."""
-    entries = json.loads((WEIGHTS / MANIFEST).read_text(encoding="utf-8"))
-    files = {path.name for path in WEIGHTS.iterdir()} - {MANIFEST}
+@pytest.mark.parametrize("folder", MADE)
+def test_manifest_is_true(folder):
+    """Every file is recorded, with the checksum that it has."""
+    entries = json.loads((ROOT / folder / MANIFEST).read_text(encoding="utf-8"))
+    files = {path.name for path in (ROOT / folder).iterdir()} - {MANIFEST}
     assert set(entries) == files
     for name, entry in entries.items():
-        assert hashlib.sha256((WEIGHTS / name).read_bytes()).hexdigest() == entry["sha256"]
+        assert hashlib.sha256((ROOT / folder / name).read_bytes()).hexdigest() == entry["sha256"]
         assert entry["command"].startswith("python train.py ")
 
 
