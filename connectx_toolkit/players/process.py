@@ -18,7 +18,8 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from connectx_toolkit.kaggle.archive import BadArchive
@@ -26,6 +27,7 @@ from connectx_toolkit.kaggle.remedies import Situation, remedy
 from connectx_toolkit.kaggle.rules import Limits, Rules
 from connectx_toolkit.players import child
 from connectx_toolkit.players.child import HostedAgent, serve
+from connectx_toolkit.players.preparation import Learned
 from connectx_toolkit.players.prepared import START_LIMIT, Prepared, exit_reason, our_sockets, start_and_accept
 from connectx_toolkit.players.protocol import LENGTH, REPLY, Reply, pack_request, receive, reply_of, unpack_reply
 from connectx_toolkit.players.spec import AgentSpec, UnknownAgent
@@ -70,6 +72,7 @@ class Player:
         self.load_limit = load_limit
         self.is_reloaded = spec.is_somebodys  # before every game, as Kaggle does; any other agent is kept
         self.load_seconds: float | None = None  # None: not loaded
+        self.load_charged = 0.0  # the part of them that did not pass in the load, see ``Reply``
         self.warning = ""  # of the latest load
         self.failed: Reply | None = None  # the fault of the latest load
         self.seed = 0  # of the current game
@@ -101,11 +104,12 @@ class Player:
         charged = self.load_seconds or 0.0
         if self.load_seconds is None and self.failed is None:
             self.failed = self.load(limit)
+            charged = self.load_charged
         if self.failed is not None:
             return self.failed._replace(load=self.failed.seconds)
         load_seconds = self.load_seconds or 0.0
         reply = self._explained(self._move(ply, mark, overage, board, limit))
-        return reply._replace(seconds=reply.seconds + load_seconds, load=load_seconds, charged=charged)
+        return reply._replace(seconds=reply.seconds + load_seconds, load=load_seconds, charged=charged + reply.charged)
 
     def load(self, limit: float | None = None) -> Reply | None:
         """Loads the agent; returns None, or the reply with the fault if it cannot be loaded.
@@ -123,7 +127,7 @@ class Player:
             return reply._replace(detail=time_out)
         if reply.fault:
             return self._explained(reply)
-        self.load_seconds, self.warning = reply.seconds, reply.detail
+        self.load_seconds, self.load_charged, self.warning = reply.seconds, reply.charged, reply.detail
         return None
 
     def _explained(self, reply: Reply) -> Reply:
@@ -183,6 +187,8 @@ class AgentProcess(Player):
         self.sock: socket.socket | None = None
         self.process: subprocess.Popen | Forked | None = None
         self._prepared, self._is_shared = prepared or Prepared(), prepared is not None
+        self._version: tuple[str, Sequence[int]] = "", ()  # the file that its process loads, and its stamp
+        self._learned = Learned()  # as the processes of a file have told so far
 
     def __enter__(self) -> "AgentProcess":
         return self
@@ -262,7 +268,19 @@ class AgentProcess(Player):
             message = b""
         if len(message) < REPLY.size:
             return Reply(None, time.perf_counter() - start, "crash", self._exit_reason() + self._hint())
-        return unpack_reply(message)
+        reply = unpack_reply(message)
+        if self.is_reloaded:
+            self._learn(reply)
+        return reply
+
+    def _learn(self, reply: Reply) -> None:
+        """What to prepare for the process of the next game, as this one has told."""
+        if reply.imported:
+            modules = list(dict.fromkeys([*self._learned.modules, *reply.imported]))
+            self._learned = self._learned._replace(modules=modules)
+        if reply.source is not None:
+            file, stamp = self._version
+            self._learned = Learned(self._learned.modules, file, *reply.source, stamp)
 
     def _await_reply(self, limit: float) -> None:
         """Returns when there is something to read.
@@ -296,9 +314,13 @@ class AgentProcess(Player):
         if self.spec.is_here:
             self._connect(self._fork)
             return
-        told = json.dumps({"path": [str(ROOT), *sys.path], "spec": self.spec, "place": self.spec.place()}).encode()
+        place = self.spec.place()
+        told = json.dumps({"path": [str(ROOT), *sys.path], "spec": self.spec, "place": place}).encode()
         if HAS_FORK:
-            self._connect(self._prepared.fork)
+            self._version = place, _stamp(place)
+            is_known = (self._learned.file, self._learned.stamp) == self._version
+            learned = self._learned if is_known else Learned(self._learned.modules)
+            self._connect(partial(self._prepared.fork, learned=learned))
         else:
             self.process, self.sock = start_and_accept()
         assert self.sock is not None
@@ -328,6 +350,15 @@ class AgentProcess(Player):
             finally:
                 os._exit(1)
         return Forked(pid)
+
+
+def _stamp(file: str) -> Sequence[int]:
+    """When a file was written last, in nanoseconds, and its size; nothing if it is not there."""
+    try:
+        stat = os.stat(file)
+    except OSError:
+        return ()
+    return stat.st_mtime_ns, stat.st_size
 
 
 def _silence() -> None:
