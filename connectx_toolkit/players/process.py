@@ -188,7 +188,7 @@ class AgentProcess(Player):
         self.process: subprocess.Popen | Forked | None = None
         self._prepared, self._is_shared = prepared or Prepared(), prepared is not None
         self._version: tuple[str, Sequence[int]] = "", ()  # the file that its process loads, and its stamp
-        self._learned = Learned()  # as the processes of a file have told so far
+        self.learned = Learned()  # as the processes of a file have told so far
 
     def __enter__(self) -> "AgentProcess":
         return self
@@ -276,11 +276,11 @@ class AgentProcess(Player):
     def _learn(self, reply: Reply) -> None:
         """What to prepare for the process of the next game, as this one has told."""
         if reply.imported:
-            modules = list(dict.fromkeys([*self._learned.modules, *reply.imported]))
-            self._learned = self._learned._replace(modules=modules)
+            modules = list(dict.fromkeys([*self.learned.modules, *reply.imported]))
+            self.learned = self.learned._replace(modules=modules)
         if reply.source is not None:
             file, stamp = self._version
-            self._learned = Learned(self._learned.modules, file, *reply.source, stamp)
+            self.learned = Learned(self.learned.modules, file, *reply.source, stamp)
 
     def _await_reply(self, limit: float) -> None:
         """Returns when there is something to read.
@@ -318,8 +318,8 @@ class AgentProcess(Player):
         told = json.dumps({"path": [str(ROOT), *sys.path], "spec": self.spec, "place": place}).encode()
         if HAS_FORK:
             self._version = place, _stamp(place)
-            is_known = (self._learned.file, self._learned.stamp) == self._version
-            learned = self._learned if is_known else Learned(self._learned.modules)
+            is_known = (self.learned.file, self.learned.stamp) == self._version
+            learned = self.learned if is_known else Learned(self.learned.modules)
             self._connect(partial(self._prepared.fork, learned=learned))
         else:
             self.process, self.sock = start_and_accept()
