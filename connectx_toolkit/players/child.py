@@ -31,7 +31,7 @@ from typing import Any
 from connectx_toolkit.kaggle.agent_file import Loaded, Struct
 from connectx_toolkit.kaggle.raised import raised
 from connectx_toolkit.kaggle.sandbox import FOLDER, hide_credentials
-from connectx_toolkit.players.preparation import Learned, Preparation, heavy_imports
+from connectx_toolkit.players.preparation import KnownSource, Preparation, heavy_imports
 from connectx_toolkit.players.protocol import LENGTH, ORDER, REQUEST, pack_reply, receive
 from connectx_toolkit.players.spec import AgentSpec
 from connectx_toolkit.system.cores import seed_everything, waiting
@@ -276,8 +276,8 @@ def serve_forks(orders: socket.socket, parent: int) -> None:
                 break
             if descriptors:
                 size = ORDER.unpack(order)[1]
-                learned = Learned(*json.loads(orders.recv(size, socket.MSG_WAITALL))) if size else Learned()
-                prepared.prepare(learned)
+                told = json.loads(orders.recv(size, socket.MSG_WAITALL))
+                prepared.prepare(told["packages"], told["source"] and KnownSource(*told["source"]))
                 pid, status = _fork(orders, descriptors[0], prepared), 0
                 os.close(descriptors[0])
                 agents.add(pid)

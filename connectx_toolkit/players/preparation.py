@@ -28,14 +28,13 @@ HEAVY = ("torch", "numba")  # packages that take long to import
 MOST_SOURCES = 16  # compiled files that are kept
 
 
-class Learned(NamedTuple):
-    """What to prepare for an agent's process."""
+class KnownSource(NamedTuple):
+    """An agent's file of which it is known how it is loaded."""
 
-    modules: Sequence[str] = ()  # of HEAVY
-    file: str = ""  # "" if it is not known how the agent's file is loaded
-    shown: str = ""  # where the agent's process finds it
-    entry: str = ""  # as of ``Parsed``
-    stamp: Sequence[int] = ()  # tells whether the file has changed
+    file: str
+    shown: str  # where the agent's process finds it
+    entry: str  # as of ``Parsed``
+    stamp: str  # tells whether the file has changed
 
 
 class _Package(NamedTuple):
@@ -48,26 +47,27 @@ class Preparation:
 
     def __init__(self) -> None:
         self._packages: dict[str, _Package] = {}
-        self._sources: dict[Learned, Parsed] = {}
+        self._sources: dict[KnownSource, Parsed] = {}
         self._specs: dict[str, ModuleSpec | None] = {}  # of modules that are put in sight
         self._threads = os.environ.get("OMP_NUM_THREADS", "")
         self.parsed: Parsed | None = None  # the file of the agent whose process is forked next
         self.due = 0.0  # seconds that the agent is to be charged
 
-    def prepare(self, learned: Learned) -> None:
-        for name in learned.modules:
+    def prepare(self, packages: Sequence[str], source: KnownSource | None) -> None:
+        """Does what has not been done yet; what cannot be done, an agent's process tries itself."""
+        for name in packages:
             if name in HEAVY and name not in self._packages:
                 self._packages[name] = _import(name)
                 gc.freeze()  # see serve_forks
-        self.parsed = self._parsed(learned._replace(modules=(), stamp=tuple(learned.stamp))) if learned.file else None
+        self.parsed = self._parsed(source) if source else None
 
-    def _parsed(self, learned: Learned) -> Parsed | None:
-        if learned not in self._sources:
-            with contextlib.suppress(Exception):  # the agent's process finds out what is wrong
-                self._sources[learned] = parse(learned.file, learned.entry, learned.shown)
+    def _parsed(self, source: KnownSource) -> Parsed | None:
+        if source not in self._sources:
+            with contextlib.suppress(Exception):
+                self._sources[source] = parse(source.file, source.entry, source.shown)
         for old in list(self._sources)[:-MOST_SOURCES]:
             del self._sources[old]
-        return self._sources.get(learned)
+        return self._sources.get(source)
 
     # In a fork
 
@@ -137,7 +137,7 @@ def _import(name: str) -> _Package:
     waited, start = waiting("self"), time.perf_counter()
     try:
         importlib.import_module(name)
-    except BaseException:  # the agent's process finds out what is wrong
+    except BaseException:
         return _Package({}, 0.0)
     seconds = max(0.0, time.perf_counter() - start - waited())
     new = [each for each in sys.modules if each not in before]

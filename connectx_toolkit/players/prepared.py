@@ -16,7 +16,7 @@ import sys
 import time
 import weakref
 
-from connectx_toolkit.players.preparation import Learned
+from connectx_toolkit.players.preparation import KnownSource
 from connectx_toolkit.players.protocol import ORDER
 from connectx_toolkit.system.console import ProcessFailed
 from connectx_toolkit.system.files import ROOT
@@ -48,12 +48,17 @@ class Prepared:
     """
 
     def __init__(self) -> None:
+        self.packages: dict[str, None] = {}  # that agents have imported so far, of ``preparation.HEAVY``
         self._process: subprocess.Popen | None = None
         self._orders: socket.socket | None = None
 
-    def fork(self, theirs: socket.socket, learned: Learned) -> Forked:
-        """A process that serves an agent at a socket, forked when what it wants is prepared. Raises ProcessFailed."""
-        body = json.dumps(learned).encode() if learned != Learned() else b""
+    def fork(self, theirs: socket.socket, source: KnownSource | None) -> Forked:
+        """A process that serves an agent at a socket, forked after its preparation. Raises ProcessFailed.
+
+        Args:
+            source: the agent's file, if it has been loaded before.
+        """
+        body = json.dumps({"packages": list(self.packages), "source": source}).encode()
         for _ in range(2):
             if self._orders is None:
                 self._start()

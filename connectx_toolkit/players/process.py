@@ -18,7 +18,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -27,7 +27,7 @@ from connectx_toolkit.kaggle.remedies import Situation, remedy
 from connectx_toolkit.kaggle.rules import Limits, Rules
 from connectx_toolkit.players import child
 from connectx_toolkit.players.child import HostedAgent, serve
-from connectx_toolkit.players.preparation import Learned
+from connectx_toolkit.players.preparation import KnownSource
 from connectx_toolkit.players.prepared import START_LIMIT, Prepared, exit_reason, our_sockets, start_and_accept
 from connectx_toolkit.players.protocol import LENGTH, REPLY, Reply, pack_request, receive, reply_of, unpack_reply
 from connectx_toolkit.players.spec import AgentSpec, UnknownAgent
@@ -187,8 +187,8 @@ class AgentProcess(Player):
         self.sock: socket.socket | None = None
         self.process: subprocess.Popen | Forked | None = None
         self._prepared, self._is_shared = prepared or Prepared(), prepared is not None
-        self._version: tuple[str, Sequence[int]] = "", ()  # the file that its process loads, and its stamp
-        self.learned = Learned()  # as the processes of a file have told so far
+        self._version = "", ""  # the file that its process loads, and its stamp
+        self._source: KnownSource | None = None  # as a process has told that has loaded it
 
     def __enter__(self) -> "AgentProcess":
         return self
@@ -274,13 +274,11 @@ class AgentProcess(Player):
         return reply
 
     def _learn(self, reply: Reply) -> None:
-        """What to prepare for the process of the next game, as this one has told."""
-        if reply.imported:
-            modules = list(dict.fromkeys([*self.learned.modules, *reply.imported]))
-            self.learned = self.learned._replace(modules=modules)
+        """Notes what to prepare for the processes of later games."""
+        self._prepared.packages |= dict.fromkeys(reply.imported)
         if reply.source is not None:
             file, stamp = self._version
-            self.learned = Learned(self.learned.modules, file, *reply.source, stamp)
+            self._source = KnownSource(file, *reply.source, stamp)
 
     def _await_reply(self, limit: float) -> None:
         """Returns when there is something to read.
@@ -318,9 +316,9 @@ class AgentProcess(Player):
         told = json.dumps({"path": [str(ROOT), *sys.path], "spec": self.spec, "place": place}).encode()
         if HAS_FORK:
             self._version = place, _stamp(place)
-            is_known = (self.learned.file, self.learned.stamp) == self._version
-            learned = self.learned if is_known else Learned(self.learned.modules)
-            self._connect(partial(self._prepared.fork, learned=learned))
+            known = self._source
+            is_same = known is not None and (known.file, known.stamp) == self._version
+            self._connect(partial(self._prepared.fork, source=known if is_same else None))
         else:
             self.process, self.sock = start_and_accept()
         assert self.sock is not None
@@ -352,13 +350,13 @@ class AgentProcess(Player):
         return Forked(pid)
 
 
-def _stamp(file: str) -> Sequence[int]:
-    """When a file was written last, in nanoseconds, and its size; nothing if it is not there."""
+def _stamp(file: str) -> str:
+    """When a file was written last, in nanoseconds, and its size; "" if it is not there."""
     try:
         stat = os.stat(file)
     except OSError:
-        return ()
-    return stat.st_mtime_ns, stat.st_size
+        return ""
+    return f"{stat.st_mtime_ns} {stat.st_size}"
 
 
 def _silence() -> None:
