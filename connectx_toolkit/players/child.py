@@ -2,7 +2,8 @@
 
 It is forked from a process that has imported this module and numpy, and has no thread and no agent. Kaggle's server has
 imported numpy and ``numpy.random``, too, before it loads an agent (kaggle-environments 1.33.2): an agent pays for its
-other imports only. Where there is no fork, it is a new interpreter.
+other imports only. What else is done before the fork, it pays for (see ``preparation``). Where there is no fork, it is
+a new interpreter.
 
 A callable plays in a fork of the current process, where only the thread that forks exists. The rule: functions with
 numpy and with torch on the CPU play in a fork; all else that has threads or a device of its own (a GPU, JAX, numba's

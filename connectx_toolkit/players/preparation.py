@@ -1,12 +1,15 @@
 """What is done before an agent's process is forked: packages are imported, its file is compiled. The agent pays for it.
 
-The process that agents' processes are forked from does this for what agents' processes have told it, and runs no code
-of an agent. Only installed packages of ``HEAVY`` are imported there, which starts no thread (torch 2.13, numba 0.68).
+An agent's first process tells which packages of ``HEAVY`` it has imported, and how its file was loaded. From then on
+the process that agents' processes are forked from has them ready. It runs no code of an agent, and imports installed
+packages only. These imports start no thread (torch 2.13, numba 0.68): a thread would be missing in the forks.
 
-In a fork these packages, and those that came with them, are out of sight. They are there again when the agent imports
-them, and then it is charged the seconds that the import took. So each game costs the agent what it costs on Kaggle,
-and an agent without such an import notices nothing. What of Python's own modules the packages have imported stays in
-sight, some milliseconds that nobody is charged.
+In a fork the packages, and those that came with them, are hidden until the agent imports them. Then it is charged the
+seconds that the import took in the process that had imported numpy alone. So a game costs the agent what it costs on
+Kaggle, and an agent without such an import notices nothing. Modules of Python's own library that came with a package
+are not hidden: they take milliseconds, and nobody is charged for them.
+
+A file is compiled once for each version of it; each game is charged the processor time of that.
 """
 
 import contextlib

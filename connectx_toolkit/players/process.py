@@ -1,6 +1,7 @@
 """An agent as the referee sees it: it is loaded, again for each game or once, and asked for moves, in a process.
 
-Kaggle loads an agent again for each game, as part of its first move, and so is a file. An agent of ours or of Kaggle's
+Kaggle loads an agent again for each game, as part of its first move, and so is a file: torch, numba and the file's code
+are then there already, and it is charged what they took (see ``preparation``). An agent of ours or of Kaggle's
 and a callable are loaded once and kept, and each game is charged that load time, so that every game costs the agent
 what it would cost on Kaggle.
 
