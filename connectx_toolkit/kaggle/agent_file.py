@@ -8,11 +8,13 @@ reaches only ``connectx``, and only where its folder has no ``connectx`` of its 
 import ast
 import os
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
+from types import CodeType
 from typing import Any, NamedTuple
 
 import connectx_toolkit
@@ -131,52 +133,83 @@ class Loaded(NamedTuple):
     agent: Callable
     warning: str
     is_meant: bool = True  # False: another function was meant, and Kaggle takes this callable
+    entry: str | None = None  # as of ``Parsed``; None if it does not come from a file of somebody's own
 
 
-def load_agent(path: str, stays: bool = False, needs: Needs | None = None) -> Loaded:
+class Parsed(NamedTuple):
+    """A file that was parsed before, so that a load only runs it."""
+
+    code: CodeType
+    entry: str  # the function of a file that is loaded as a module; "" if Kaggle's rule says which it is
+    seconds: float  # of the processor that reading and compiling took
+
+
+def parse(path: str, entry: str = "", shown: str = "") -> Parsed:
+    """Reads and compiles an agent's file as ``load_agent`` does.
+
+    Args:
+        shown: the path that tracebacks show, if it is another one.
+
+    Raises:
+        As ``last_callable``, before it runs the file.
+    """
+    start = time.thread_time()
+    if entry:
+        code = compile(Path(path).read_bytes(), shown or path, "exec", dont_inherit=True)
+    else:
+        code = compile(_text(path), shown or path, "exec")
+    return Parsed(code, entry, time.thread_time() - start)
+
+
+def load_agent(path: str, stays: bool = False, needs: Needs | None = None, parsed: Parsed | None = None) -> Loaded:
     """Loads a file as Kaggle does; what only works when it is built, as a built file has it, and with a warning.
 
     Args:
         stays: see ``secluded``. If it does not, own modules can be imported during the load alone.
         needs: ``needs_building(path)``, if it is known.
+        parsed: the file, if it is parsed already; then nobody asks for warnings.
 
     Raises:
         As ``last_callable``.
     """
+    if parsed is not None:
+        needs = Needs(is_module=bool(parsed.entry))
     needs = needs_building(path) if needs is None else needs
     if not needs.is_module:
-        function = last_callable(path, stays)
+        function = last_callable(path, stays, parsed)
         return function._replace(warning=function.warning or needs.words)
     folder = os.path.dirname(os.path.abspath(path))
-    names = module_names(path, [folder, str(import_name(Path(path))[0])], stays)
-    name = agent_in(ast.parse(Path(path).read_text(encoding="utf-8")))
+    names = module_names(path, [folder, str(import_name(Path(path))[0])], stays, parsed)
+    name = parsed.entry if parsed else agent_in(ast.parse(Path(path).read_text(encoding="utf-8")))
     if not callable(names.get(name)):
         raise ValueError(NO_FUNCTION)
-    return Loaded(names[name], needs.words)
+    return Loaded(names[name], needs.words, entry=name)
 
 
-def module_names(path: str, folders: list[str], stays: bool = False) -> dict[str, Any]:
+def module_names(path: str, folders: list[str], stays: bool = False, parsed: Parsed | None = None) -> dict[str, Any]:
     """What a file binds when it runs as a module of its own. Exceptions of its code pass through.
 
     Args:
         folders: where its modules are found; the first is the agent's.
         stays: see ``secluded``.
+        parsed: the file, if it is parsed already.
     """
     with secluded(folders[0], stays):
         own = list(dict.fromkeys(folders))
         sys.path += own
         try:
-            return vars(module_of(path))
+            return vars(module_of(path, parsed and parsed.code))
         finally:
             if not stays:
                 sys.path[:] = [entry for entry in sys.path if entry not in own]
 
 
-def last_callable(path: str, stays: bool = False) -> Loaded:
+def last_callable(path: str, stays: bool = False, parsed: Parsed | None = None) -> Loaded:
     """Loads a file as Kaggle does: its text is run by exec without a module name, and the last callable is the agent.
 
     Args:
         stays: see ``secluded``.
+        parsed: the file, if it is parsed already; then nothing is said of another function that was meant.
 
     Returns:
         That callable, with a warning if another function was meant.
@@ -186,19 +219,7 @@ def last_callable(path: str, stays: bool = False) -> Loaded:
         ValueError: it is not UTF-8 text, a notebook or JSON, or defines no callable. Exceptions of its code pass
             through.
     """
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except UnicodeDecodeError as problem:
-        problem_text = f"it is no text in UTF-8 ({problem.reason} at byte {problem.start})"
-        raise ValueError(f"{problem_text}; an archive should be a .tar.gz with main.py at its root") from None
-    if text.lstrip()[:1] in ("{", "["):
-        from connectx_toolkit.kaggle.upload import Unsuitable, refuse_other_texts  # rarely needed
-
-        try:
-            refuse_other_texts(path, text.encode())
-        except Unsuitable as kind:
-            raise ValueError(str(kind)) from None
-    code = compile(text, path, "exec")
+    code = (parsed or parse(path)).code
     names: dict[str, Any] = {}
     folder = os.path.dirname(path)
     with secluded(folder, stays):
@@ -211,11 +232,29 @@ def last_callable(path: str, stays: bool = False) -> Loaded:
     if not callables:
         raise ValueError(NO_FUNCTION)
     name, meant = list(callables)[-1], ""
-    if any("agent" in other.lower() for other in callables if other != name):  # else the text is not worth a look
-        meant = getattr(meant_agent(ast.parse(text), name, fails=False), "name", "")
+    is_clear = not any("agent" in other.lower() for other in callables if other != name)
+    if parsed is None and not is_clear:  # else the text is not worth a look
+        meant = getattr(meant_agent(ast.parse(_text(path)), name, fails=False), "name", "")
     if not meant or callables.get(meant) is callables[name]:
-        return Loaded(callables[name], "")
-    return Loaded(callables[name], _warning(path, name, callables[name], meant), False)
+        return Loaded(callables[name], "", entry="")
+    return Loaded(callables[name], _warning(path, name, callables[name], meant), False, "")
+
+
+def _text(path: str) -> str:
+    """The text of an agent's file. Raises OSError, and ValueError: it is not UTF-8 text, or a notebook or JSON."""
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except UnicodeDecodeError as problem:
+        problem_text = f"it is no text in UTF-8 ({problem.reason} at byte {problem.start})"
+        raise ValueError(f"{problem_text}; an archive should be a .tar.gz with main.py at its root") from None
+    if text.lstrip()[:1] in ("{", "["):
+        from connectx_toolkit.kaggle.upload import Unsuitable, refuse_other_texts  # rarely needed
+
+        try:
+            refuse_other_texts(path, text.encode())
+        except Unsuitable as kind:
+            raise ValueError(str(kind)) from None
+    return text
 
 
 def _warning(path: str, name: str, taken: Callable, meant: str) -> str:

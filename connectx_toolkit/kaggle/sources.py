@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from hashlib import sha256
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any, NamedTuple
 
 from connectx_toolkit.kaggle.agent_function import FUNCTIONS, is_main_test
@@ -41,11 +41,14 @@ def import_name(agent_path: Path) -> tuple[Path, str]:
     return root, ".".join(parts)
 
 
-def module_of(file: str) -> ModuleType:
+def module_of(file: str, code: CodeType | None = None) -> ModuleType:
     """Runs a source as a module with ``__file__`` and a package of its own; exceptions of its code pass through.
 
     Its folder, and that of its outermost package, are on ``sys.path``. What numba caches of it does not go beside it:
     there its author's own processes would find it, and fail on the name that the module has here.
+
+    Args:
+        code: of the file, if it is compiled already.
     """
     from platformdirs import user_cache_path  # messages about sources do not need it
 
@@ -64,7 +67,7 @@ def module_of(file: str) -> ModuleType:
         package, name = parent.__name__, f"{parent.__name__}.{name}"
     module = sys.modules[name] = ModuleType(name)
     module.__file__, module.__package__ = os.path.abspath(file), package
-    exec(compile(Path(file).read_bytes(), file, "exec", dont_inherit=True), vars(module))
+    exec(code or compile(Path(file).read_bytes(), file, "exec", dont_inherit=True), vars(module))
     return module
 
 

@@ -2,7 +2,8 @@
 
 It is forked from a process that has imported this module and numpy, and has no thread and no agent. Kaggle's server has
 imported numpy and ``numpy.random``, too, before it loads an agent (kaggle-environments 1.33.2): an agent pays for its
-other imports only. Where there is no fork, it is a new interpreter.
+other imports only. What else is done before the fork, it pays for (see ``preparation``). Where there is no fork, it is
+a new interpreter.
 
 A callable plays in a fork of the current process, where only the thread that forks exists. The rule: functions with
 numpy and with torch on the CPU play in a fork; all else that has threads or a device of its own (a GPU, JAX, numba's
@@ -31,6 +32,7 @@ from typing import Any
 from connectx_toolkit.kaggle.agent_file import Loaded, Struct
 from connectx_toolkit.kaggle.raised import raised
 from connectx_toolkit.kaggle.sandbox import FOLDER, hide_credentials
+from connectx_toolkit.players.preparation import KnownSource, Preparation, heavy_imports
 from connectx_toolkit.players.protocol import LENGTH, ORDER, REQUEST, pack_reply, receive
 from connectx_toolkit.players.spec import AgentSpec
 from connectx_toolkit.system.cores import seed_everything, waiting
@@ -48,10 +50,21 @@ class HostedAgent:
         place: the file that it is loaded from, if any.
         missing: something that Kaggle has and this machine lacks; added to exceptions about files and imports.
         is_alone: whether the process is this agent's. Then what Kaggle does not have stays out of its reach for good.
+        prepared: what was done before the process was forked.
     """
 
-    def __init__(self, spec: AgentSpec, place: str, missing: str = "", is_alone: bool = False):
+    def __init__(
+        self,
+        spec: AgentSpec,
+        place: str,
+        missing: str = "",
+        is_alone: bool = False,
+        prepared: Preparation | None = None,
+    ):
         self.spec, self.place = spec, place
+        self.prepared = prepared or Preparation()
+        self.told: set[str] = set()  # of the packages that the agent has imported
+        self.entry: str | None = None  # of the load
         self.is_alone = is_alone
         self.missing = missing
         self.agent: Callable | None = None
@@ -71,14 +84,16 @@ class HostedAgent:
         must not count in all of them.
         """
         seed_everything(seed)
-        loader = self.spec.loader(self.place, self.is_alone)  # not on the agent's clock
+        parsed = self.prepared.parsed
+        loader = self.spec.loader(self.place, self.is_alone, parsed)  # not on the agent's clock
+        self.prepared.due += parsed.seconds if parsed else 0.0
         waited = waiting("self")
         seconds, column, extra = self._timed(lambda: self._load(loader), "load")
         seconds = max(0.0, seconds - waited())
         seed_everything(self.seed)  # the load may have drawn numbers, or imported numpy or torch
-        if extra is None and self.warning:
-            extra = {"warning": self.warning}
-        return seconds, column, extra
+        if extra is None:
+            extra = {"warning": self.warning, "source": None if self.entry is None else (self.place, self.entry)}
+        return self._settled(seconds, column, extra)
 
     def move(self, ply: int, mark: int, overage: float, board: bytes) -> tuple[float, int, dict[str, Any] | None]:
         """(seconds, column, details of a reply that is not a plain column or None); see ``_describe``."""
@@ -88,7 +103,19 @@ class HostedAgent:
             config["__raw_path__"] = self.place
         assert self.agent is not None
         agent, arguments = self.agent, (obs, config)[: self.arguments]
-        return self._timed(lambda: agent(*arguments), "exception")
+        return self._settled(*self._timed(lambda: agent(*arguments), "exception"))
+
+    def _settled(
+        self, seconds: float, column: int, extra: dict[str, Any] | None
+    ) -> tuple[float, int, dict[str, Any] | None]:
+        """A reply with what the agent is charged for what was prepared, and the heavy packages that it has imported."""
+        charged = self.prepared.take()
+        imported = [name for name in heavy_imports() if name not in self.told] if self.is_alone else []
+        if not charged and not imported:
+            return seconds, column, extra
+        self.told.update(imported)
+        extra = {"value": column} if extra is None else extra
+        return seconds + charged, column, extra | {"charged": charged, "imported": imported}
 
     def thoughts(self) -> tuple[float, int, dict[str, Any] | None]:
         """What the agent tells of its last move: what its attribute ``thoughts``, a function, returns."""
@@ -101,7 +128,7 @@ class HostedAgent:
         return 0.0, 0, {"value": told}
 
     def _load(self, loader: Callable[[], Loaded]) -> int:
-        agent, self.warning, _ = loader()
+        agent, self.warning, _, self.entry = loader()
         code = getattr(agent, "__code__", None)
         self.arguments = getattr(code, "co_argcount", 2)  # Kaggle passes as many arguments as the code names
         self.agent = agent
@@ -165,9 +192,11 @@ def _last_lines(problem: BaseException) -> str:
     return "".join(lines)[-DETAIL:]
 
 
-def serve(sock: socket.socket, spec: AgentSpec, place: str = "", missing: str = "") -> None:
-    """Answers requests until the other end closes the socket. ``place``, ``missing``: see ``HostedAgent``."""
-    player = HostedAgent(spec, place, missing, is_alone=True)
+def serve(
+    sock: socket.socket, spec: AgentSpec, place: str = "", missing: str = "", prepared: Preparation | None = None
+) -> None:
+    """Answers requests until the other end closes the socket. Arguments: see ``HostedAgent``."""
+    player = HostedAgent(spec, place, missing, is_alone=True, prepared=prepared)
     try:
         while message := receive(sock):
             _, kind, ply, mark, overage = REQUEST.unpack_from(message)
@@ -186,13 +215,14 @@ def serve(sock: socket.socket, spec: AgentSpec, place: str = "", missing: str = 
         os._exit(0)  # a fork must not run its parent's exit handlers
 
 
-def serve_alone(sock: socket.socket, parent: int = 0) -> None:
+def serve_alone(sock: socket.socket, parent: int = 0, prepared: Preparation | None = None) -> None:
     """Serves the agent that the socket's first message names, in a process that is this agent's.
 
     If it is an archive, its folder is mounted where Kaggle has it, if this system allows that.
 
     Args:
         parent: the process that has forked this one; 0 for a new interpreter.
+        prepared: what was done before it was forked.
     """
     (length,) = LENGTH.unpack(sock.recv(LENGTH.size, socket.MSG_WAITALL))
     told = json.loads(sock.recv(length, socket.MSG_WAITALL))
@@ -207,7 +237,7 @@ def serve_alone(sock: socket.socket, parent: int = 0) -> None:
             missing = f"{FOLDER} cannot be shown here: {problem.strerror}"
     die_with_parent()  # not earlier: entering a user namespace would undo it
     if not parent or os.getppid() == parent:  # else the parent died before the lines above
-        serve(sock, spec, place, missing)
+        serve(sock, spec, place, missing, prepared)
 
 
 def begin(descriptor: int, parent: int, token: str) -> None:
@@ -234,6 +264,7 @@ def serve_forks(orders: socket.socket, parent: int) -> None:
     Then all of them are killed, and what they have started: on Linux this process adopts what its agents leave behind.
     """
     agents: set[int] = set()
+    prepared = Preparation()
     try:
         signal.signal(signal.SIGTERM, lambda *_: orders.shutdown(socket.SHUT_RDWR))  # the loop below ends
         die_with_parent("SIGTERM")
@@ -245,7 +276,10 @@ def serve_forks(orders: socket.socket, parent: int) -> None:
             if not order:
                 break
             if descriptors:
-                pid, status = _fork(orders, descriptors[0]), 0
+                size = ORDER.unpack(order)[1]
+                told = json.loads(orders.recv(size, socket.MSG_WAITALL))
+                prepared.prepare(told["packages"], told["source"] and KnownSource(*told["source"]))
+                pid, status = _fork(orders, descriptors[0], prepared), 0
                 os.close(descriptors[0])
                 agents.add(pid)
             else:
@@ -264,16 +298,17 @@ def serve_forks(orders: socket.socket, parent: int) -> None:
         os._exit(0)
 
 
-def _fork(orders: socket.socket, descriptor: int) -> int:
+def _fork(orders: socket.socket, descriptor: int, prepared: Preparation) -> int:
     """The id of a new process that serves the agent at the other end of a socket."""
-    prepared = os.getpid()
+    parent = os.getpid()
     pid = os.fork()
     if pid == 0:
         try:
             os.setsid()  # killpg kills the agent's own children, too
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
             orders.close()
-            serve_alone(socket.socket(fileno=descriptor), prepared)
+            prepared.hide()
+            serve_alone(socket.socket(fileno=descriptor), parent, prepared)
         finally:
             os._exit(1)
     return pid

@@ -16,6 +16,7 @@ import sys
 import time
 import weakref
 
+from connectx_toolkit.players.preparation import KnownSource
 from connectx_toolkit.players.protocol import ORDER
 from connectx_toolkit.system.console import ProcessFailed
 from connectx_toolkit.system.files import ROOT
@@ -47,16 +48,22 @@ class Prepared:
     """
 
     def __init__(self) -> None:
+        self.packages: dict[str, None] = {}  # that agents have imported so far, of ``preparation.HEAVY``
         self._process: subprocess.Popen | None = None
         self._orders: socket.socket | None = None
 
-    def fork(self, theirs: socket.socket) -> Forked:
-        """A process that serves an agent at a socket. Raises ProcessFailed."""
+    def fork(self, theirs: socket.socket, source: KnownSource | None) -> Forked:
+        """A process that serves an agent at a socket, forked after its preparation. Raises ProcessFailed.
+
+        Args:
+            source: the agent's file, if it has been loaded before.
+        """
+        body = json.dumps({"packages": list(self.packages), "source": source}).encode()
         for _ in range(2):
             if self._orders is None:
                 self._start()
             with contextlib.suppress(OSError):  # an agent has killed it, or its thread has ended
-                return Forked(self._order((0, 0), theirs)[0], self._waitpid)
+                return Forked(self._order((0, len(body)), body, theirs)[0], self._waitpid)
             self.close()
         raise ProcessFailed("the process that starts agents does not answer")
 
@@ -77,9 +84,9 @@ class Prepared:
         with theirs:
             self._process = start_interpreter(theirs.fileno())
 
-    def _order(self, order: tuple[int, int], *sockets: socket.socket) -> tuple[int, int]:
+    def _order(self, order: tuple[int, int], body: bytes = b"", *sockets: socket.socket) -> tuple[int, int]:
         assert self._orders is not None
-        socket.send_fds(self._orders, [ORDER.pack(*order)], [each.fileno() for each in sockets])
+        socket.send_fds(self._orders, [ORDER.pack(*order), body], [each.fileno() for each in sockets])
         answer = self._orders.recv(ORDER.size)
         if not answer:
             raise ConnectionResetError

@@ -1,6 +1,7 @@
 """An agent as the referee sees it: it is loaded, again for each game or once, and asked for moves, in a process.
 
-Kaggle loads an agent again for each game, as part of its first move, and so is a file. An agent of ours or of Kaggle's
+Kaggle loads an agent again for each game, as part of its first move, and so is a file: torch, numba and the file's code
+are then there already, and it is charged what they took (see ``preparation``). An agent of ours or of Kaggle's
 and a callable are loaded once and kept, and each game is charged that load time, so that every game costs the agent
 what it would cost on Kaggle.
 
@@ -19,6 +20,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 from connectx_toolkit.kaggle.archive import BadArchive
@@ -26,6 +28,7 @@ from connectx_toolkit.kaggle.remedies import Situation, remedy
 from connectx_toolkit.kaggle.rules import Limits, Rules
 from connectx_toolkit.players import child
 from connectx_toolkit.players.child import HostedAgent, serve
+from connectx_toolkit.players.preparation import KnownSource
 from connectx_toolkit.players.prepared import START_LIMIT, Prepared, exit_reason, our_sockets, start_and_accept
 from connectx_toolkit.players.protocol import LENGTH, REPLY, Reply, pack_request, receive, reply_of, unpack_reply
 from connectx_toolkit.players.spec import AgentSpec, UnknownAgent
@@ -70,6 +73,7 @@ class Player:
         self.load_limit = load_limit
         self.is_reloaded = spec.is_somebodys  # before every game, as Kaggle does; any other agent is kept
         self.load_seconds: float | None = None  # None: not loaded
+        self.load_charged = 0.0  # the part of them that did not pass in the load, see ``Reply``
         self.warning = ""  # of the latest load
         self.failed: Reply | None = None  # the fault of the latest load
         self.seed = 0  # of the current game
@@ -101,11 +105,12 @@ class Player:
         charged = self.load_seconds or 0.0
         if self.load_seconds is None and self.failed is None:
             self.failed = self.load(limit)
+            charged = self.load_charged
         if self.failed is not None:
             return self.failed._replace(load=self.failed.seconds)
         load_seconds = self.load_seconds or 0.0
         reply = self._explained(self._move(ply, mark, overage, board, limit))
-        return reply._replace(seconds=reply.seconds + load_seconds, load=load_seconds, charged=charged)
+        return reply._replace(seconds=reply.seconds + load_seconds, load=load_seconds, charged=charged + reply.charged)
 
     def load(self, limit: float | None = None) -> Reply | None:
         """Loads the agent; returns None, or the reply with the fault if it cannot be loaded.
@@ -123,7 +128,7 @@ class Player:
             return reply._replace(detail=time_out)
         if reply.fault:
             return self._explained(reply)
-        self.load_seconds, self.warning = reply.seconds, reply.detail
+        self.load_seconds, self.load_charged, self.warning = reply.seconds, reply.charged, reply.detail
         return None
 
     def _explained(self, reply: Reply) -> Reply:
@@ -183,6 +188,8 @@ class AgentProcess(Player):
         self.sock: socket.socket | None = None
         self.process: subprocess.Popen | Forked | None = None
         self._prepared, self._is_shared = prepared or Prepared(), prepared is not None
+        self._version = "", ""  # the file that its process loads, and its stamp
+        self._source: KnownSource | None = None  # as a process has told that has loaded it
 
     def __enter__(self) -> "AgentProcess":
         return self
@@ -262,7 +269,17 @@ class AgentProcess(Player):
             message = b""
         if len(message) < REPLY.size:
             return Reply(None, time.perf_counter() - start, "crash", self._exit_reason() + self._hint())
-        return unpack_reply(message)
+        reply = unpack_reply(message)
+        if self.is_reloaded:
+            self._learn(reply)
+        return reply
+
+    def _learn(self, reply: Reply) -> None:
+        """Notes what to prepare for the processes of later games."""
+        self._prepared.packages |= dict.fromkeys(reply.imported)
+        if reply.source is not None:
+            file, stamp = self._version
+            self._source = KnownSource(file, *reply.source, stamp)
 
     def _await_reply(self, limit: float) -> None:
         """Returns when there is something to read.
@@ -296,9 +313,13 @@ class AgentProcess(Player):
         if self.spec.is_here:
             self._connect(self._fork)
             return
-        told = json.dumps({"path": [str(ROOT), *sys.path], "spec": self.spec, "place": self.spec.place()}).encode()
+        place = self.spec.place()
+        told = json.dumps({"path": [str(ROOT), *sys.path], "spec": self.spec, "place": place}).encode()
         if HAS_FORK:
-            self._connect(self._prepared.fork)
+            self._version = place, _stamp(place)
+            known = self._source
+            is_same = known is not None and (known.file, known.stamp) == self._version
+            self._connect(partial(self._prepared.fork, source=known if is_same else None))
         else:
             self.process, self.sock = start_and_accept()
         assert self.sock is not None
@@ -328,6 +349,15 @@ class AgentProcess(Player):
             finally:
                 os._exit(1)
         return Forked(pid)
+
+
+def _stamp(file: str) -> str:
+    """When a file was written last, in nanoseconds, and its size; "" if it is not there."""
+    try:
+        stat = os.stat(file)
+    except OSError:
+        return ""
+    return f"{stat.st_mtime_ns} {stat.st_size}"
 
 
 def _silence() -> None:

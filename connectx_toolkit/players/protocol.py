@@ -16,6 +16,8 @@ folders of ``sys.path``, the spec, and whether that is the main.py of an archive
 
 Orders to the process that agents' processes are forked from have a socket pair of their own: ``ORDER`` with the
 descriptor of an agent's socket forks one, without one it asks how a process ended. It is answered by an ``ORDER``.
+Where one is forked, the order's second number is that of the bytes that follow: what to prepare before, as JSON
+(``connectx_toolkit.players.preparation``).
 """
 
 import json
@@ -28,7 +30,7 @@ from connectx_toolkit.kaggle.raised import Raised
 REQUEST = struct.Struct("<IcIBd")
 REPLY = struct.Struct("<Idq")
 LENGTH = struct.Struct("<I")
-ORDER = struct.Struct("<qq")  # a process's id, and the options or the status of os.waitpid
+ORDER = struct.Struct("<qq")  # a process's id, and the options or the status of os.waitpid; see above
 
 
 class Opaque(NamedTuple):
@@ -47,7 +49,9 @@ class Reply(NamedTuple):
     detail: str = ""
     raised: Raised | None = None  # the exception
     load: float = 0.0  # the part of the seconds that was the load
-    charged: float = 0.0  # the part of the seconds that passed before the game: the load of a persistent agent
+    charged: float = 0.0  # the part of the seconds that passed before: in the load of a persistent agent, or prepared
+    imported: tuple[str, ...] = ()  # packages of preparation.HEAVY that the agent has imported since the last reply
+    source: tuple[str, str] | None = None  # of a loaded file: where its process finds it, and the entry of ``Parsed``
 
 
 def receive(sock: socket.socket) -> bytes:
@@ -82,6 +86,12 @@ def reply_of(seconds: float, column: int, extra: dict[str, Any] | None) -> Reply
     """The reply, from the seconds, the column, and the details that ``HostedAgent`` gives."""
     if extra is None:
         return Reply(column, seconds)
+    reply, source = _described(seconds, column, extra), extra.get("source")
+    imported = tuple(extra.get("imported", ()))
+    return reply._replace(charged=extra.get("charged", 0.0), imported=imported, source=source and tuple(source))
+
+
+def _described(seconds: float, column: int, extra: dict[str, Any]) -> Reply:
     if "fault" in extra:
         told = extra.get("raised")
         return Reply(None, seconds, extra["fault"], extra["detail"], told and Raised(*told))

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from connectx_toolkit.builder.notebook.cells import page_named
-from connectx_toolkit.kaggle.agent_file import Loaded, load_agent, module_names
+from connectx_toolkit.kaggle.agent_file import Loaded, Parsed, load_agent, module_names
 from connectx_toolkit.kaggle.archive import BadArchive, contents, kept, unpacked
 from connectx_toolkit.kaggle.sources import Needs, beside, needs_building, redirect
 from connectx_toolkit.players.fingerprint import add_contents, add_files, callable_digest, files_of
@@ -95,8 +95,13 @@ class AgentSpec(_Stored):
         """The agent's function. Exceptions of its code are not caught."""
         return self.loader(self.place())().agent
 
-    def loader(self, place: str, stays: bool = False) -> Callable[[], Loaded]:
-        """What loads the agent, after what is not on its clock. ``stays``: see ``kaggle.agent_file.secluded``."""
+    def loader(self, place: str, stays: bool = False, parsed: Parsed | None = None) -> Callable[[], Loaded]:
+        """What loads the agent, after what is not on its clock.
+
+        Args:
+            stays: see ``kaggle.agent_file.secluded``.
+            parsed: its file, if it is parsed already; then it was loaded before, and nobody asks for warnings.
+        """
         return lambda: Loaded(self.load(), "")
 
     def shown(self, text: str, place: str) -> str:
@@ -163,9 +168,9 @@ class FileAgent(AgentSpec):
         redirect(beside(os.path.dirname(place)))
         return place
 
-    def loader(self, place: str, stays: bool = False) -> Callable[[], Loaded]:
-        needs = needs_building(place)
-        return lambda: load_agent(place, stays, needs)
+    def loader(self, place: str, stays: bool = False, parsed: Parsed | None = None) -> Callable[[], Loaded]:
+        needs = None if parsed else needs_building(place)
+        return lambda: load_agent(place, stays, needs, parsed)
 
 
 class ArchiveAgent(FileAgent):
@@ -187,8 +192,8 @@ class ArchiveAgent(FileAgent):
         show_agent(folder, os.path.join(os.path.dirname(folder), "root"))
         return os.path.join(FOLDER, "main.py")
 
-    def loader(self, place: str, stays: bool = False) -> Callable[[], Loaded]:
-        return lambda: load_agent(place, stays, Needs())  # it is finished
+    def loader(self, place: str, stays: bool = False, parsed: Parsed | None = None) -> Callable[[], Loaded]:
+        return lambda: load_agent(place, stays, Needs(), parsed)  # it is finished
 
 
 class NotebookAgent(FileAgent):
@@ -232,15 +237,15 @@ class NotebookAgent(FileAgent):
         redirect(beside(str(_written(place).root)))
         return place
 
-    def loader(self, place: str, stays: bool = False) -> Callable[[], Loaded]:
+    def loader(self, place: str, stays: bool = False, parsed: Parsed | None = None) -> Callable[[], Loaded]:
         written = _written(place)
         folders = [str(folder) for folder in (written.root, *written.folders, written.agent.parent)]
 
         def load() -> Loaded:
-            names = module_names(place, folders, stays)
+            names = module_names(place, folders, stays, parsed)
             if not callable(names.get(written.entry)):
                 raise ValueError(f"{written.entry} is no function")
-            return Loaded(names[written.entry], "")
+            return Loaded(names[written.entry], "", entry=written.entry)
 
         return load
 
