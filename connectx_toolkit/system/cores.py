@@ -39,7 +39,7 @@ def seed_everything(seed: int) -> None:
     random.seed(seed)
     if numpy := sys.modules.get("numpy"):
         numpy.random.seed(seed % 2**32)
-    if torch := sys.modules.get("torch"):
+    if (torch := sys.modules.get("torch")) and hasattr(torch, "manual_seed"):  # it may be an agent's own torch.py
         torch.manual_seed(seed)
 
 

@@ -4,7 +4,6 @@ import hashlib
 import json
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -45,7 +44,6 @@ def test_entries_outlive_a_killed_run(tmp_path):
 
 ADDING = """
 import sys
-from pathlib import Path
 from connectx.position import STANDARD
 from connectx.position import Position
 from connectx_toolkit.training.makers.entries import entries_in
