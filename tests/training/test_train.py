@@ -44,6 +44,7 @@ def test_entries_outlive_a_killed_run(tmp_path):
 
 ADDING = """
 import sys
+from pathlib import Path
 from connectx.position import STANDARD
 from connectx.position import Position
 from connectx_toolkit.training.makers.entries import entries_in
