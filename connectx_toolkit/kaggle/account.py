@@ -93,11 +93,11 @@ def _key_file(path: Path) -> dict[str, str]:
 
 
 class Kaggle:
-    """The competition's calls. ``source``: where the credentials came from; ``pause``: seconds between two calls."""
+    """The competition's calls, ``PAUSE`` apart. ``source``: where the credentials came from."""
 
-    def __init__(self, client: KaggleClient, source: str, pause: float):
+    def __init__(self, client: KaggleClient, source: str):
         self.calls = client.competitions.competition_api_client
-        self.source, self.pause, self.last = source, pause, float("-inf")
+        self.source, self.last = source, float("-inf")
 
     def call(self, name: str, request: Any) -> Any:
         """The answer to one call of the SDK; of a download, its bytes.
@@ -105,7 +105,7 @@ class Kaggle:
         Raises:
             KaggleProblem: Kaggle cannot be reached, refuses, or breaks off.
         """
-        time.sleep(max(0.0, self.last + self.pause - time.monotonic()))
+        time.sleep(max(0.0, self.last + PAUSE - time.monotonic()))
         try:
             with in_one_line(self.source):
                 answer = getattr(self.calls, name)(request)
@@ -144,7 +144,7 @@ def _refused(problem: requests.HTTPError, source: str) -> KaggleProblem:
 
 
 @contextmanager
-def connected(pause: float = PAUSE) -> Iterator[Kaggle]:
+def connected() -> Iterator[Kaggle]:
     """Kaggle, with one's own credentials. Nothing is sent yet.
 
     Raises:
@@ -159,7 +159,7 @@ def connected(pause: float = PAUSE) -> Iterator[Kaggle]:
     with KaggleClient(**found, user_agent="connectx-toolkit") as client:
         for prefix in ("https://", "http://"):
             client.http_client()._session.mount(prefix, _Patient())
-        yield Kaggle(client, source, pause)
+        yield Kaggle(client, source)
 
 
 NOT_OURS = (403, 404)
