@@ -27,7 +27,7 @@ from tests.conftest import evaluate
 pytestmark = pytest.mark.slow
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
-PLACEHOLDER = re.compile(r"\b(METHOD|HOST|BEFORE)\b")  # stands for what the reader chooses
+PLACEHOLDER = re.compile(r"\b(METHOD|HOST|BEFORE|NEW)\b")  # stands for what the reader chooses
 MADE_BY_COMMANDS = ("runs/", "data/", "submissions/", ".venv")
 AGENT = "def agent(obs, config):\n    return [c for c in range(config.columns) if obs.board[c] == 0][0]\n"
 LESS_WORK = [
