@@ -278,7 +278,7 @@ def answering(answers: dict[str, Any], replays: dict[int, Any]) -> Callable[[flo
         get_episode_agent_logs=lambda request: sent([]),
     )
     client: Any = SimpleNamespace(competitions=SimpleNamespace(competition_api_client=calls))
-    return lambda pause: nullcontext(Kaggle(client, "here", 0.0))
+    return lambda pause: nullcontext(Kaggle(client, "here"))
 
 
 KINDS = {
