@@ -259,7 +259,7 @@ def answer(rng: random.Random) -> str:
         return "read" if out else "refused"
 
 
-def answering(answers: dict[str, Any], replays: dict[int, Any]) -> Callable[[float], AbstractContextManager[Kaggle]]:
+def answering(answers: dict[str, Any], replays: dict[int, Any]) -> Callable[[], AbstractContextManager[Kaggle]]:
     """``connected`` with answers from here, which the SDK makes its objects of."""
 
     def made(kind: Any, name: str) -> Callable[[Any], Any]:
@@ -278,7 +278,7 @@ def answering(answers: dict[str, Any], replays: dict[int, Any]) -> Callable[[flo
         get_episode_agent_logs=lambda request: sent([]),
     )
     client: Any = SimpleNamespace(competitions=SimpleNamespace(competition_api_client=calls))
-    return lambda pause: nullcontext(Kaggle(client, "here"))
+    return lambda: nullcontext(Kaggle(client, "here"))
 
 
 KINDS = {
