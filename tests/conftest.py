@@ -21,6 +21,7 @@ from connectx_toolkit.system.console import DOOR
 from connectx_toolkit.system.cores import usable_cores
 
 os.environ[DOOR] = "pytest"  # messages are those of commands, unless a test takes it away
+os.environ["OMP_NUM_THREADS"] = "1"  # torch's threads would wait for the cores, which the workers of pytest have
 
 # rows, columns, inarow: the standard board, small, tall, wide, single-row, square, and beyond 64 bits.
 SHAPES = [

@@ -212,7 +212,8 @@ def test_replies_that_are_not_legal_columns(reply):
         "tricky/agent.py",
     ],
 )
-def test_agents_as_people_write_them_are_accepted(path, runner, tmp_path):
+def test_agents_as_people_write_them_are_accepted(path, runner, tmp_path, monkeypatch):
+    monkeypatch.setattr(comparison, "USUAL_SECONDS", 0.5)
     output = tmp_path / ("built.tar.gz" if path.startswith("net") else "built.py")
     report = build(AGENTS / path, output, BuildOptions(positions=20), runner)
     assert report.accepted and output.is_file()
@@ -224,17 +225,19 @@ def test_agents_as_people_write_them_are_accepted(path, runner, tmp_path):
 
 
 def test_a_slow_agent_is_asked_of_each_kind_what_the_time_allows(runner, tmp_path, monkeypatch):
-    """The agent of Kaggle's course, with less time than a build grants it."""
     monkeypatch.setattr(comparison, "ENOUGH", 25)
     monkeypatch.setattr(comparison, "USUAL_SECONDS", 0.1)
-    report = build(AGENTS / "course_n_step/agent.py", tmp_path / "built.py", BuildOptions(), runner)
+    (tmp_path / "agent.py").write_text(
+        f"import time\n\n\ndef agent(obs, config):\n    time.sleep(0.02)\n    return {LEGAL}[0]\n"
+    )
+    report = build(tmp_path / "agent.py", tmp_path / "built.py", BuildOptions(), runner)
     assert 25 <= report.figures["compared_positions"] < 60
     (line,) = [finding.text for finding in report.findings if finding.topic == "same moves"]
     assert re.search(r"agree on \d+ openings, [1-6] games, \d+ positions", line)
     assert line.endswith("Its moves take long, so that not all were asked")
 
 
-@pytest.mark.parametrize("name", ["leftmost", "n_step"])
+@pytest.mark.parametrize("name", ["leftmost", "one_step"])
 def test_our_agents_are_accepted(name, runner, tmp_path):
     assert build(ROOT / "agents" / f"{name}.py", tmp_path / "built.py", BuildOptions(), runner).accepted
     first = (tmp_path / "built.py").read_bytes()
@@ -279,9 +282,8 @@ BY_CLOCK = f"""import time
 
 
 def agent(obs, config):
-    legal, end = {LEGAL}, time.perf_counter() + 0.06
-    while time.perf_counter() < end:
-        pass
+    legal = {LEGAL}
+    time.sleep(0.06)
     return legal[time.perf_counter_ns() // 1000 % len(legal) if obs.step % 4 == 1 else 0]
 """
 

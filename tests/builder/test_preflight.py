@@ -187,7 +187,7 @@ def test_which_function_was_meant(source, taken, meant):
 @pytest.mark.parametrize("is_guarded", [False, True])
 def test_an_agent_that_hangs_is_rejected_and_nothing_of_it_passes(is_guarded, runner, tmp_path):
     """In its own thread or behind the guard: the clock of the first move is the limit."""
-    source = "def agent(obs, config):\n    while True:\n        pass\n"
+    source = "import time\n\n\ndef agent(obs, config):\n    while True:\n        time.sleep(0.1)\n"
     path = built(tmp_path, source) if is_guarded else finished(tmp_path, "agent.py", source.encode())
     report = check(path, runner, Limits(act_timeout=0.5, overage=1.5))
     assert not report.accepted and (is_guarded or {each.level for each in report.findings} <= {"reject", "note"})

@@ -43,7 +43,6 @@ def executed(work, home) -> nbformat.NotebookNode:
 def run(notebook: nbformat.NotebookNode, work: Path, home: Path = NOTEBOOK.parent) -> nbformat.NotebookNode:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CONNECTX_QUICK", "1")
-        patch.setenv("OMP_NUM_THREADS", "1")
         patch.setenv("CONNECTX_WORK", str(work))
         resources = {"metadata": {"path": str(home)}}
         return NotebookClient(notebook, timeout=600, resources=resources).execute()

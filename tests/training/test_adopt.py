@@ -3,7 +3,6 @@
 import base64
 import importlib
 import json
-import os
 import pickle
 import re
 import subprocess
@@ -35,10 +34,11 @@ from connectx_toolkit.cli import train
 from connectx_toolkit.system.console import DOOR
 from connectx_toolkit.training import adopt
 from connectx_toolkit.training.opponents import function_of_file
-from connectx_toolkit.training.user_model import Answers, answers_of, loaded, part_of
+from connectx_toolkit.training.user_model import part_of
 from tests.oracle import play as played
 
 pytestmark = pytest.mark.slow
+FORKED = pytest.mark.usefixtures("forked")
 LESSON = Path(__file__).parents[1] / "corpus" / "lessons" / "deep_reinforcement_learning.py"
 NETS = '''
 import torch
@@ -164,6 +164,7 @@ KINDS: dict[str, Callable[[Path], Path]] = {
 }
 
 
+@FORKED
 @pytest.mark.parametrize("kind", KINDS)
 def test_agents_of_models_play_as_they_do(kind, tmp_path):
     """In the positions that adoption looks at, and in one game that is looked at here, by predict itself."""
@@ -188,6 +189,7 @@ def test_agents_of_models_play_as_they_do(kind, tmp_path):
             seen, info = env.reset()
 
 
+@FORKED
 @pytest.mark.parametrize(("name", "file"), [("Net", "my_agent.bin"), ("Odd", "my_agent.pt")])
 def test_agents_of_torch_modules_play_as_they_do(name, file, nets):
     """In numpy, and as TorchScript where numpy has no such layers. The file's own statements are not run."""
@@ -211,6 +213,7 @@ def test_agents_of_torch_modules_play_as_they_do(name, file, nets):
     assert function_of_file(nets.parent / "my_agent.py")(obs, config) == int(scores.argmax())
 
 
+@FORKED
 def test_full_columns_are_not_played(tmp_path):
     """A model that likes column 3 above all, then 5."""
     model: Any = PPO("MlpPolicy", env_of(), seed=1)
@@ -431,6 +434,7 @@ def test_classes_that_an_archive_has_by_name_only_come_from_the_users_file(is_no
         adopted(path)
 
 
+@FORKED
 def test_a_model_of_another_python_needs_its_class(tmp_path):
     """The code that cloudpickle keeps is for one Python; what only trains is not looked at."""
     names: dict[str, Any] = {"__name__": "__main__"}
@@ -456,24 +460,12 @@ def test_a_model_of_another_python_needs_its_class(tmp_path):
     assert agent(SimpleNamespace(board=board, mark=2), SimpleNamespace(rows=6, columns=7, inarow=4)) == expected
 
 
-@pytest.fixture
-def here(monkeypatch) -> None:
-    """Models are loaded in this process, which takes no seconds: for those that are refused."""
-
-    def answers_here(config: adopt.Config, task: dict[str, Any], _: Path) -> tuple[Answers, dict[str, bytes]]:
-        look = part_of(config.observation).load() if ":" in config.observation else None
-        live, _is_anew = loaded(config.model, config.module, config.keywords())
-        return answers_of(live, config.model.name, look, task)
-
-    monkeypatch.setattr(adopt, "answers_apart", answers_here)
-
-
 def zipped(path: Path, name: str) -> None:
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr(name, "[]")
 
 
-@pytest.mark.usefixtures("here")
+@FORKED
 def test_archives_that_are_refused(tmp_path, nets):
     """Damaged, foreign, untrained, with other spaces, of another observation: each with its own words."""
     path = tmp_path / "model.zip"
@@ -514,7 +506,7 @@ def test_archives_that_are_refused(tmp_path, nets):
             adopted(path)
 
 
-@pytest.mark.usefixtures("here")
+@FORKED
 def test_torch_files_that_are_refused(nets, monkeypatch):
     net_of(nets, "Net")
     path, shown = nets.with_name("net.ckpt"), {"module": f"{nets}:Net", "observation": f"{nets}:encode"}
@@ -555,6 +547,7 @@ def test_torch_files_that_are_refused(nets, monkeypatch):
         adopted(path, **shown)
 
 
+@FORKED
 def test_a_file_is_known_by_what_it_holds(nets):
     """A checkpoint, and TorchScript, which needs no class; whatever their names end in."""
     network, path = net_of(nets, "Net"), nets.with_name("net.ckpt")
@@ -596,9 +589,7 @@ def test_the_courses_last_lesson_becomes_a_submission(tmp_path, capsys, monkeypa
     monkeypatch.chdir(tmp_path)
     code = LESSON.read_text().replace("total_timesteps=60000", "total_timesteps=32").replace("verbose=0", "n_steps=32")
     Path("lesson.py").write_text(f'{code}\n\nmodel.save("model")\n')
-    subprocess.run(
-        [sys.executable, "lesson.py"], env=os.environ | {"OMP_NUM_THREADS": "1"}, check=True, capture_output=True
-    )
+    subprocess.run([sys.executable, "lesson.py"], check=True, capture_output=True)
     assert train.main(["adopt", "model.zip", "-o", "mine.py"]) == 2
     assert "course (1 the first player's stones, 2 the second's) or sides (1 the mover's" in capsys.readouterr().err
     command = "adopt model.zip -o new/my_ppo_agent.py --observation course --positions 60"

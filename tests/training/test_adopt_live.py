@@ -61,8 +61,7 @@ net = Net(16)""",
 
 
 @LINUX
-def test_live_models_become_agents(tmp_path, monkeypatch):
-    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+def test_live_models_become_agents(tmp_path):
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in CELLS])
     NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(tmp_path)}}).execute()
     cells = [cell.outputs for cell in notebook.cells]

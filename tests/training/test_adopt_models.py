@@ -18,7 +18,7 @@ from connectx_toolkit.training.opponents import function_of_file
 from connectx_toolkit.training.vector_games import ConnectX
 from tests.training.models_of_users import ADOPTED, REFUSED
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("forked")]
 POSITIONS = 60
 SCRIPTED = {  # those with a layer that connectx.network has not
     "MaskablePPO, residual extractor",

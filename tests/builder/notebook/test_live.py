@@ -45,9 +45,7 @@ def run_calls(cells: dict[str, list[str]], calls: dict[str, str], folder: Path) 
             notebook.cells.append(nbformat.v4.new_code_cell(source))
             owners.append(name)
     resources = {"metadata": {"path": str(folder)}}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("OMP_NUM_THREADS", "1")  # torch's would wait for the cores, which the workers of pytest have
-        NotebookClient(notebook, kernel_name="python3", timeout=300, allow_errors=True, resources=resources).execute()
+    NotebookClient(notebook, kernel_name="python3", timeout=300, allow_errors=True, resources=resources).execute()
     errors: dict[str, list[str]] = {}
     for name, cell in zip(owners, notebook.cells, strict=True):
         found = ["\n".join(out["traceback"]) for out in cell.outputs if out["output_type"] == "error"]
