@@ -18,6 +18,8 @@ from connectx_toolkit.games.labelled import Labels, scored
 from connectx_toolkit.games.themes import (
     NO_MISTAKE,
     THEMES,
+    Horizon,
+    horizon_words,
     themes_of_moves,
     weaknesses,
 )
@@ -112,3 +114,13 @@ def theme_of(moves: tuple[int, ...], column: int) -> str | None:
 )
 def test_themes(moves, column, theme):
     assert theme_of(moves, column) == theme
+
+
+def test_horizons_in_words():
+    near, far = Horizon(1, 2, 4000, 1.0), Horizon(3, 4, 41, 0.31)
+    beyond = "of 41 wins in 3 to 4 plies it finds 31%."
+    assert horizon_words("X", [near]) == "X finds wins at every distance (95% or more)."
+    assert horizon_words("X", [near, far]) == f"X finds wins up to 2 plies ahead (95% or more); {beyond}"
+    assert horizon_words("X", [far]) == f"X: {beyond}"
+    assert horizon_words("X", [near._replace(wins=3)]) == "X: of 3 wins at every distance it finds 100% (at least 16%)."
+    assert horizon_words("X", []) == ""

@@ -169,3 +169,11 @@ def test_what_was_not_solved_has_a_row():
         ("0 to 2", "not solved in time"), ("4 to 5", "not solved in time"),
     ]  # fmt: skip
     assert moves_table(game, [], 0).rows == []
+
+
+def test_a_decided_game_is_a_row():
+    """The first player wins from the start, and the second hurries it twice."""
+    game = parse_game("30303", STANDARD)
+    rows = moves_table(game, judge(game), 0).rows
+    assert [row[0] for row in rows] == ["0", "1 to 4"]
+    assert rows[1] == ("1 to 4", "second", "", "", "", "", "lost already, shortened by 2 moves")
