@@ -139,6 +139,13 @@ def test_examples_are_what_a_search_evaluates():
             child = state.play(column)
             found = scores[(stones == child.position) & (masks == child.mask)]
             assert len(found) and (found == -labels.scores[row, column]).all()
+    examples = leaf_network.examples_of(labels.positions, labels.masks, labels.values)
+    of_first = dict(zip(zip(examples.first.tolist(), examples.masks.tolist(), strict=True), examples[2], strict=True))
+    for position, mask, score in zip(labels.positions.tolist(), labels.masks.tolist(), labels.values, strict=True):
+        is_first = mask.bit_count() % 2 == 0
+        result = of_first.get((position if is_first else position ^ mask, mask))
+        assert result in (None, {1: 1.0, 0: 0.5, -1: 0.0}[int(np.sign(score)) * (1 if is_first else -1)])
+    assert {1.0, 0.5, 0.0} == set(of_first.values())
 
 
 def test_held_out_positions_are_not_trained_on():

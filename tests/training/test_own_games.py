@@ -51,11 +51,12 @@ def tree_of(games: list[Met]) -> OwnGames:
 
 
 def test_it_expects_more_than_was_played():
-    """Against one opponent, who lost after one of two moves and won after the other."""
+    """Against one opponent, who lost after one of two moves and won after the other, but by answers that lose, too."""
     won, lost = Met("them", game_after(WINS, 1), 1.0), Met("them", game_after(LOSES, 0), 0.0)
     assert Position.from_moves(won.columns, STANDARD).ply % 2 == 0
     columns, expected = tree_of([won] * 5 + [lost] * 15).improve()
-    assert columns and 5 / 20 < expected <= 1
+    assert columns == {Position.from_moves(LOSES[:-1], STANDARD).canonical(): LOSES[-1]}
+    assert 0.95 < expected <= 1
 
 
 def test_who_always_answers_alike_is_expected_to():
