@@ -196,6 +196,15 @@ def test_the_time_of_a_file_is_not_the_date_of_its_game(database, tmp_path):
     assert [one.date for one in database.games()] == ["2026-01-05T10:00:00Z"]
 
 
+@pytest.mark.parametrize(("date", "rating"), [("2026-01-02", 700.0), ("2026-01-04", 800.0), ("2025-12-31", 700.0)])
+def test_the_rating_is_the_score_kept_last_before_the_game(date, rating, database):
+    """Or the first one after it."""
+    for day, score in (("2026-01-01", 700.0), ("2026-01-03", 800.0), ("2026-01-05", 900.0)):
+        database.add_scores({THEM: score}, day)
+    database.add([played((3, 3), episode=1, date=date)])
+    assert [one.ratings[1] for one in database.games()] == [rating]
+
+
 def test_games_of_matches_are_not_of_the_ladder(database):
     """Unless they are asked for; whichever count, their positions do, too."""
     pair = resolve("leftmost"), resolve("random")
