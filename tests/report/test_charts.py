@@ -2,6 +2,12 @@
 
 import pytest
 
+from connectx.position import STANDARD
+from connectx_toolkit.arena.results import Match
+from connectx_toolkit.arena.tournament import Tournament
+from connectx_toolkit.games.game import Game
+from connectx_toolkit.players.spec import resolve
+from connectx_toolkit.report import pages
 from connectx_toolkit.report.charts import Axis
 
 
@@ -22,3 +28,22 @@ def test_ticks_are_round_and_at_most_nine(low, high, least, ticks):
 
 def test_an_axis_may_run_backwards():
     assert [Axis(0, 4, 90, 10).at(value) for value in (0, 1, 4)] == [90, 70, 10]
+
+
+def test_the_median_time_of_a_move_at_each_ply(monkeypatch):
+    """Of the agent whose move it was, whichever seat it had; without its first move, and moves without a time."""
+    names, moves = ("one", "two"), (3, 3, 2, 2, 4, 4)
+    games = {
+        0: Game(STANDARD, moves, names, measured=(9.0, 9.0, 0.5, 0.25, None, 0.125)),
+        1: Game(STANDARD, moves, names[::-1], measured=(9.0, 9.0, 0.75, 0.5, None, 0.125)),
+    }
+    played = Match(resolve("leftmost"), resolve("middle"), games)
+    drawn = []
+
+    def draw(title: str, axis: str, values: dict, *rest: object) -> str:
+        drawn.append(values)
+        return ""
+
+    monkeypatch.setattr(pages, "line_chart", draw)
+    pages.time_chart(Tournament([played], [names]))
+    assert drawn == [{"one": [(2, 0.5), (3, 0.5), (5, 0.125)], "two": [(2, 0.75), (3, 0.25), (5, 0.125)]}]
