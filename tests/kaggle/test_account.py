@@ -91,7 +91,7 @@ def test_the_round_trip(account, capsys):
         assert account.submitted == [{"ref": number, "description": "the left"}]
         evaluate(["episodes"])
         out = capsys.readouterr().out
-        assert "the left" in out and str(number) in out and "1021.3" in out
+        assert "the left" in out and str(number) in out and "1021.3" in out and "2026-11-19 10:00" in out
         folder = Path("runs/episodes") / str(number)
         command = [sys.executable, str(ROOT / "evaluate.py"), "episodes", str(number), *UNJUDGED]
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
