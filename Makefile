@@ -4,6 +4,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 AGENT ?= perfect
+unexport PYTHONDONTWRITEBYTECODE  # as images of Docker set it: each of hundreds of Pythons would compile all anew
 
 ifeq ($(origin PYTHON), command line)
 OTHER := $(shell test ! -x $(BIN)/python || test "$$($(PYTHON) -V)" = "$$($(BIN)/python -V)" || $(BIN)/python -V)

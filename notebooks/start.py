@@ -15,7 +15,7 @@ NEEDED = {
 
 QUICK = "CONNECTX_QUICK" in os.environ  # for a test of the notebook: everything once, with little of it
 ROUNDS, PAIRS, MOST, POSITIONS = (2, 1, 1, 20) if QUICK else (20, 10, 1000, 500)
-GAMES, STEPS, LESSON_STEPS = (150, 100, 2000) if QUICK else (500, 2000, 60_000)
+GAMES, STEPS, LESSON_STEPS = (60, 50, 1000) if QUICK else (500, 2000, 60_000)
 
 
 def install_missing(requirements: Path) -> None:

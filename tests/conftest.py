@@ -125,9 +125,9 @@ def _nothing_known(monkeypatch, tmp_path_factory):
     )
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def runner() -> Iterator[Runner]:
-    """The process in which a file's tests run pre-flights."""
+    """The process in which tests run pre-flights."""
     with Runner() as running:
         yield running
 

@@ -5,6 +5,7 @@ import random
 import pytest
 
 from agents import perfect
+from connectx import jit
 from connectx.books import openings
 from connectx.clock import Budget
 from connectx.exact import promising
@@ -72,6 +73,11 @@ def test_out_of_time_it_plays_what_is_proven():
         Value(0, 3),
     ]
     assert list(promising(values)) == [2, 6]
+
+
+def test_the_search_of_the_standard_board_is_never_compiled():
+    assert not perfect.searcher_for(STANDARD).compiled
+    assert perfect.searcher_for(geometry_of(9, 6, 4)).compiled == jit.compiles()
 
 
 @pytest.mark.parametrize("shape", [(4, 5, 3), (5, 4, 3), (4, 4, 4), (6, 6, 4), (12, 12, 5)], ids=str)

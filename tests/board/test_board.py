@@ -309,7 +309,7 @@ def mistakes_by(page: Page) -> list[int]:
 def test_misbehaving_agents_lose(page, tmp_path):
     """One that hangs is ended at its clock; what crashes, raises or plays no column loses at once, with the reason."""
     bodies = {
-        "hangs": ("while True: pass", "hang: killed after"),
+        "hangs": ("__import__('time').sleep(99)", "hang: killed after"),
         "crashes": ("import os; os._exit(3)", "crash: exit code 3"),
         "raises": ("raise KeyError('x')", "exception: KeyError: 'x'"),
         "illegal": ("return 99", "no such column: returned 99"),
@@ -334,7 +334,7 @@ def test_misbehaving_agents_lose(page, tmp_path):
 def test_the_agents_turn_is_the_agents(page, tmp_path):
     """A hint does not answer for it, and a key that cannot be played is answered in words."""
     path = tmp_path / "hangs.py"
-    path.write_text("def agent(obs, config):\n    while True: pass\n")
+    path.write_text("import time\n\n\ndef agent(obs, config):\n    time.sleep(99)\n")
     sit_file(page, 1, path)
     column(page, 3).click()
     until(page, "board.asking")
@@ -377,7 +377,7 @@ def test_a_link_shows_the_position(page, open_page, address):
 def test_clicks_are_answered_while_an_agent_hangs(page, tmp_path):
     """A new game ends the wait for it."""
     path = tmp_path / "hangs.py"
-    path.write_text("def agent(obs, config):\n    while True: pass\n")
+    path.write_text("import time\n\n\ndef agent(obs, config):\n    time.sleep(99)\n")
     sit_file(page, 1, path)
     column(page, 3).click()
     until(page, "board.asking?.state === 'thinking'")

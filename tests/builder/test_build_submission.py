@@ -213,7 +213,8 @@ def test_replies_that_are_not_legal_columns(reply):
     ],
 )
 def test_agents_as_people_write_them_are_accepted(path, runner, tmp_path, monkeypatch):
-    monkeypatch.setattr(comparison, "USUAL_SECONDS", 0.5)
+    monkeypatch.setattr(comparison, "ENOUGH", 40)
+    monkeypatch.setattr(comparison, "USUAL_SECONDS", 0.2)
     output = tmp_path / ("built.tar.gz" if path.startswith("net") else "built.py")
     report = build(AGENTS / path, output, BuildOptions(positions=20), runner)
     assert report.accepted and output.is_file()

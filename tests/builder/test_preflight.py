@@ -125,13 +125,13 @@ def others() -> Iterator[None]:
 @pytest.mark.usefixtures("others")
 @pytest.mark.parametrize(
     ("clock", "seconds", "verdicts"),
-    [("time", 0.3, ("REJECT", "NOT JUDGED")), ("process_time", 0.09, ("ACCEPT", "NOT JUDGED"))],
+    [("time", 0.15, ("REJECT", "NOT JUDGED")), ("process_time", 0.04, ("ACCEPT", "NOT JUDGED"))],
 )
 def test_beside_two_programs_a_core(clock, seconds, verdicts, tmp_path):
     """The verdict of an idle machine or none, whether the agent looks at the clock or works until it is done."""
     path = finished(tmp_path, "a.py", THINKS.replace("CLOCK", clock).replace("SECONDS", str(seconds)).encode())
     with Runner() as beside_them:
-        report = check(path, beside_them, Limits(act_timeout=0.1, overage=2.4))
+        report = check(path, beside_them, Limits(act_timeout=0.05, overage=1.2))
     assert report.verdict in verdicts, report.findings
     assert report.verdict != "NOT JUDGED" or "not judged: other programs kept it from the" in str(report.findings)
 

@@ -143,7 +143,7 @@ CASES = [
     Case("train network --labels labels", "labels"),
     Case("train labels --games 0 --add missing.npz", "missing.npz"),
     Case("train network --layers dense", "layers should look like"),
-    Case("train network --layers conf:3", "layers should be of the kinds conv, "),
+    Case("train network --layers conf:3,dens:3", "layers should be of the kinds conv, dense, not 'conf'"),
     Case("train network --layers dense:3,conv:3", "cannot follow"),
     Case("train ppo --steps 5", "multiple of 16 x games = 8000, not 5"),
     Case("train ppo --opponent self+nobody", "nobody"),

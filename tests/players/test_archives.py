@@ -198,6 +198,7 @@ def stream(*headers: tuple[bytes, int], rest: int = 0) -> bytes:
 
 LIMITED = {
     "members": ([(tarfile.DIRTYPE, 0)] * 30, 0, "unpacks to more than 100,000 bytes or 20 files"),
+    "one member too many": ([(tarfile.DIRTYPE, 0)] * 21, 0, "unpacks to more than 100,000 bytes or 20 files"),
     "bytes": ([(tarfile.REGTYPE, 60_000)] * 2, 0, "unpacks to more than 100,000 bytes or 20 files"),
     "the rest": ([(tarfile.REGTYPE, 1)], 10**6, "unpacks to more than 100,000 bytes or 20 files"),
     "a header": ([(tarfile.XHDTYPE, 2 << 20)], 0, "cannot be unpacked: a header of 2,097,152 bytes"),

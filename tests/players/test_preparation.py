@@ -3,7 +3,10 @@
 import ast
 import importlib.util
 import os
+import tempfile
+from collections.abc import Iterator
 from dataclasses import astuple
+from pathlib import Path
 
 import pytest
 
@@ -32,10 +35,31 @@ def agent(obs, config):
 """
 
 
+@pytest.fixture(scope="module")
+def shared() -> Iterator[Prepared]:
+    """What the processes of most tests are forked from: it has torch, as after games of an agent that uses it."""
+    prepared = Prepared()
+    with tempfile.TemporaryDirectory() as folder:
+        (file := Path(folder, "user.py")).write_text("import torch\ndef agent(obs, config):\n    return 1\n")
+        worker = AgentProcess(resolve(str(file)), prepared=prepared)
+        assert [ask(worker).charged > 0.2 for _ in range(2)] == [False, True]
+        worker.close()
+    yield prepared
+    prepared.close()
+
+
 @pytest.fixture
-def start(tmp_path):
-    """Makes the process of a file's agent; all are forked from one."""
-    prepared, workers = Prepared(), []
+def anew() -> Iterator[Prepared]:
+    prepared = Prepared()
+    yield prepared
+    prepared.close()
+
+
+@pytest.fixture
+def start(request, tmp_path):
+    """Makes the process of a file's agent; those of a test are forked from one, which is new where it says so."""
+    prepared = request.getfixturevalue("anew" if "anew" in request.fixturenames else "shared")
+    workers: list[AgentProcess] = []
 
     def make(text: str, name: str = "submission.py") -> AgentProcess:
         (tmp_path / name).write_text(text, encoding="utf-8")
@@ -45,7 +69,6 @@ def start(tmp_path):
     yield make
     for worker in workers:
         worker.close()
-    prepared.close()
 
 
 def ask(worker: AgentProcess, seed: int = 1) -> Reply:
@@ -75,13 +98,8 @@ def agent(obs, config):
 }
 
 
-def import_torch(start) -> None:
-    """Two games of an agent that uses torch; then it is prepared."""
-    worker = start("import torch\ndef agent(obs, config):\n    return 1\n", "user.py")
-    assert [ask(worker).charged > 0.2 for _ in range(2)] == [False, True]
-
-
 @TORCH
+@pytest.mark.usefixtures("anew")
 @pytest.mark.parametrize("where", IMPORTS)
 def test_the_second_game_does_not_import_torch_anew_and_is_charged_the_import(where, start):
     worker = start(COUNTS + IMPORTS[where])
@@ -116,7 +134,6 @@ def test_both_clocks_run_on_for_an_import_that_was_prepared(play, start):
 
 @TORCH
 def test_an_agent_that_does_not_import_it_notices_nothing(start):
-    import_torch(start)
     looks = """
 import importlib.util, sys
 names = sorted({"torch", "torch.nn", "typing_extensions", "torchgen"} & sys.modules.keys())
@@ -136,7 +153,6 @@ def test_a_module_of_the_agents_own_comes_first_and_is_never_prepared(start, tmp
     note = f"import os\nopen({str(pids)!r}, 'a').write(f'{{os.getpid()}} ')\nMINE = 1\nmanual_seed = print\n"
     for file in ("own/torch.py", "numba.py"):
         (tmp_path / file).write_text(note)
-    import_torch(start)
     text = f"import sys\nsys.path.insert(0, {str(tmp_path / 'own')!r})\nimport os, torch, numba\n"
     worker = start(text + AGENT.format(told="torch.MINE, numba.MINE, os.getpid()"), "mine.py")
     of_games = [told(ask(worker)) for _ in range(2)]
@@ -146,6 +162,7 @@ def test_a_module_of_the_agents_own_comes_first_and_is_never_prepared(start, tmp
 
 @TORCH
 @NUMBA
+@pytest.mark.usefixtures("anew")
 def test_what_is_prepared_computes(start):
     """Matrices on one thread and on two, and a function that numba compiles; numba heeds what the agent has set."""
     text = """

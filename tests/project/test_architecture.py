@@ -148,16 +148,16 @@ def test_connectx_needs_little():
     assert third_party - set(sys.stdlib_module_names) <= {"connectx", "numpy", "numba", "torch"}
 
 
-ORDERS = [("kaggle_environments", "agents.minimax"), ("agents.minimax", "kaggle_environments")]
+ORDERS = [("kaggle_environments", "agents.n_step"), ("agents.n_step", "kaggle_environments")]
 
 
 @pytest.mark.parametrize("order", ORDERS)
 def test_agents_is_a_package(order):
     """Kaggle's package leaves the folder of another game, which has an agents.py, at the end of the path."""
-    code = f"import {order[0]}, {order[1]}\nfrom agents.minimax import agent\nfrom agents import leftmost"
+    code = f"import {order[0]}, {order[1]}\nfrom agents.n_step import agent\nfrom agents import leftmost"
     code += "\nprint(agent.__module__, leftmost.__name__)"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines()[-1] == "agents.minimax agents.leftmost"
+    assert done.stdout.splitlines()[-1] == "agents.n_step agents.leftmost"
 
 
 def run_without_numba(code: str) -> subprocess.CompletedProcess:

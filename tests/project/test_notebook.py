@@ -88,7 +88,7 @@ def test_every_cell_does_what_it_says(executed, home):
     assert [path.name for path in home.iterdir()] == ["submission.py"]  # and nothing else
     assert (home / "submission.py").stat().st_size > 100_000  # the network is in it
     assert 'same moves as PPO.load("my_ppo.zip").predict(' in output_of(executed, "$TRAIN adopt")
-    assert "2000 steps" in output_of(executed, "model.learn(")
+    assert "1000 steps" in output_of(executed, "model.learn(")
     assert "ACCEPT my_ppo_submission.py" in output_of(executed, "$BUILD my_ppo_agent.py")
     shown = [form for cell in executed.cells for out in cell.get("outputs", []) for form in out.get("data", {})]
     assert (shown.count("image/png"), shown.count("image/svg+xml")) == (2, 1)

@@ -3,9 +3,10 @@
 import base64
 import importlib
 import json
+import multiprocessing
 import pickle
 import re
-import subprocess
+import runpy
 import sys
 import zipfile
 from collections.abc import Callable
@@ -27,6 +28,7 @@ import connectx_toolkit
 import connectx_toolkit.training.environments
 from connectx.steps import Layers
 from connectx.weights import pack
+from connectx_toolkit.builder import comparison
 from connectx_toolkit.builder.notebook import torch_model
 from connectx_toolkit.builder.notebook.torch_model import Unknown, script_of, steps_of
 from connectx_toolkit.cli import build as build_submission
@@ -367,7 +369,7 @@ def poisoned(path: Path, code: str) -> None:
     rewritten(path, poison)
 
 
-def test_a_model_is_loaded_where_it_sees_nothing_else(tmp_path, monkeypatch):
+def test_a_model_is_loaded_where_it_sees_nothing_else(tmp_path, monkeypatch, request):
     """What it has pickled runs in the sandbox, which has not the user's files; where there is none, that is said."""
     path, secret = KINDS["ppo"](tmp_path / "model.zip"), tmp_path / "secret"
     secret.touch()
@@ -378,6 +380,7 @@ def test_a_model_is_loaded_where_it_sees_nothing_else(tmp_path, monkeypatch):
         f"pathlib.Path({str(secret)!r}).unlink(missing_ok=True)",
     )
     assert not adopted(path).unconfined and secret.exists()
+    request.getfixturevalue("forked")
     monkeypatch.setattr(
         adopt, "CHILD", adopt.CHILD.replace("sandbox.enter(*sys.argv[1:])", "raise sandbox.NoSandbox('none')")
     )
@@ -385,6 +388,7 @@ def test_a_model_is_loaded_where_it_sees_nothing_else(tmp_path, monkeypatch):
     assert result.unconfined == "none" and "loaded without a sandbox (none)" in str(result) and not secret.exists()
 
 
+@FORKED
 def test_what_a_model_answers_does_not_become_code(tmp_path):
     """Its process may say anything; a process that ends is no answer either."""
     path = KINDS["ppo"](tmp_path / "model.zip")
@@ -413,6 +417,7 @@ def test_what_a_model_answers_does_not_become_code(tmp_path):
     assert not (tmp_path / "my_agent.py").exists()
 
 
+@FORKED
 @pytest.mark.parametrize("is_notebook", [False, True])
 def test_classes_that_an_archive_has_by_name_only_come_from_the_users_file(is_notebook, tmp_path, monkeypatch):
     """cloudpickle keeps a class of an importable module by its name. The file then trains nothing."""
@@ -422,6 +427,7 @@ def test_classes_that_an_archive_has_by_name_only_come_from_the_users_file(is_no
     eyes = importlib.import_module("eyes_of_mine").Eyes
     path = saved(tmp_path / "model.zip", PPO, env_of(), policy_kwargs={"features_extractor_class": eyes})
     monkeypatch.delitem(sys.modules, "eyes_of_mine")
+    sys.path.remove(str(tmp_path))
     file = tmp_path / "eyes_of_mine.py"
     file.write_text(code)
     if is_notebook:
@@ -583,13 +589,19 @@ def test_layers_are_torchs():
             Layers.from_bytes(content)
 
 
+@FORKED
 def test_the_courses_last_lesson_becomes_a_submission(tmp_path, capsys, monkeypatch):
     """Its code as it stands, but with fewer steps; the commands of its guide in docs; what is not overwritten."""
     assert lesson()
     monkeypatch.chdir(tmp_path)
     code = LESSON.read_text().replace("total_timesteps=60000", "total_timesteps=32").replace("verbose=0", "n_steps=32")
     Path("lesson.py").write_text(f'{code}\n\nmodel.save("model")\n')
-    subprocess.run([sys.executable, "lesson.py"], check=True, capture_output=True)
+    lesson_run = multiprocessing.get_context("fork").Process(
+        target=runpy.run_path, args=("lesson.py",), kwargs={"run_name": "__main__"}
+    )
+    lesson_run.start()
+    lesson_run.join()
+    assert lesson_run.exitcode == 0
     assert train.main(["adopt", "model.zip", "-o", "mine.py"]) == 2
     assert "course (1 the first player's stones, 2 the second's) or sides (1 the mover's" in capsys.readouterr().err
     command = "adopt model.zip -o new/my_ppo_agent.py --observation course --positions 60"
@@ -600,6 +612,7 @@ def test_the_courses_last_lesson_becomes_a_submission(tmp_path, capsys, monkeypa
     assert "python build_submission.py new/my_ppo_agent.py" in printed
     assert printed.endswith(f"in {found[1]} of {found[1]} positions; wrote new/my_ppo_agent.py")
     assert sorted(path.name for path in Path("new").iterdir()) == ["my_ppo_agent.bin", "my_ppo_agent.py"]
+    monkeypatch.setattr(comparison, "USUAL_SECONDS", 0.5)
     assert build_submission.main(["new/my_ppo_agent.py", "-o", "submission.py", "--positions", "20"]) == 0
     assert "ACCEPT submission.py" in capsys.readouterr().out
     adopt.check_paths(adopt.Config(Path("model.zip"), Path("new/my_ppo_agent.py")))  # its own it may write again

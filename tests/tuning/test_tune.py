@@ -176,19 +176,19 @@ def test_what_is_no_tuned_agent_is_not_replaced(folder):
 
 
 def test_killed_and_resumed(folder):
-    """Killed three times; then it ends with what all of them have found."""
-    command = [sys.executable, str(ROOT / "train.py"), "tune", "my_agent.py", "--trials", "60", "--count", "60"]
+    """Killed twice; then it ends with what all of them have found."""
+    command = [sys.executable, str(ROOT / "train.py"), "tune", "my_agent.py", "--trials", "40", "--count", "60"]
     counts = list[int]()
-    for _ in range(3):
+    for _ in range(2):
         with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
             deadline, before = time.monotonic() + 60, counts[-1] if counts else 0
             while time.monotonic() < deadline and finished() <= before + 2:
                 time.sleep(0.2)
             process.send_signal(signal.SIGKILL)
         counts.append(finished())
-    assert 2 < counts[0] < counts[1] < counts[2]
-    train(config(trials=60, judged=500))
-    assert finished() == 60 and (folder / "my_agent_tuned.py").exists()
+    assert 2 < counts[0] < counts[1]
+    train(config(trials=40, judged=500))
+    assert finished() == 40 and (folder / "my_agent_tuned.py").exists()
 
 
 def finished() -> int:

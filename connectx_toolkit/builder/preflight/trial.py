@@ -86,7 +86,8 @@ def random_moves(randomness: random.Random, geometry: Geometry, plies: int) -> l
     """Up to ``plies`` random legal moves from the empty board; fewer if the next one would end the game."""
     position, moves = Position.empty(geometry), list[int]()
     while len(moves) < plies:
-        choices = [c for c in position.legal_columns() if c not in position.winning_columns()]
+        wins = position.winning_columns()
+        choices = [column for column in position.legal_columns() if column not in wins]
         if not choices:
             break
         moves.append(randomness.choice(choices))

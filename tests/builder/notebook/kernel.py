@@ -1,11 +1,15 @@
 """What the tests' kernels run: the files of a function that lives there, and the moves that it plays itself."""
 
 import json
+from functools import cache
 from pathlib import Path
 from types import FunctionType
 from typing import Any
 
+import pytest
+
 from connectx.position import STANDARD
+from connectx_toolkit.builder import comparison
 from connectx_toolkit.builder.build import BuildOptions, NotAccepted, build
 from connectx_toolkit.builder.notebook.live import from_function
 from connectx_toolkit.builder.originals import Function, asked_here
@@ -34,11 +38,18 @@ def capture(function: Any, folder: str) -> None:
     (path / "facts.json").write_text(json.dumps(facts))
 
 
-def make(function: Any, folder: str, between: str = "", **options: Any) -> None:
+@cache
+def runner() -> Runner:
+    """That of all builds of this kernel; it ends with the kernel."""
+    return Runner()
+
+
+def make(function: Any, folder: str, between: str = "", is_quick: bool = False, **options: Any) -> None:
     """Builds the submission, and writes its report.
 
     Args:
         between: a statement that is run in the notebook after the agent's files were written.
+        is_quick: whether few questions will do for the comparison.
         options: of the build.
     """
     path = Path(folder)
@@ -46,11 +57,13 @@ def make(function: Any, folder: str, between: str = "", **options: Any) -> None:
     written = from_function(function, path)
     original = Function(function, written)
     exec(between, function.__globals__)
-    with Runner() as runner:
+    with pytest.MonkeyPatch.context() as patch:
+        if is_quick:
+            patch.setattr(comparison, "ENOUGH", 60)
+            patch.setattr(comparison, "USUAL_SECONDS", 0.1)
         try:
-            report = build(
-                written.inlined(), path / "submission.py", BuildOptions(**options), runner, original=original
-            )
+            given = written.inlined(), path / "submission.py", BuildOptions(**options), runner()
+            report = build(*given, original=original)
         except NotAccepted as refused:
             report = refused.report
     (path / "facts.json").write_text(json.dumps([list(finding) for finding in report.findings]))

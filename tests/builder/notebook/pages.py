@@ -60,7 +60,7 @@ def moves_of_file(text: str, path: Path) -> list[int]:
 
 
 _KERNEL = """
-import json, os, sys
+import gc, json, os, sys
 import numpy
 from IPython.core.interactiveshell import InteractiveShell
 from tests.builder.notebook.pages import moves_of
@@ -69,6 +69,7 @@ for name, value in json.loads(sys.argv[2]).items():  # as numpy 1 had them
 shell, found = InteractiveShell.instance(), {}
 shell.showtraceback = lambda *arguments, **options: None
 for folder, agent, names in json.loads(sys.argv[1]):
+    gc.freeze()  # else each reset looks at all that is there
     shell.reset()
     os.chdir(folder)
     sys.path.insert(0, folder)

@@ -1,10 +1,11 @@
 """Pages in all forms that they come in: formats, languages, commands; and what is no page."""
 
+import ast
 from pathlib import Path
 
 import pytest
 
-from connectx_toolkit.builder.notebook.cells import cells_of, page_named, python_of
+from connectx_toolkit.builder.notebook.cells import cells_of, page_named, python_of, texts_of_magic
 from connectx_toolkit.builder.notebook.page import from_page
 from connectx_toolkit.builder.notebook.written import AGENT_PY
 from connectx_toolkit.builder.source.inline import Refused, inline
@@ -61,6 +62,29 @@ def test_what_is_no_page(content, tmp_path):
     with pytest.raises(ValueError) as fault:
         from_page(path, None, tmp_path)
     assert BAD[content] in str(fault.value) and not (tmp_path / AGENT_PY).exists()
+
+
+@pytest.mark.parametrize(
+    ("code", "texts"),
+    [
+        ("get_ipython().run_line_magic('time', 'x')", ["time", "x"]),
+        ("get_ipython().run_cell_magic('time', '-q', x)", ["time", "-q", ""]),
+        ("get_ipython().run_line_magic('time')", []),
+        ("print('time', 'x')", []),
+        ("import time", []),
+    ],
+)
+def test_what_a_magic_is_given(code, texts):
+    assert texts_of_magic(ast.parse(code).body[0]) == texts
+
+
+def test_an_agent_of_a_file_that_a_page_writes(tmp_path):
+    """By its name, which is nowhere else; a name that is like it is proposed."""
+    cells = ["x = 1", f"%%writefile tools.py\n{MIDDLE}", "%%writefile notes.txt\nmy_agent is in tools.py"]
+    page = written(tmp_path / "lesson.ipynb", cells)
+    assert from_page(page, "my_agent", tmp_path).agent.read_text().endswith(MIDDLE + "\n")
+    with pytest.raises(ValueError, match=r"lesson.ipynb: no cell defines my_agnt: did you mean my_agent\?"):
+        from_page(page, "my_agnt", tmp_path)
 
 
 def test_names_of_pages(tmp_path, monkeypatch):

@@ -24,7 +24,7 @@ from tests.builder.notebook.live_situations import OF_THE_BUILDER, PLAIN, REFUSE
 pytestmark = pytest.mark.slow
 ALL = PLAIN | OF_THE_BUILDER | REFUSED
 KERNEL = f"import sys; sys.path.insert(0, {str(ROOT)!r})\nfrom tests.builder.notebook import kernel"
-ANEW = f"get_ipython().reset(new_session=True)\n{KERNEL}"
+ANEW = f"import gc; gc.freeze()  # else reset looks at all there is\nget_ipython().reset(new_session=True)\n{KERNEL}"
 
 
 def run(situations: dict[str, Situation], folder: Path) -> dict[str, list[str]]:
@@ -51,12 +51,6 @@ def run_calls(cells: dict[str, list[str]], calls: dict[str, str], folder: Path) 
         found = ["\n".join(out["traceback"]) for out in cell.outputs if out["output_type"] == "error"]
         errors.setdefault(name, []).extend(found)
     return errors
-
-
-@pytest.fixture(scope="module")
-def runner():
-    with Runner() as runner:
-        yield runner
 
 
 @pytest.fixture(scope="module")

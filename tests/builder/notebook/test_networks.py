@@ -2,12 +2,15 @@
 
 import json
 import time
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from connectx.position import STANDARD
+from connectx_toolkit.builder.notebook.predictors import NoPredictor, parts_of
 from connectx_toolkit.builder.originals import asked_here
-from connectx_toolkit.builder.preflight.trial import Runner, sample
+from connectx_toolkit.builder.preflight.trial import sample
 from tests.builder.notebook.live_situations import Situation
 from tests.builder.notebook.test_live import built, moves_of, run, run_calls, written_in
 
@@ -202,12 +205,6 @@ def kernel(tmp_path_factory):
     return folder, run(SITUATIONS, folder)
 
 
-@pytest.fixture(scope="module")
-def runner():
-    with Runner() as runner:
-        yield runner
-
-
 @pytest.mark.parametrize("name", SITUATIONS)
 def test_the_file_plays_as_the_network_does(name, kernel, runner):
     folder, errors = kernel
@@ -224,7 +221,7 @@ def test_the_file_plays_as_the_network_does(name, kernel, runner):
 def test_proofs(tmp_path):
     """In the kernel, as a build makes them."""
     calls = {
-        name: f"kernel.make(my_agent, {{place!r}}, {between!r}, positions=20)"
+        name: f"kernel.make(my_agent, {{place!r}}, {between!r}, {name == 'draws of a model'}, positions=20)"
         for name, (_, between, *_) in PROOFS.items()
     }
     errors = run_calls({name: Situation(each[0]).cells for name, each in PROOFS.items()}, calls, tmp_path)
@@ -237,6 +234,18 @@ def test_proofs(tmp_path):
         assert (tmp_path / str(number) / "submission.py").is_file() == (level != "reject")
         modified = "my_agent modifies turns. Each game of the built file starts with its current value"
         assert not name.startswith("a counter") or modified in [text for _, _, text in findings]
+
+
+def test_a_policy_whose_network_is_not_known():
+    def space(kind: str) -> Any:
+        return type(kind, (), {"shape": (42,)})()
+
+    policy = SimpleNamespace(training=True, normalize_images=False, to=print)
+    policy.set_training_mode = lambda is_training: setattr(policy, "training", is_training)
+    model = SimpleNamespace(policy=policy, observation_space=space("Box"), action_space=space("Discrete"), device="cpu")
+    with pytest.raises(NoPredictor, match=r"has a policy whose network is not known .*pi_features_extractor"):
+        parts_of(model)
+    assert policy.training
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from connectx_toolkit.builder import comparison
 from connectx_toolkit.builder.build import render
 from connectx_toolkit.builder.comparison import Comparison
 from connectx_toolkit.builder.notebook.page import as_page_writes_it, from_page
@@ -41,15 +42,11 @@ def test_the_built_file_plays_as_the_notebook(situation, in_ipython, tmp_path):
     assert moves_of_file(text, tmp_path / "submission.py") == moves and len(set(moves)) > 1
 
 
-@pytest.fixture(scope="module")
-def runner():
-    with Runner() as runner:
-        yield runner
-
-
 @pytest.mark.parametrize("situation", REFUSED)
-def test_what_would_play_otherwise_is_refused(situation, tmp_path, runner):
-    """As the page is read, or as its moves are compared."""
+def test_what_would_play_otherwise_is_refused(situation, tmp_path, runner, monkeypatch):
+    """As the page is read, or as its moves are compared; few show it."""
+    monkeypatch.setattr(comparison, "ENOUGH", 60)
+    monkeypatch.setattr(comparison, "USUAL_SECONDS", 0.1)
     cells, words = REFUSED[situation]
     (tmp_path / "tools.py").write_text(TOOLS)
     assert words in refusal_of(written(tmp_path / "lesson.ipynb", cells), runner)
