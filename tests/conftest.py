@@ -1,6 +1,7 @@
 """What several test files need: boards to test on, random games, observations as Kaggle sends them, a cluster."""
 
 import contextlib
+import gc
 import os
 import random
 import shutil
@@ -84,6 +85,12 @@ LONGEST = ("test_idioms", "test_notebook", "test_preflight", "test_build_submiss
 def pytest_collection_modifyitems(items):
     """The longest files first, so that no worker has one of them left when the others have nothing."""
     items.sort(key=lambda item: LONGEST.index(item.path.stem) if item.path.stem in LONGEST else len(LONGEST))
+
+
+def pytest_collection_finish():
+    """What is imported by now stays: no collection need look at it, here or in the many forks, which would copy it."""
+    gc.collect()
+    gc.freeze()
 
 
 class ByFile(LoadScopeScheduling):

@@ -29,7 +29,7 @@ def late_positions(plies: range, games: int) -> list[Position]:
 @REAL_CLOCK
 def test_plays_perfectly(solver, monkeypatch):
     """Quickest wins; with SWINDLE, any move of the best result, without it a slowest loss."""
-    for swindle, seconds, games in ((True, 0.5, 6), (False, 4.0, 12)):  # a choice takes all the time that there is
+    for swindle, seconds, games in ((True, 0.3, 4), (False, 4.0, 8)):  # a choice takes all the time that there is
         monkeypatch.setattr(perfect, "SWINDLE", swindle)
         for position in late_positions(range(16, 42, 3), games):
             scores = [None if value is None else value.low for value in solver.scores(position)]

@@ -80,12 +80,12 @@ def workers_of(address: str) -> list[int]:
         return sorted(number for number in client.run(os.getpid, on_error="return").values() if type(number) is int)
 
 
-def wait_for(happened: Callable[[], object], run: subprocess.Popen) -> None:
-    """Returns when it has happened; fails if the run ends before, or after two minutes."""
+def wait_for(happened: Callable[[], object], run: subprocess.Popen, every: float = 0.05) -> None:
+    """Returns when it has happened, as seen ``every`` so many seconds; fails if the run ends before, or in two minutes."""
     deadline = time.perf_counter() + 120
     while not happened():
         assert run.poll() is None and time.perf_counter() < deadline
-        time.sleep(0.01)
+        time.sleep(every)
 
 
 def test_a_worker_is_killed(cluster, tmp_path):
@@ -103,7 +103,7 @@ def test_a_worker_is_killed(cluster, tmp_path):
     try:
         wait_for(lambda: len(stored_rows(remote_store)) >= 20, run)
         os.kill(before[0], signal.SIGKILL)
-        wait_for(lambda: len(set(workers_of(cluster)) - set(before)) == 1, run)
+        wait_for(lambda: len(set(workers_of(cluster)) - set(before)) == 1, run, every=1.0)
         played = len(stored_rows(remote_store))
         wait_for(lambda: len(stored_rows(remote_store)) >= played + 50, run)
     finally:

@@ -86,7 +86,7 @@ def test_the_result_is_kept(geometry, model):
     """And a won game is won at once or as quickly as it can be."""
     exact = Exact()
     results = set()
-    for position in positions(geometry, 25):
+    for position in positions(geometry, 15):
         scores = exact.scores(position)
         column = choose(position, scores, forecast_of(model, exact))
         legal = [score for score in scores if score is not None]
@@ -143,7 +143,7 @@ def test_traps_are_preferred(model, monkeypatch):
     """Of two drawing moves the one is chosen after which more replies lose."""
     monkeypatch.setattr(opponent, "UNKNOWN_GAIN", 0.0)
     exact, better = Exact(), 0
-    for position in positions(DRAWISH, 50):
+    for position in positions(DRAWISH, 25):
         scores = exact.scores(position)
         legal = [score for score in scores if score is not None]
         if max(legal) != 0 or legal.count(0) < 2 or position.ply > 13:

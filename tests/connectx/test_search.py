@@ -52,7 +52,7 @@ def value(searcher: Searcher, position: Position, depth: int) -> int:
 def test_kernel_equals_reference(compiled):
     """To a fixed depth, without what earlier searches have left in the table."""
     rng, searcher = random.Random(1), Searcher(STANDARD, compiled)
-    for position in (p for _ in range(6 if compiled else 2) for p in random_game(STANDARD, rng)):
+    for position in (p for _ in range(3 if compiled else 1) for p in random_game(STANDARD, rng)):
         for depth in (0, 1, 3, 4):
             searcher.forget()
             assert value(searcher, position, depth) == reference(position, depth)

@@ -101,9 +101,9 @@ def test_two_results_have_the_binomial_likelihood(wins, losses, mean):
 
 
 def test_deviance_by_brute_force():
-    """The best of a million random distributions with the mean is a little worse than the one found, never better."""
+    """The best of half a million random distributions with the mean is a little worse than the one found, never better."""
     counts, mean, rng = np.array([3, 5, 9, 2, 4]), 0.6, np.random.default_rng(1)
-    shares = rng.dirichlet(counts + 1.0, size=1_000_000)
+    shares = rng.dirichlet(counts + 1.0, size=500_000)
     shares = shares[np.abs(shares @ np.array([0, 0.25, 0.5, 0.75, 1]) - mean) < 1e-3]
     best = (np.log(shares) @ counts).max()
     free = (counts * np.log(counts / counts.sum())).sum()
@@ -151,9 +151,9 @@ def test_sprt_errs_at_most_5_times_in_100(elo, wrong):
     ids=["drawish", "decided by the opening", "stronger"],
 )
 def test_no_look_misses_the_truth_in_95_of_100(shares):
-    """2,000 matches of 400 pairs, looked at after every pair. The fixed-sample interval misses it in 30% of them."""
+    """800 matches of 400 pairs, looked at after every pair. The fixed-sample interval misses it in 30% of them."""
     rng, mean = np.random.default_rng(4), float(np.dot(shares, [0, 0.25, 0.5, 0.75, 1]))
-    results = rng.choice(5, size=(2000, 400), p=np.array(shares) / sum(shares))
+    results = rng.choice(5, size=(800, 400), p=np.array(shares) / sum(shares))
     counts = np.eye(5)[results].cumsum(1)
     wealth = np.maximum(log_wealth(counts, mean), log_wealth(counts[..., ::-1], 1 - mean))
     assert (wealth.max(1) >= math.log(40)).mean() <= 0.05

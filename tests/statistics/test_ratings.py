@@ -145,14 +145,14 @@ def weighted_mean(elos: dict[str, float], at: dict[str, float]) -> float:
 
 
 def test_ratings_cover_the_truth():
-    """400 round robins of four agents of known strength, two far apart, looked at 4 times: 95% of intervals hold it.
+    """160 round robins of four agents of known strength, two far apart, looked at 4 times: 95% of intervals hold it.
 
     And whom a ladder ever calls stronger than the next is, in 95% of the ladders.
     """
     rng, truth = np.random.default_rng(7), {"A": 0.0, "B": 60.0, "C": 200.0, "D": -150.0}
     inside: list[bool] = []
     wrong, proven = [], 0
-    for _ in range(400):
+    for _ in range(160):
         held, false = dict.fromkeys(truth, True), False
         games = {
             (a, b): rng.binomial(2, score_of(truth[a] - truth[b]), size=60).tolist() for a, b in combinations(truth, 2)
@@ -170,7 +170,7 @@ def test_ratings_cover_the_truth():
                     proven += 1
         inside += held.values()
         wrong.append(false)
-    assert np.mean(inside) >= 0.95 and np.mean(wrong) <= 0.05 and proven > 500
+    assert np.mean(inside) >= 0.95 and np.mean(wrong) <= 0.05 and proven > 200
 
 
 @pytest.mark.parametrize(("anchor", "words"), [("X", "played no games"), ("A", "no games connect C, D")])

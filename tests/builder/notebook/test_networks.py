@@ -195,7 +195,6 @@ PROOFS = {  # notebook, what is changed after the files are written, level and w
     "a counter": (COUNTING, "", "pass", AGREE),
     "a counter that went on": (COUNTING, "turns = 7", "reject", OTHERWISE),
     "a plan of the second seat": (PLANNED, "plan.reverse()", "reject", OTHERWISE),
-    "a model's likeliest move": (SITUATIONS["PPO, the likeliest move"].text, "", "pass", AGREE),
 }
 
 
