@@ -81,7 +81,7 @@ def workers_of(address: str) -> list[int]:
 
 
 def wait_for(happened: Callable[[], object], run: subprocess.Popen, every: float = 0.05) -> None:
-    """Returns when it has happened, as seen ``every`` so many seconds; fails if the run ends before, or in two minutes."""
+    """Returns when it has happened; looks ``every`` so many seconds; fails if the run ends, or after two minutes."""
     deadline = time.perf_counter() + 120
     while not happened():
         assert run.poll() is None and time.perf_counter() < deadline

@@ -101,7 +101,7 @@ def test_two_results_have_the_binomial_likelihood(wins, losses, mean):
 
 
 def test_deviance_by_brute_force():
-    """The best of half a million random distributions with the mean is a little worse than the one found, never better."""
+    """The best of many random distributions with the mean is a little worse than the one found, never better."""
     counts, mean, rng = np.array([3, 5, 9, 2, 4]), 0.6, np.random.default_rng(1)
     shares = rng.dirichlet(counts + 1.0, size=500_000)
     shares = shares[np.abs(shares @ np.array([0, 0.25, 0.5, 0.75, 1]) - mean) < 1e-3]
