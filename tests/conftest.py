@@ -16,6 +16,7 @@ import pytest
 from xdist.scheduler import LoadScopeScheduling
 
 from connectx.position import Geometry, Position, geometry_of
+from connectx_toolkit.builder import submission
 from connectx_toolkit.builder.preflight.trial import Runner
 from connectx_toolkit.cli.main import run
 from connectx_toolkit.system.console import DOOR
@@ -137,6 +138,12 @@ def runner() -> Iterator[Runner]:
     """The process in which tests run pre-flights."""
     with Runner() as running:
         yield running
+
+
+@pytest.fixture(autouse=True)
+def _one_runner(monkeypatch, request):
+    """What a test builds or checks in this process is tried in the tests' own runner: to start one takes a second."""
+    monkeypatch.setattr(submission, "Runner", lambda: contextlib.nullcontext(request.getfixturevalue("runner")))
 
 
 @pytest.fixture(params=SHAPES, ids=lambda shape: "{}x{}k{}".format(*shape))

@@ -418,8 +418,7 @@ def test_replies_that_the_guard_repairs_are_named_with_the_remedy(name, reply, r
 
 
 @pytest.mark.parametrize("output", ["helper.py", "mine.py", "notes.py", "notes.tar.gz", "built.tar.gz", "link.py"])
-def test_nothing_but_a_built_file_is_replaced(output, runner, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(submission, "Runner", lambda: contextlib.nullcontext(runner))
+def test_nothing_but_a_built_file_is_replaced(output, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(submission, "build", lambda *arguments: pytest.fail("the checks were made first"))
     monkeypatch.chdir(tmp_path)
     Path("mine.py").write_text(f"import helper\n\n\ndef agent(obs, config):\n    return helper.pick({LEGAL})\n")

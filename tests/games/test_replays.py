@@ -263,6 +263,16 @@ def test_a_lost_game_that_is_shortened():
     assert not any("shortened" in line for line in headline("other", [Review(review.game, review.moves, 0)]))
 
 
+def test_the_mistake_that_is_made_most_often_is_named():
+    """In three games, in one of them mirrored; another one in two."""
+    lines = [(0, 3), (0, 3), (3, 3, 2, 5), (3, 3, 4, 1), (3, 3, 2, 5)]
+    reviews = [
+        Review(played(game), judge(game), 0) for game in (Game(STANDARD, line, ("me", "other")) for line in lines)
+    ]
+    (line,) = [each for each in headline("me", reviews) if each.startswith("Made most often")]
+    assert line.startswith("Made most often: column 2 after 33, in 3 games; best is ")
+
+
 # Games of our own stores
 
 MINE = """

@@ -1,6 +1,5 @@
 """Submit, list, download, analyse: Kaggle's official SDK against a small server that speaks the calls needed."""
 
-import contextlib
 import json
 import os
 import re
@@ -14,7 +13,6 @@ from pathlib import Path
 
 import pytest
 
-from connectx_toolkit.builder import submission
 from connectx_toolkit.cli import build as build_submission
 from connectx_toolkit.games.database import GameDatabase
 from connectx_toolkit.system.files import ROOT
@@ -70,9 +68,7 @@ def without_pauses(monkeypatch):
 
 
 @pytest.fixture
-def building(runner, monkeypatch):
-    """build_submission.py with one process for all pre-flights of this file."""
-    monkeypatch.setattr(submission, "Runner", lambda: contextlib.nullcontext(runner))
+def building():
     Path("agent.py").write_text("def agent(obs, config):\n    return [c for c in range(7) if not obs.board[c]][0]\n")
 
 

@@ -4,8 +4,12 @@ import json
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from connectx_toolkit.games.exam_positions import standard_exam
+from connectx_toolkit.games.grades import Sheet
+from connectx_toolkit.report.exams import mistakes_of
 from tests.conftest import evaluate
 
 
@@ -31,6 +35,16 @@ def test_json(folder, monkeypatch, capsys):
     good, low, high = all_of["leftmost"]["good moves, 95%"]
     assert good == pytest.approx(1 - len(mistakes) / 100) and low < good < high
     assert all(one["column"] not in one["best"] for one in found["mistakes"])
+
+
+def test_whose_move_a_mistake_was():
+    """Of the first player after an even number of stones, of the second after an odd one."""
+    labels = standard_exam(60)
+    worst = np.where(labels.legal, labels.scores, 99).argmin(axis=1)
+    sheet = Sheet("me", labels, worst[None], np.zeros((1, len(labels))), [])
+    reviews = mistakes_of([sheet])
+    assert len(reviews) > 30 and all(review.game.names[review.seat] == "me" for review in reviews)
+    assert all(review.seat == len(review.game.moves[:-1]) % 2 for review in reviews)
 
 
 def test_mistakes_are_asked_again(folder, monkeypatch, capsys):

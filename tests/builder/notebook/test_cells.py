@@ -7,7 +7,7 @@ import pytest
 
 from connectx_toolkit.builder.notebook.cells import cells_of, page_named, python_of, texts_of_magic
 from connectx_toolkit.builder.notebook.page import from_page
-from connectx_toolkit.builder.notebook.written import AGENT_PY
+from connectx_toolkit.builder.notebook.written import AGENT_PY, composed
 from connectx_toolkit.builder.source.inline import Refused, inline
 from tests.builder.notebook.pages import written
 from tests.builder.notebook.situations import MIDDLE
@@ -41,6 +41,18 @@ def test_cells_are_numbered_as_run_all_does(tmp_path):
     path = written(tmp_path / "lesson.ipynb", [("markdown", "text"), "", "x = 1", ("raw", "y"), "%%time\n\nz = 2"])
     assert [cell.code for cell in cells_of(path)] == ["x = 1\n", "\n\nz = 2\n"]
     assert cells_of(path)[1].places[2] == "lesson.ipynb, cell 2, line 3"
+
+
+def test_what_is_composed_has_the_blank_lines_of_python_and_knows_its_places():
+    parts = [
+        ("x = 1", ["cell 1"]),
+        ("y = 2", [""]),
+        ("def f():\n    return 1", ["cell 2", "cell 3"]),
+        ("import b", [""]),
+    ]
+    text, places = composed("import a", parts)
+    assert text == "import a\n\nx = 1\ny = 2\n\n\ndef f():\n    return 1\n\n\nimport b\n"
+    assert places == {3: "cell 1", 7: "cell 2", 8: "cell 3"}
 
 
 BAD = {
