@@ -217,6 +217,7 @@ def test_vector_is_many_environments():
 def test_stable_baselines3_sees_the_same():
     batch, env = batch_env(6, opponent="leftmost", **SMALL), ConnectXVectorEnv(6, opponent="leftmost", **SMALL)
     rng, counted = np.random.default_rng(4), np.zeros(len(ENDINGS), int)
+    assert batch.env_is_wrapped(gymnasium.Wrapper) == 6 * [False] and batch.get_attr("num_envs") == 6 * [6]
     batch.seed(9)
     assert np.array_equal(batch.reset(), env.reset(seed=9)[0])
     for _ in range(40):
