@@ -198,7 +198,6 @@ def stream(*headers: tuple[bytes, int], rest: int = 0) -> bytes:
 
 LIMITED = {
     "members": ([(tarfile.DIRTYPE, 0)] * 30, 0, "unpacks to more than 100,000 bytes or 20 files"),
-    "one member too many": ([(tarfile.DIRTYPE, 0)] * 21, 0, "unpacks to more than 100,000 bytes or 20 files"),
     "bytes": ([(tarfile.REGTYPE, 60_000)] * 2, 0, "unpacks to more than 100,000 bytes or 20 files"),
     "the rest": ([(tarfile.REGTYPE, 1)], 10**6, "unpacks to more than 100,000 bytes or 20 files"),
     "a header": ([(tarfile.XHDTYPE, 2 << 20)], 0, "cannot be unpacked: a header of 2,097,152 bytes"),
@@ -216,6 +215,14 @@ def test_limits_hold_for_evaluation_and_check_alike(name, tmp_path, monkeypatch)
         unpacked(str(tmp_path / "bad.tar.gz"))
     with pytest.raises(upload.Unsuitable, match=words):
         upload.unpack("bad.tar.gz", content, tmp_path)
+
+
+def test_as_many_files_as_are_allowed(tmp_path, monkeypatch):
+    monkeypatch.setattr("connectx_toolkit.kaggle.archive.MOST_FILES", 2)
+    files = {"main.py": PLAIN, "a": ""}
+    assert unpacked(packed(tmp_path / "two.tar.gz", files)).is_file()
+    with pytest.raises(BadArchive, match=r"unpacks to more than .* or 2 files"):
+        unpacked(packed(tmp_path / "three.tar.gz", files | {"b": ""}))
 
 
 DAMAGED = {
