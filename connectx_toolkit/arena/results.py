@@ -279,7 +279,8 @@ def sprt_progress(sprt: Sprt, evidence: Evidence) -> str:
     if not llr:
         return line
     left = evidence.pairs * ((upper if llr > 0 else lower) / llr - 1)
-    return f"{line}, about {max(1, round(left, -int(log10(max(left, 1))))):.0f} pairs left"
+    shown = max(1, round(round(left, -int(log10(max(left, 1))))))
+    return f"{line}, about {shown} {plural('pair', shown)} left"
 
 
 BY_TEST = "the test decides, though the interval still holds 0"

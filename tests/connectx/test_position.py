@@ -87,6 +87,12 @@ def test_compiled_equals_plain(geometry):
                 )
 
 
+def test_boards_of_64_bits():
+    """All guards within 64 bits, and a line's diagonal shifted within them."""
+    assert geometry_of(7, 8, 8).fits_word and not geometry_of(7, 8, 9).fits_word
+    assert geometry_of(6, 9, 4).fits_word and not geometry_of(6, 10, 4).fits_word
+
+
 def test_largest_board_of_64_bits():
     """8x7: the last guard is bit 63, the sign. Sums that reach it wrap when compiled and grow when not."""
     geometry, rng = geometry_of(7, 8, 4), random.Random(3)

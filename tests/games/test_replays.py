@@ -269,6 +269,7 @@ def test_the_mistake_that_is_made_most_often_is_named():
     reviews = [
         Review(played(game), judge(game), 0) for game in (Game(STANDARD, line, ("me", "other")) for line in lines)
     ]
+    assert headline("me", reviews)[0] == "me: 5 games, won 0, drawn 5, lost 0: 2.5 points (50%)."
     (line,) = [each for each in headline("me", reviews) if each.startswith("Made most often")]
     assert line.startswith("Made most often: column 2 after 33, in 3 games; best is ")
 

@@ -111,6 +111,10 @@ def test_an_sprt_s_verdict():
     )
 
 
+def test_before_the_end_one_pair_is_left():
+    assert sprt_progress(Sprt(0, 50), evidence([3, 2, 9, 3, 19])) == "LLR 2.93 of -2.94 to 2.94, about 1 pair left"
+
+
 @pytest.mark.parametrize("counts", [[2, 4, 15, 6, 5], [5, 6, 15, 4, 2]])
 def test_after_the_pairs_that_are_left_a_test_is_at_its_bound(counts):
     """If they go as those before: then the LLR is 2.94, or -2.94. Few pairs left would be a riddle: 10% off is well."""

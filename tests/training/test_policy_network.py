@@ -110,6 +110,7 @@ def test_moves_are_seen_after_forced_replies(mirrored):
     order = slice(None, None, -1 if mirrored else 1)  # of columns
     labels = opening_labels().take(np.arange(12_000, 38_000, 200))
     examples = ReplyExamples(labels, "lines-1")
+    assert len(examples.parts["starts"]) == len(examples) + 1
     assert 20 < len(examples) < len(labels)
     planes, targets = examples.batch(np.arange(len(examples)), mirrored)
     assert len(planes) % MULTIPLE == 0 and len(planes) - len(targets.score) < MULTIPLE
