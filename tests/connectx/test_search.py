@@ -88,8 +88,12 @@ def test_resumed_after_every_node(monkeypatch):
     assert at_once.search(position, Budget(), 6) == stepwise.search(position, Budget(), 6)
 
 
-def test_a_slice_of_a_slow_search_has_a_node_at_least():
+def test_a_slice_lasts_a_hundredth_of_a_second():
+    """So much later than its clock a search may end. A slice has a node at least, however slow the search is."""
     searcher = Searcher(STANDARD, compiled=False)
+    searcher._slice = 1000
+    searcher._adapt_slice(1.0)
+    assert searcher._slice == 10
     for _ in range(9):
         searcher._adapt_slice(60.0)
     assert searcher._slice == 1
@@ -136,14 +140,14 @@ def test_node_budget_is_kept():
 
 
 @REAL_CLOCK
-@pytest.mark.parametrize(("shape", "seconds"), [((6, 7, 4), 1.2), ((12, 12, 5), 0.3), ((40, 40, 6), 0.3)])
-def test_deadline_is_kept(shape, seconds):
+@pytest.mark.parametrize("shape", [(6, 7, 4), (12, 12, 5), (40, 40, 6)])
+def test_deadline_is_kept(shape):
     geometry = geometry_of(*shape)
     searcher = Searcher(geometry)
     searcher.search(Position.empty(geometry), Budget(nodes=1))  # compiles
     started = time.perf_counter()
-    result = searcher.search(Position.empty(geometry), Budget.seconds(seconds))
-    assert time.perf_counter() - started < seconds + 0.3  # a busy machine may take the process off its core
+    result = searcher.search(Position.empty(geometry), Budget.seconds(0.3))
+    assert time.perf_counter() - started < 0.3 + 0.3  # a busy machine may take the process off its core
     assert result.depth >= 1
 
 
