@@ -86,11 +86,11 @@ AGENTS: dict[str, Callable] = {
 
 @pytest.mark.parametrize("name", AGENTS)
 def test_the_courses_lines(name):
-    """In both seats, with an odd number of games, in processes of the agents' own and in this one."""
+    """In both seats, with an odd number of games, in this process; and once in processes of the agents' own."""
     agent = AGENTS[name]
     for one, other in ((agent, rightmost), (rightmost, agent), (agent, agent)):
-        course = course_lines(one, other, 3)
-        assert our_lines(one, other, 3) == course == our_lines(one, other, 3, isolate=False)
+        assert our_lines(one, other, 3, isolate=False) == course_lines(one, other, 3)
+    assert our_lines(agent, rightmost, 3) == course_lines(agent, rightmost, 3)
 
 
 def test_draws_are_nobodys_win():
