@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 HANGING = 62.0  # seconds without a reply after which a function hangs: Kaggle waits no longer
 CELLS_SECONDS = 120.0  # that a page's cells may run
-IMPORTS_TORCH = re.compile(r"^\s*(from\s+torch\b|import\b.*\btorch\b)", re.MULTILINE)
+IMPORTS_TORCH = re.compile(r"^\s*(from|import)\b.*\btorch\b", re.MULTILINE)
 NODE_CLOCK = f"moves are compared at {FEW_NODES} nodes each, without a clock; budget.is_late(nodes) counts them, too"
 Kinds = Mapping[str, Sequence[Mapping[str, Any]]]  # name -> units, see connectx_toolkit.kaggle.replies
 

@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 from connectx_toolkit.builder.comparison import LEAST_ROUNDS, ROUNDS, Draws, kinds_of
+from connectx_toolkit.builder.originals import Source
+from connectx_toolkit.builder.source.inline import inline
 from connectx_toolkit.kaggle.replies import ask_in_turn
 
 
@@ -73,3 +75,19 @@ def leftmost(question) -> dict:
     board, columns = question["obs"]["board"], question["config"]["columns"]
     column = next(c for c in range(columns) if board[c] == 0)
     return {"column": column, "seconds": 0.001, "waited": 0.0}
+
+
+@pytest.mark.parametrize(
+    ("line", "imports"),
+    [
+        ("import numpy, torch as th", ["torch"]),
+        ("from torch.nn import functional", ["torch"]),
+        ("def load():\n    import torch", ["torch"]),
+        ("import connectx.network", []),  # whose words are of torch
+        ("NAME = 'torch'", []),
+    ],
+)
+def test_torch_is_imported_first_for_those_that_import_it(line, imports, tmp_path):
+    """It draws a seed as it is imported, which is none of the agent's draws."""
+    (tmp_path / "agent.py").write_text(f"{line}\n\n\ndef agent(obs, config):\n    return 0\n")
+    assert Source(inline(tmp_path / "agent.py")).imports == imports

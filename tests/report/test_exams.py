@@ -43,8 +43,9 @@ def test_whose_move_a_mistake_was():
     worst = np.where(labels.legal, labels.scores, 99).argmin(axis=1)
     sheet = Sheet("me", labels, worst[None], np.zeros((1, len(labels))), [])
     reviews = mistakes_of([sheet])
-    assert len(reviews) > 30 and all(review.game.names[review.seat] == "me" for review in reviews)
-    assert all(review.seat == len(review.game.moves[:-1]) % 2 for review in reviews)
+    assert len(reviews) > 30
+    for review in reviews:
+        assert review.seat == len(review.game.moves[:-1]) % 2 and review.game.names[review.seat] == "me"
 
 
 def test_mistakes_are_asked_again(folder, monkeypatch, capsys):
