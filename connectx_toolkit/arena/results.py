@@ -279,7 +279,7 @@ def sprt_progress(sprt: Sprt, evidence: Evidence) -> str:
     if not llr:
         return line
     left = evidence.pairs * ((upper if llr > 0 else lower) / llr - 1)
-    shown = max(1, round(round(left, -int(log10(max(left, 1))))))
+    shown = int(max(1, round(left, -int(log10(max(left, 1))))))
     return f"{line}, about {shown} {plural('pair', shown)} left"
 
 
