@@ -75,7 +75,7 @@ from functools import partial
 from connectx_toolkit.system.workers import local_workers
 
 def work(item):
-    print(os.getpid(), flush=True)
+    os.write(1, f"{os.getpid()}\\n".encode())  # print writes a line's end apart, where Python does not buffer
     time.sleep(600)
 
 with local_workers(2, int) as workers:
@@ -88,9 +88,11 @@ def test_a_run_that_is_killed_leaves_no_worker():
     """Also one that cannot say goodbye."""
     with subprocess.Popen([sys.executable, "-c", KILLED], cwd=ROOT, stdout=subprocess.PIPE, text=True) as run:
         assert run.stdout
-        pids = [int(run.stdout.readline()) for _ in range(2)]
-        assert all(Path(f"/proc/{pid}").exists() for pid in pids)
-        run.kill()
+        try:
+            pids = [int(run.stdout.readline()) for _ in range(2)]
+            assert all(Path(f"/proc/{pid}").exists() for pid in pids)
+        finally:
+            run.kill()  # or a test that fails would wait for ever
         deadline = time.monotonic() + 5
         while any(is_alive(pid) for pid in pids) and time.monotonic() < deadline:
             time.sleep(0.05)
