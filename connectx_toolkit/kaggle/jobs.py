@@ -180,7 +180,7 @@ def supervise(process, job, news):
     that it waited for a processor; stages in ``job["limits"]`` have their own. ``job["duty"]`` is the share of the time
     that the process may run. ``news`` is called every few seconds with the step and the seconds of the job.
     """
-    started = last = looked = reported = time.perf_counter()
+    started = last = looked = reported = noted = time.perf_counter()
     peak, ended, left, tail, waited = 0, "ok", POLL, b"", waiting(str(process.pid))
     progress, is_open = Progress(process.pid), True
     while is_open and progress.result is None:
@@ -200,7 +200,9 @@ def supervise(process, job, news):
                 tail = (tail + chunk)[-TAIL:]
             elif chunk:
                 progress.read(chunk)
-                last, waited = now, waiting(str(process.pid))
+                last = now
+                if now - noted >= POLL:  # not at each of a thousand questions
+                    noted, waited = now, waiting(str(process.pid))
             else:
                 is_open = False
     code, most = process.end()

@@ -17,7 +17,7 @@ from zlib import crc32
 from connectx.position import STANDARD, Position
 from connectx_toolkit.kaggle import seats
 from connectx_toolkit.kaggle.raised import raised
-from connectx_toolkit.system.cores import usable_cores, waiting
+from connectx_toolkit.system.cores import all_cores, waiting
 
 
 def signature_of(function):
@@ -58,7 +58,7 @@ def described(value):
 def threads():
     """Python's threads; or all threads, if there are more than numpy's (one a core) plus the guard's two."""
     tasks = len(os.listdir("/proc/self/task")) if os.path.isdir("/proc/self/task") else 1
-    return max(threading.active_count(), tasks if tasks > len(usable_cores()) + 2 else 1)
+    return max(threading.active_count(), tasks if tasks > len(all_cores()) + 2 else 1)
 
 
 def seed_of(question: Mapping[str, Any]) -> int:

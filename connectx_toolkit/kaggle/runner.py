@@ -128,7 +128,7 @@ def structifier():
 def job_replies(job, progress, part):
     """Loads an agent and asks it the units of ``job["kinds"]``, by the limits of ``replies.ask_in_turn``.
 
-    Passes each result to ``part`` as it comes: what was loaded, then each reply.
+    Passes each result to ``part`` as it comes, with the next step: what was loaded, then each reply.
     """
     structify = structifier()
     watch = settle(job)
@@ -143,7 +143,7 @@ def job_replies(job, progress, part):
         with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(err):
             agent, raw_path = load(job)
     except BaseException:
-        part({"seen": watch.findings()})
+        part({"seen": watch.findings()}, "load")
         raise
     code = getattr(agent, "__code__", None)
     loaded = {
@@ -154,16 +154,14 @@ def job_replies(job, progress, part):
         "arguments": getattr(code, "co_argcount", None),
         "load_stderr": err.getvalue()[-600:],
     }
-    part(loaded | {"seen": watch.findings()})
+    part(loaded | {"seen": watch.findings()}, "question 0")
     limits = {name: job[name] for name in ("stop_after", "at_least", "enough") if name in job}
 
     def asked(question):
         return ask(agent, question, raw_path, structify, job.get("draw", 0))
 
-    progress("question 0")
     for number, reply in enumerate(ask_in_turn(asked, job["kinds"], **limits), 1):
-        part(reply | {"seen": watch.findings()})
-        progress(f"question {number}")
+        part(reply | {"seen": watch.findings()}, f"question {number}")
     return {}
 
 
@@ -240,16 +238,16 @@ def child(job, answer, output):
         PRCTL(1, signal.SIGKILL)
     if job.get("core") is not None:
         os.sched_setaffinity(0, {job["core"]})
-    file = os.fdopen(answer, "w", buffering=1, encoding="utf-8", newline="\n")
+    file = os.fdopen(answer, "w", encoding="utf-8", newline="\n")
 
-    def tell(mark, content):
-        print(mark + content, file=file)
+    def tell(*lines):
+        print(*lines, sep="\n", file=file, flush=True)  # at once: the runner wakes for each
 
     try:
-        result = JOBS[job["job"]](job, lambda step: tell("", step), lambda part: tell("+", json.dumps(part)))
+        result = JOBS[job["job"]](job, tell, lambda part, step: tell(f"+{json.dumps(part)}", step))
     except BaseException as problem:  # SystemExit and KeyboardInterrupt are results, too
         result = {"raised": type(problem).__name__, "text": str(problem)[:500], "fault": raised(problem)}
-    tell("=", json.dumps(result))
+    tell(f"={json.dumps(result)}")
     os._exit(0)
 
 

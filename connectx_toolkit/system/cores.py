@@ -69,11 +69,12 @@ V2, V1 = ("", "cpu.max"), ("cpu", "cpu.cfs_quota_us")  # the kernel's controller
 
 def usable_cores() -> list[int]:
     """The cores that this process may use: no more than a container's quota pays for (``docker --cpus=1``)."""
-    cores = _all_cores()
+    cores = all_cores()
     return cores[: max(1, int(min(_quota(), len(cores))))]
 
 
-def _all_cores() -> list[int]:
+def all_cores() -> list[int]:
+    """The cores that this process may run on, whatever share of them a quota pays for."""
     return sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else list(range(os.cpu_count() or 1))
 
 
@@ -167,7 +168,7 @@ def cores_apart(count: int) -> Iterator[list[int | None]]:
 @contextmanager
 def core_of_its_own() -> Iterator[None]:
     """Reserves a core and binds this thread to it until the end of the block; does nothing if all are taken."""
-    before, reserved = _all_cores(), reserve_core() if hasattr(os, "sched_setaffinity") else None
+    before, reserved = all_cores(), reserve_core() if hasattr(os, "sched_setaffinity") else None
     if reserved is None:
         yield
         return
