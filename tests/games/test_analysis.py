@@ -149,7 +149,7 @@ def random_games(count: int, geometry: Geometry, seed: int) -> list[Game]:
 def test_judged_together(is_whole, geometry, tmp_path, monkeypatch):
     """Each move has the scores that a solver of its own finds, also by what was kept, mirrored, and by a part of it."""
     monkeypatch.setattr("connectx_toolkit.games.known_scores.user_cache_path", lambda name: tmp_path)
-    first = 8 if geometry == STANDARD else 12
+    first = 11 if geometry == STANDARD else 12
     games = [replace(game, opening=first) for game in random_games(6, geometry, 7)]
     mirrored = [replace(game, moves=tuple(geometry.columns - 1 - c for c in game.moves)) for game in games]
     solver, parts = Solver(geometry), [*judge_all(games, is_whole=not is_whole)]
