@@ -99,9 +99,7 @@ def test_misbehaving_agents_forfeit(referee, name):
     """Each gets its fault and a loss, by our referee in either seat, and the run goes on."""
     case = CASES[name]
     for seat in (0, 1) if referee is play_fast else (0,):
-        agents = [random_legal, random_legal]
-        agents[seat] = case.agent
-        game = play(referee, agents, TIGHT)
+        game = play(referee, ["random", case.agent] if seat else [case.agent, "random"], TIGHT)
         assert [(fault.seat, fault.kind, fault.fatal) for fault in game.faults] == [(seat, case.kind, True)]
         assert game.statuses == tuple(case.status if s == seat else "DONE" for s in (0, 1))
         assert game.rewards == tuple(None if s == seat else 0 for s in (0, 1))

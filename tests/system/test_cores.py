@@ -81,7 +81,7 @@ def test_a_containers_quota_counts(groups, files, expected, tmp_path, monkeypatc
     (tmp_path / "own").write_text(groups)
     monkeypatch.setattr(cores, "CGROUPS", tmp_path)
     monkeypatch.setattr(cores, "OWN_GROUPS", tmp_path / "own")
-    monkeypatch.setattr(cores, "_all_cores", lambda: [0, 1, 2, 3])
+    monkeypatch.setattr(cores, "all_cores", lambda: [0, 1, 2, 3])
     assert usable_cores() == [0, 1, 2, 3][:expected]
     with pytest.raises(ValueError, match=f"1 to {expected}, the cores"):
         check_concurrency(expected + 1)

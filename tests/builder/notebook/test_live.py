@@ -27,21 +27,22 @@ KERNEL = f"import sys; sys.path.insert(0, {str(ROOT)!r})\nfrom tests.builder.not
 ANEW = f"import gc; gc.freeze()  # else reset looks at all there is\nget_ipython().reset(new_session=True)\n{KERNEL}"
 
 
-def run(situations: dict[str, Situation], folder: Path) -> dict[str, list[str]]:
-    """Captures situations, and asks what no refusal is due of; the errors of cells, by situation."""
-    calls = {}
-    for name, each in situations.items():
-        asking = "" if each.expected else f"\nkernel.ask({each.agent}, {{place!r}})"
-        calls[name] = f"kernel.capture({each.agent}, {{place!r}}){asking}"
-    return run_calls({name: each.cells for name, each in situations.items()}, calls, folder)
+def capturing(situation: Situation) -> str:
+    """The call that captures its agent, and asks it if no refusal is due."""
+    asking = "" if situation.expected else f"\nkernel.ask({situation.agent}, {{place!r}})"
+    return f"kernel.capture({situation.agent}, {{place!r}}){asking}"
 
 
-def run_calls(cells: dict[str, list[str]], calls: dict[str, str], folder: Path) -> dict[str, list[str]]:
-    """Runs cells and a call, with a place of its own, of each situation in one kernel, in a history of its own."""
+def run(situations: dict[str, Situation], calls: dict[str, str], folder: Path) -> dict[str, list[str]]:
+    """Runs cells and a call, with a place of its own, of each situation in one kernel, in a history of its own.
+
+    Returns:
+        The errors of its cells, by situation.
+    """
     notebook = nbformat.v4.new_notebook()
     owners = list[str]()
-    for number, name in enumerate(cells):
-        for source in [ANEW, *cells[name], f"{KERNEL}\n{calls[name].format(place=str(folder / str(number)))}"]:
+    for number, (name, each) in enumerate(situations.items()):
+        for source in [ANEW, *each.cells, f"{KERNEL}\n{calls[name].format(place=str(folder / str(number)))}"]:
             notebook.cells.append(nbformat.v4.new_code_cell(source))
             owners.append(name)
     resources = {"metadata": {"path": str(folder)}}
@@ -56,7 +57,7 @@ def run_calls(cells: dict[str, list[str]], calls: dict[str, str], folder: Path) 
 @pytest.fixture(scope="module")
 def kernel(tmp_path_factory) -> tuple[Path, dict[str, list[str]]]:
     folder = tmp_path_factory.mktemp("kernel")
-    return folder, run(ALL, folder)
+    return folder, run(ALL, {name: capturing(each) for name, each in ALL.items()}, folder)
 
 
 def facts_of(folder: Path) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from connectx_toolkit.builder.notebook.predictors import NoPredictor, parts_of
 from connectx_toolkit.builder.originals import asked_here
 from connectx_toolkit.builder.preflight.trial import sample
 from tests.builder.notebook.live_situations import Situation
-from tests.builder.notebook.test_live import built, moves_of, run, run_calls, written_in
+from tests.builder.notebook.test_live import built, capturing, moves_of, run, written_in
 
 pytestmark = pytest.mark.slow
 WORLD = """
@@ -109,14 +109,12 @@ def my_agent(obs, config):
     scores = weights['head.weight'][:, :42] @ x + weights['head.bias']
     return max(free(obs, config), key=lambda c: scores[c])
 """
-DRAWN = "PPO, drawn"
 SITUATIONS = {
     "PPO, the likeliest move": Situation(PPO + CHOICE),
     "PPO, masked": Situation(MASKED),
     "DQN with an extractor of its own": Situation(DQN),
     "a module of torch": Situation(SEES),
     "weights in a dict": Situation(WEIGHTS),
-    DRAWN: Situation(PPO + CHOICE.replace("deterministic=True", "deterministic=False")),
 }
 SHIFTED = """
 import os
@@ -184,8 +182,9 @@ def my_agent(obs, config):
 FINER_CHANCES = CHANCES.replace("3", "30").replace("* 7", "* 31")
 OTHERWISE = "the built file and my_agent here play otherwise in "
 AGREE = "agree on 295 openings, 12 games, "
+DRAWN = PPO + CHOICE.replace("deterministic=True", "deterministic=False")
 PROOFS = {  # notebook, what is changed after the files are written, level and words of what the comparison finds
-    "draws of a model": (SITUATIONS[DRAWN].text, "", "note", "both choose each column as often"),
+    "draws of a model": (DRAWN, "", "note", "both choose each column as often"),
     "a variable": (SHIFTED, "", "reject", "Not in the file: os.environ as this notebook has it: write the value"),
     "a cache of other values": (STALE, "", "reject", "value's cache held 43 results"),
     "a function of a module, replaced": (REPLACED, "", "reject", "statistics.mean = lambda values: values[-1]"),
@@ -196,43 +195,43 @@ PROOFS = {  # notebook, what is changed after the files are written, level and w
     "a counter that went on": (COUNTING, "turns = 7", "reject", OTHERWISE),
     "a plan of the second seat": (PLANNED, "plan.reverse()", "reject", OTHERWISE),
 }
+ALL = SITUATIONS | {name: Situation(text) for name, (text, *_) in PROOFS.items()}
 
 
 @pytest.fixture(scope="module")
 def kernel(tmp_path_factory):
+    """All in one, which imports torch once. Proofs are made as a build makes them."""
     folder = tmp_path_factory.mktemp("kernel")
-    return folder, run(SITUATIONS, folder)
+    calls = {name: capturing(each) for name, each in SITUATIONS.items()}
+    for name, (_, between, *_) in PROOFS.items():
+        is_quick = name == "draws of a model"
+        calls[name] = f"kernel.make(my_agent, {{place!r}}, {between!r}, {is_quick}, positions=20)"
+    return folder, run(ALL, calls, folder)
 
 
 @pytest.mark.parametrize("name", SITUATIONS)
 def test_the_file_plays_as_the_network_does(name, kernel, runner):
     folder, errors = kernel
-    place = folder / str([*SITUATIONS].index(name))
+    place = folder / str([*ALL].index(name))
     assert not errors[name], "\n".join(errors[name])
-    written = written_in(place)
-    moves = moves_of(built(place), runner)
-    own = json.loads((place / "moves.json").read_text())
-    if name != DRAWN:
-        assert moves == own, written.agent.read_text()
-    assert "stable_baselines3" not in written.agent.read_text()
+    text = written_in(place).agent.read_text()
+    assert moves_of(built(place), runner) == json.loads((place / "moves.json").read_text()), text
+    assert "stable_baselines3" not in text
 
 
-def test_proofs(tmp_path):
-    """In the kernel, as a build makes them."""
-    calls = {
-        name: f"kernel.make(my_agent, {{place!r}}, {between!r}, {name == 'draws of a model'}, positions=20)"
-        for name, (_, between, *_) in PROOFS.items()
-    }
-    errors = run_calls({name: Situation(each[0]).cells for name, each in PROOFS.items()}, calls, tmp_path)
-    assert not any(errors.values()), errors
-    for number, (name, (_, _, level, words)) in enumerate(PROOFS.items()):
-        findings = json.loads((tmp_path / str(number) / "facts.json").read_text())
-        texts = " ".join(text for topic, _, text in findings if topic in ("same moves", "notebook"))
-        levels = {each for topic, each, _ in findings if topic in ("same moves", "guard")}
-        assert level in levels and words in texts, (name, findings)
-        assert (tmp_path / str(number) / "submission.py").is_file() == (level != "reject")
-        modified = "my_agent modifies turns. Each game of the built file starts with its current value"
-        assert not name.startswith("a counter") or modified in [text for _, _, text in findings]
+@pytest.mark.parametrize("name", PROOFS)
+def test_proofs(name, kernel):
+    folder, errors = kernel
+    place = folder / str([*ALL].index(name))
+    assert not errors[name], "\n".join(errors[name])
+    _, _, level, words = PROOFS[name]
+    findings = json.loads((place / "facts.json").read_text())
+    texts = " ".join(text for topic, _, text in findings if topic in ("same moves", "notebook"))
+    levels = {each for topic, each, _ in findings if topic in ("same moves", "guard")}
+    assert level in levels and words in texts, findings
+    assert (place / "submission.py").is_file() == (level != "reject")
+    modified = "my_agent modifies turns. Each game of the built file starts with its current value"
+    assert not name.startswith("a counter") or modified in [text for _, _, text in findings]
 
 
 def test_a_policy_whose_network_is_not_known():
