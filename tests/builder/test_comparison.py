@@ -1,5 +1,7 @@
 """Which questions a comparison asks, and whether two sides that draw their moves draw alike."""
 
+import os
+import threading
 from collections import Counter
 from itertools import pairwise
 
@@ -9,7 +11,10 @@ import pytest
 from connectx_toolkit.builder.comparison import LEAST_ROUNDS, ROUNDS, Draws, kinds_of
 from connectx_toolkit.builder.originals import Source
 from connectx_toolkit.builder.source.inline import inline
+from connectx_toolkit.kaggle import replies
 from connectx_toolkit.kaggle.replies import ask_in_turn
+from connectx_toolkit.system import cores
+from tests.conftest import LINUX
 
 
 def draws_of(chances: tuple[list[float], list[float]], questions: int, rounds: int, seed: int) -> Draws:
@@ -91,3 +96,14 @@ def test_torch_is_imported_first_for_those_that_import_it(line, imports, tmp_pat
     """It draws a seed as it is imported, which is none of the agent's draws."""
     (tmp_path / "agent.py").write_text(f"{line}\n\n\ndef agent(obs, config):\n    return 0\n")
     assert Source(inline(tmp_path / "agent.py")).imports == imports
+
+
+@LINUX
+def test_threads_of_numpy_are_not_the_files(monkeypatch):
+    """It starts one for each core that it may run on, also where a container's quota pays for less."""
+    monkeypatch.setattr(cores, "_quota", lambda: 0.5)
+    listed = [*map(str, range(len(cores.all_cores()) + 2))]
+    monkeypatch.setattr(os, "listdir", lambda path: listed)
+    assert replies.threads() == threading.active_count()
+    listed += ["one", "more"]
+    assert replies.threads() == len(listed)
