@@ -16,6 +16,7 @@ from connectx.position import STANDARD, Position
 from connectx.torch_form import Network
 from connectx.weights import unpack
 from connectx_toolkit.cli import train
+from connectx_toolkit.system.files import read_as
 from connectx_toolkit.training.learners import imitation, policy_gradient, value
 from connectx_toolkit.training.learners.policy_gradient import (
     ILLEGAL,
@@ -316,6 +317,25 @@ def test_the_road_from_end_to_end(road):
     assert games.done.all() and (games.winner * np.where(alternating(400, 10), 1, -1) == results).all()
     for name in ("imitate", "pg", "value"):
         assert (road / name / "curve.png").read_bytes()[:4] == b"\x89PNG"
+
+
+def test_imitate_tells_both_accuracies(tmp_path, capsys):
+    """Of new boards and of known ones, as counted here board by board."""
+    options = ["--depth", "1", "--games", "200", "--steps", "30", "--channels", "4", "--hidden", "8"]
+    assert train.main(["imitate", *options, "--run", str(tmp_path), "--output", str(tmp_path / "net.bin")]) == 0
+    config = imitation.Config(depth=1, games=200, run=tmp_path)
+    moves, preferred = imitation.games_of(config)
+    out = np.arange(200) % 20 == 0
+    learnt, held_out = (imitation.labelled(moves[part], preferred[part]) for part in (~out, out))
+    known = {board.tobytes() for board in learnt.boards} | {board[:, ::-1].tobytes() for board in learnt.boards}
+    is_known = np.array([board.tobytes() in known for board in held_out.boards])
+    network = read_as(Network.from_bytes, tmp_path / "net.bin")
+    right = logits_of(network)(held_out.boards).argmax(1) == held_out.answers
+    facts = json.loads((tmp_path / "manifest.json").read_text())["net.bin"]["agreement"]
+    wanted = {"new_boards": right[~is_known].mean(), "known_boards": right[is_known].mean()}
+    assert facts == pytest.approx(wanted, abs=0.01)  # the file's numbers are of 16 bits
+    score = capsys.readouterr().out.splitlines()[-1]
+    assert "% of new boards, " in score and "% of boards that it learnt; wrote" in score
 
 
 def config_of(road: Path, **changes) -> policy_gradient.Config:
