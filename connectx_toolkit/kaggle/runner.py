@@ -241,7 +241,7 @@ def child(job, answer, output):
     file = os.fdopen(answer, "w", encoding="utf-8", newline="\n")
 
     def tell(*lines):
-        print(*lines, sep="\n", file=file, flush=True)  # at once: the runner wakes for each
+        print(*lines, sep="\n", file=file, flush=True)  # in one write: each wakes the runner
 
     try:
         result = JOBS[job["job"]](job, tell, lambda part, step: tell(f"+{json.dumps(part)}", step))

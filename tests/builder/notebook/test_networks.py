@@ -229,7 +229,9 @@ def test_proofs(name, kernel):
     texts = " ".join(text for topic, _, text in findings if topic in ("same moves", "notebook"))
     levels = {each for topic, each, _ in findings if topic in ("same moves", "guard")}
     assert level in levels and words in texts, findings
-    assert (place / "submission.py").is_file() == (level != "reject")
+    built_file = place / "submission.py"
+    assert built_file.is_file() == (level != "reject")
+    assert level == "reject" or "stable_baselines3" not in built_file.read_text()
     modified = "my_agent modifies turns. Each game of the built file starts with its current value"
     assert not name.startswith("a counter") or modified in [text for _, _, text in findings]
 
