@@ -12,7 +12,7 @@ from connectx.position import has_line
 from connectx_toolkit.games.game import Game
 from connectx_toolkit.kaggle.remedies import wrong_type
 from connectx_toolkit.kaggle.rules import Fault, Rules
-from connectx_toolkit.kaggle.seats import environment_of
+from connectx_toolkit.kaggle.seats import environment_of, schemas_checked_once
 from connectx_toolkit.players.process import Player
 from connectx_toolkit.players.protocol import Opaque, Reply
 
@@ -113,7 +113,8 @@ def _begin(players: Sequence[Player], rules: Rules, seeds: Sequence[int]) -> Non
 @lru_cache(maxsize=8)
 def _environment(config: tuple[tuple[str, Any], ...], overage: float):
     """The environment, and its state before the first ply."""
-    env = environment_of(dict(config), overage)
+    with schemas_checked_once():
+        env = environment_of(dict(config), overage)
     return env, env.state
 
 
@@ -162,14 +163,15 @@ def play_kaggle(players: Sequence[Player], rules: Rules, opening: Sequence[int],
         return reply.action
 
     _start_anew(env, start)
-    for ply, column in enumerate(opening):
-        env.step([column, 0] if ply % 2 == 0 else [0, column])
-    env.step = lambda actions, logs: _charged_step(env, actions, logs, transcript.replies[-1].charged)
-    env.reset = lambda agents: None  # ``run`` would call it before the first ply
-    try:
-        ending = _run(env, player)
-    finally:
-        del env.step, env.reset
+    with schemas_checked_once():
+        for ply, column in enumerate(opening):
+            env.step([column, 0] if ply % 2 == 0 else [0, column])
+        env.step = lambda actions, logs: _charged_step(env, actions, logs, transcript.replies[-1].charged)
+        env.reset = lambda agents: None  # ``run`` would call it before the first ply
+        try:
+            ending = _run(env, player)
+        finally:
+            del env.step, env.reset
     return _kaggle_game(env, transcript, kinds, ending)
 
 

@@ -22,7 +22,13 @@ from connectx_toolkit.builder.notebook.written import placed
 from connectx_toolkit.builder.originals import Original, SideAnswer, Source, source_job
 from connectx_toolkit.builder.preflight.check import check
 from connectx_toolkit.builder.preflight.findings import Report
-from connectx_toolkit.builder.preflight.trial import Runner, Sandbox, open_sandbox
+from connectx_toolkit.builder.preflight.trial import (
+    CODE_GEOMETRIES,
+    SAMPLE_GEOMETRIES,
+    Runner,
+    Sandbox,
+    open_sandbox,
+)
 from connectx_toolkit.builder.source.data_files import listed
 from connectx_toolkit.builder.source.inline import Inlined, Refused
 from connectx_toolkit.builder.source.refusals import TORCH_FILES, adopt_command
@@ -216,7 +222,10 @@ def build(
         if not report.accepted:
             if facts := lacking(original):
                 report.add("notebook", "note", facts)
-        elif (answers := Comparison(original, sandbox, file, at_nodes, report).run(options.positions)) and code:
+            return
+        boards = CODE_GEOMETRIES if code else SAMPLE_GEOMETRIES
+        answers = Comparison(original, sandbox, file, at_nodes, report).run(options.positions, boards)
+        if answers and code:
             _report_code(*answers, report)
 
     with replacing(output) as draft:

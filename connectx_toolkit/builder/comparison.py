@@ -17,10 +17,18 @@ from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
-from connectx.position import STANDARD
+from connectx.position import STANDARD, Geometry
 from connectx_toolkit.builder.originals import Kinds, Original, SideAnswer, answer_of
 from connectx_toolkit.builder.preflight.findings import Report
-from connectx_toolkit.builder.preflight.trial import FEW_NODES, Question, Sandbox, compared, openings_of_games, sample
+from connectx_toolkit.builder.preflight.trial import (
+    FEW_NODES,
+    SAMPLE_GEOMETRIES,
+    Question,
+    Sandbox,
+    compared,
+    openings_of_games,
+    sample,
+)
 from connectx_toolkit.kaggle.rules import sizes_of
 from connectx_toolkit.system.console import progress
 
@@ -38,7 +46,7 @@ SIGMAS = 4.3  # one faithful file in 100,000 of an agent that draws is refused a
 NAMED_FACTS = 6  # facts that a report names
 
 
-def kinds_of(positions: int) -> dict[str, list[dict[str, Any]]]:
+def kinds_of(positions: int, geometries: tuple[Geometry, ...] = SAMPLE_GEOMETRIES) -> dict[str, list[dict[str, Any]]]:
     """What an original is asked: games from both seats, openings, of which the shortest come first, and positions."""
     openings = [opening.as_json() for opening in openings_of_games(range(4))]
     short, long = openings[:8], openings[8:]
@@ -46,7 +54,7 @@ def kinds_of(positions: int) -> dict[str, list[dict[str, Any]]]:
     return {
         "games": games_of(range(FULL_GAMES)),
         "openings": short + spread,
-        "positions": [question.as_json() for question in sample(positions)],
+        "positions": [question.as_json() for question in sample(positions, geometries=geometries)],
     }
 
 
@@ -142,13 +150,17 @@ class Comparison:
         self.original, self.judge, self.file, self.at_nodes, self.report = original, judge, file, at_nodes, report
         self.excuse = ""  # why moves may differ
 
-    def run(self, positions: int) -> tuple[SideAnswer, SideAnswer] | None:
+    def run(
+        self, positions: int, geometries: tuple[Geometry, ...] = SAMPLE_GEOMETRIES
+    ) -> tuple[SideAnswer, SideAnswer] | None:
         """Asks both, and reports whether they play alike; what both said, None if the report rejects them.
 
         Args:
             positions: how many are asked besides the openings and the games.
+            geometries: of the positions, each as often as it is to be drawn.
         """
-        kinds, pace = kinds_of(positions), 0.0 if self.at_nodes else self.report.figures.get("slowest_move_seconds", 0)
+        kinds = kinds_of(positions, geometries)
+        pace = 0.0 if self.at_nodes else self.report.figures.get("slowest_move_seconds", 0)
         most = sum(map(len, kinds.values())) + FULL_GAMES * 12
         usual = round(min(most, max(ENOUGH, USUAL_SECONDS / max(pace, 1e-9)), COMPARE_SECONDS / max(pace, 1e-9)))
         total = 2 * usual + 2 * min(usual, LATER * 12)

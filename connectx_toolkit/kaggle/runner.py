@@ -1,9 +1,13 @@
 """Runs code under test for ``connectx_toolkit.builder.preflight.check``, each job in a process of its own.
 
 Jobs arrive as JSON lines on stdin, answers leave as JSON lines on stdout. The runner imports kaggle-environments once,
-as Kaggle's server does, and leaves no module of this project importable. So each fork is a fresh process with the same
-modules as on the judge. A job that takes too much time or memory is killed with its whole process group. Where there
-is no fork, each job is a new interpreter, which imports all that again; it has no group, and its memory is not known.
+as Kaggle's server does, and leaves no module of this project importable. So each fork is a fresh process with Kaggle's
+package: without its games of OpenSpiel, and after ``make submission`` without all others whose packages are missing.
+torch and numba are imported once, too, when a file has needed them: until a fork imports them it does not see them, and
+then it sleeps as long as that import took (``connectx_toolkit.kaggle.preparation``).
+
+A job that takes too much time or memory is killed with its whole process group. Where there is no fork, each job is a
+new interpreter, which imports all that again; it has no group, and its memory is not known.
 """
 
 import base64
@@ -23,6 +27,7 @@ from importlib.machinery import PathFinder
 from connectx_toolkit.kaggle import sandbox, seats
 from connectx_toolkit.kaggle.agent_file import Struct
 from connectx_toolkit.kaggle.jobs import ForkedProcess, SpawnedProcess, lacks, resident, supervise
+from connectx_toolkit.kaggle.preparation import Preparation, heavy_imports
 from connectx_toolkit.kaggle.raised import raised
 from connectx_toolkit.kaggle.replies import ask, ask_in_turn, positional
 from connectx_toolkit.kaggle.sandbox import Watch
@@ -32,7 +37,34 @@ from connectx_toolkit.system.files import ROOT
 from connectx_toolkit.system.posix import HAS_FORK, c_function, link
 
 PRCTL = c_function("prctl")  # only on Linux
+PREPARATION = Preparation()
+SLEEP = time.sleep  # which a file may replace
+OPEN_SPIEL = "kaggle_environments.envs.open_spiel_env"
 NOWHERE = "/nonexistent"
+
+
+class WithoutOpenSpiel:
+    """An entry for ``sys.meta_path`` while Kaggle's package is imported, which goes on without games that are missing.
+
+    OpenSpiel's take 0.45 s and 125 MB, for which each fork pays. All others are imported: one of them puts a folder
+    with an ``agents.py`` on ``sys.path``, before a file's own.
+    """
+
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name == OPEN_SPIEL:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+
+def import_judge():
+    """Kaggle's package without OpenSpiel's games, but with numpy, which they import."""
+    sys.meta_path.insert(0, WithoutOpenSpiel)
+    try:
+        with contextlib.redirect_stdout(io.StringIO()):  # which games could not be loaded
+            importlib.import_module("numpy.random")
+            return importlib.import_module("kaggle_environments")
+    finally:
+        sys.meta_path.remove(WithoutOpenSpiel)
 
 
 def settle(job):
@@ -53,6 +85,8 @@ def settle(job):
     os.environ.update(folders, **({"PATH": NOWHERE} if job.get("hides_programs") else {}))
     if PRCTL is not None:  # after the move, which would undo it
         PRCTL(1, signal.SIGKILL)  # PR_SET_PDEATHSIG: a job does not outlive a runner that is killed
+    PREPARATION.hide(but=job.get("imports", ()))
+    PREPARATION.charge = lambda seconds: SLEEP(seconds / (job.get("duty") or 1.0))
     folder = os.path.dirname(job["file"])
     watch = Watch(folder, own, hides_files=not job.get("sandbox"), hides_programs=bool(job.get("hides_programs")))
     if job.get("form") != "source":
@@ -162,7 +196,7 @@ def job_replies(job, progress, part):
 
     for number, reply in enumerate(ask_in_turn(asked, job["kinds"], **limits), 1):
         part(reply | {"seen": watch.findings()}, f"question {number}")
-    return {}
+    return {"imported": heavy_imports()}
 
 
 def job_game(job, progress, part):
@@ -193,6 +227,7 @@ def job_spin(job, progress, part):
 def job_kernels(job, progress, part):
     """Machine code for submissions, as base64 by name, of our kernels that the author's own agent prepares."""
     settle(job)
+    PREPARATION.charge = lambda seconds: None  # there is no clock
     sys.path[:0] = job["paths"]
     from connectx_toolkit.system.kernel_compiler import for_submission
 
@@ -215,8 +250,7 @@ def alone():
     """A new interpreter where there is no fork: does the job that comes as a line on stdin, and answers on stdout."""
     answer = os.dup(1)
     os.dup2(2, 1)  # only answers may reach the real stdout
-    with contextlib.redirect_stdout(io.StringIO()):
-        import kaggle_environments  # noqa: F401 (as in the runner, before the code under test)
+    import_judge()  # as in the runner, before the code under test
     with os.fdopen(os.dup(0), "rb", buffering=0) as line:  # unbuffered: questions may follow
         job = json.loads(line.readline())
     if job["job"] == "seat":
@@ -260,8 +294,7 @@ def serve(folder: str, is_judge: bool = True) -> None:
     """
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # only answers may reach the real stdout
-    with contextlib.redirect_stdout(io.StringIO()):
-        judge = importlib.import_module("kaggle_environments") if is_judge else None
+    judge = import_judge() if is_judge else None
     hello = {
         "kaggle": getattr(judge, "__version__", "?"),
         "numpy": importlib.metadata.version("numpy"),
@@ -274,8 +307,12 @@ def serve(folder: str, is_judge: bool = True) -> None:
         print(json.dumps(content), file=answers, flush=True)
 
     answer(hello)
+    gc.collect()
+    gc.freeze()  # else a collection in a fork would copy the memory of all that is imported here
     for line in sys.stdin:
         job = json.loads(line)
+        if HAS_FORK:
+            PREPARATION.prepare(job["packages"], None)
 
         def news(step, seconds):
             answer({"at": step, "seconds": seconds})

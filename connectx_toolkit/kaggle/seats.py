@@ -11,7 +11,8 @@ import json
 import random
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache, cached_property
 from typing import Any, TextIO
 
 from connectx_toolkit.kaggle.raised import raised
@@ -22,6 +23,33 @@ from connectx_toolkit.system.posix import signal_name
 STDERR_KEPT = 3000  # characters per seat
 SETTLE_SECONDS = 60.0  # for a new process to get ready; not on any game clock
 REPLY_GRACE = 1.0  # seconds that Kaggle waits for a reply beyond what the clock allows
+
+
+_CHECKED = set[str]()  # schemas, as texts
+
+
+@contextlib.contextmanager
+def schemas_checked_once() -> Iterator[None]:
+    """In the block, jsonschema checks a schema the first time that this process uses it, not at each state of a game.
+
+    Kaggle's schemas are the same in all games, and to check them takes two thirds of a short one. States are validated
+    as ever.
+    """
+    from jsonschema import validators
+
+    validator = validators.validator_for({})
+    checks, check = vars(validator)["check_schema"], validator.check_schema
+
+    def check_new(schema: Any, *arguments: Any, **options: Any) -> None:
+        if (text := repr(schema)) not in _CHECKED:
+            check(schema, *arguments, **options)
+            _CHECKED.add(text)
+
+    validator.check_schema = check_new
+    try:
+        yield
+    finally:
+        validator.check_schema = checks  # as it was: a method of the class
 
 
 def environment_of(config: Mapping[str, Any], overage: float) -> Any:
@@ -35,7 +63,18 @@ def environment_of(config: Mapping[str, Any], overage: float) -> Any:
     parts = dict(environments["connectx"])
     observation = {**parts["specification"]["observation"], "remainingOverageTime": overage}
     parts["specification"] = {**parts["specification"], "observation": observation}
-    return make(parts, configuration=dict(config))
+    env = make(parts, configuration=dict(config))
+    env.__class__ = _with_known_schema(type(env))
+    return env
+
+
+@cache
+def _with_known_schema(environment: type) -> type:
+    """Kaggle's class, but for the schema of its states, which it makes anew six times a ply: here once a game."""
+    name = "_Environment__state_schema"
+    made = vars(environment).get(name)  # 1.18 to 1.33: a property
+    known = {name: cached_property(made.fget)} if isinstance(made, property) else {}
+    return type(environment.__name__, (environment,), known)
 
 
 def reply_of(agent: Any, observation: Any) -> dict[str, Any]:
@@ -160,7 +199,8 @@ def play(job: dict[str, Any], progress: Callable[[str], None], start: Callable[[
         NoSandbox: a process cannot be moved there.
         Exception: anything that Kaggle's environment does not catch.
     """
-    env = environment_of(job["config"], job["overage"])
+    with schemas_checked_once():
+        env = environment_of(job["config"], job["overage"])
     seats = [Seat(start(env, raw, 2 * job["seed"] + seat)) for seat, raw in enumerate(job["files"])]
     try:
         for seat in seats:
@@ -168,7 +208,8 @@ def play(job: dict[str, Any], progress: Callable[[str], None], start: Callable[[
             first = seat.receive(SETTLE_SECONDS)
             if "ready" not in first:
                 raise NoSandbox(first.get("no sandbox", "a seat's process does not start"))
-        steps = env.run([player(seat, env.configuration.actTimeout, progress) for seat in seats])
+        with schemas_checked_once():
+            steps = env.run([player(seat, env.configuration.actTimeout, progress) for seat in seats])
     finally:
         for seat in seats:
             seat.process.end()

@@ -30,9 +30,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from connectx_toolkit.kaggle.agent_file import Loaded, Struct
+from connectx_toolkit.kaggle.preparation import KnownSource, Preparation, heavy_imports
 from connectx_toolkit.kaggle.raised import raised
 from connectx_toolkit.kaggle.sandbox import FOLDER, hide_credentials
-from connectx_toolkit.players.preparation import KnownSource, Preparation, heavy_imports
 from connectx_toolkit.players.protocol import LENGTH, ORDER, REQUEST, pack_reply, receive
 from connectx_toolkit.players.spec import AgentSpec
 from connectx_toolkit.system.cores import seed_everything, waiting

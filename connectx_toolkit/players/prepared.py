@@ -16,7 +16,7 @@ import sys
 import time
 import weakref
 
-from connectx_toolkit.players.preparation import KnownSource
+from connectx_toolkit.kaggle.preparation import KnownSource
 from connectx_toolkit.players.protocol import ORDER
 from connectx_toolkit.system.console import ProcessFailed
 from connectx_toolkit.system.files import ROOT

@@ -24,11 +24,11 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from connectx_toolkit.kaggle.archive import BadArchive
+from connectx_toolkit.kaggle.preparation import KnownSource
 from connectx_toolkit.kaggle.remedies import Situation, remedy
 from connectx_toolkit.kaggle.rules import Limits, Rules
 from connectx_toolkit.players import child
 from connectx_toolkit.players.child import HostedAgent, serve
-from connectx_toolkit.players.preparation import KnownSource
 from connectx_toolkit.players.prepared import START_LIMIT, Prepared, exit_reason, our_sockets, start_and_accept
 from connectx_toolkit.players.protocol import LENGTH, REPLY, Reply, pack_request, receive, reply_of, unpack_reply
 from connectx_toolkit.players.spec import AgentSpec, UnknownAgent

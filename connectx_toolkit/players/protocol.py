@@ -17,7 +17,7 @@ folders of ``sys.path``, the spec, and whether that is the main.py of an archive
 Orders to the process that agents' processes are forked from have a socket pair of their own: ``ORDER`` with the
 descriptor of an agent's socket forks one, without one it asks how a process ended. It is answered by an ``ORDER``.
 Where one is forked, the order's second number is that of the bytes that follow: what to prepare before, as JSON
-(``connectx_toolkit.players.preparation``).
+(``connectx_toolkit.kaggle.preparation``).
 """
 
 import json

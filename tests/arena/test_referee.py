@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
+from jsonschema import validators
 from kaggle_environments import agent as kaggle_agent
 from kaggle_environments import core as kaggle_core
 from kaggle_environments import make
@@ -14,6 +15,7 @@ from connectx.position import STANDARD
 from connectx_toolkit.arena import referee as referees
 from connectx_toolkit.arena.referee import REFEREES, play_fast, play_kaggle
 from connectx_toolkit.games.game import Game
+from connectx_toolkit.kaggle import seats
 from connectx_toolkit.kaggle.rules import DEFAULTS, OVERAGE, STATUS_OF, Rules
 from connectx_toolkit.players.prepared import Prepared
 from connectx_toolkit.players.process import AgentProcess, Inline
@@ -47,6 +49,21 @@ def test_defaults_are_kaggles():
     env = make("connectx")
     assert dict(env.configuration) == DEFAULTS
     assert env.state[0].observation.remainingOverageTime == OVERAGE
+
+
+def test_kaggles_schemas_are_checked_in_the_first_game_only(monkeypatch):
+    """A state is validated as ever: misbehaving agents, below, forfeit by Kaggle's own words."""
+    validator, asked = validators.validator_for({}), list[str]()
+    check = validator.check_schema
+    counting = classmethod(lambda cls, schema, *more, **options: asked.append(repr(schema)) or check(schema, *more))
+    monkeypatch.setattr(validator, "check_schema", counting)
+    monkeypatch.setattr(seats, "_CHECKED", set())
+    counts = list[int]()
+    for _ in range(2):
+        assert len(play(play_kaggle, [returning(3), returning(2)], Rules()).moves) == 7
+        counts.append(len(asked))
+    assert 0 < counts[0] == counts[1] == len(set(asked))
+    assert vars(validator)["check_schema"] is counting
 
 
 def test_same_verdicts_on_scripted_games(monkeypatch):

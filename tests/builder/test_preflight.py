@@ -1,6 +1,7 @@
 """The pre-flight: what it asks, measures and says; its verdicts on the corpus of small agents are in test_idioms."""
 
 import ast
+import importlib.util
 import os
 import subprocess
 import sys
@@ -13,16 +14,17 @@ from connectx_toolkit.builder.build import render
 from connectx_toolkit.builder.preflight.asking import ON_OVERAGE
 from connectx_toolkit.builder.preflight.check import check
 from connectx_toolkit.builder.preflight.findings import Report
-from connectx_toolkit.builder.preflight.trial import Runner
+from connectx_toolkit.builder.preflight.trial import Runner, open_sandbox, question
 from connectx_toolkit.builder.source.inline import inline
 from connectx_toolkit.cli import build as build_submission
 from connectx_toolkit.kaggle.agent_function import meant_agent
 from connectx_toolkit.kaggle.rules import Limits
 from connectx_toolkit.system.cores import restricted
 from connectx_toolkit.system.files import ROOT
-from tests.conftest import LINUX, REAL_CLOCK
+from tests.conftest import LINUX, REAL_CLOCK, needs
 
 pytestmark = pytest.mark.slow
+TORCH = needs("torch: pip install -r requirements.txt", importlib.util.find_spec("torch"))
 
 
 def finished(tmp_path: Path, name: str, content: bytes) -> Path:
@@ -232,6 +234,39 @@ def test_a_finding_has_no_colours():
     report = Report("x")
     report.add("load", "reject", "do \x1b[1mthese\x1b[0m\nsteps")
     assert report.reasons == ["load: do these steps"]
+
+
+TORCH_AT_LOAD = """
+import sys
+
+imports = []
+sys.addaudithook(lambda event, given: imports.append(given[0]) if event == "import" else None)
+was_there = "torch" in sys.modules
+import torch
+
+
+def agent(obs, config):
+    raise ValueError(len(imports), was_there, torch.ones(2).sum().item())
+"""
+
+
+@TORCH
+def test_torch_is_imported_once_and_each_load_takes_as_long_as_ever(tmp_path):
+    """A file that does not import it does not see it; a processor's share slows the import as all else."""
+    file = finished(tmp_path, "main.py", TORCH_AT_LOAD.encode())
+    parts = []
+    with Runner() as own, open_sandbox(Limits(), own, "main.py") as here:
+        for options in ({}, {}, restricted(0.5)):
+            here.main.write_bytes(file.read_bytes())
+            parts.append(here.replies(here.main, "path", [question("first", [])], **options)["parts"])
+        here.main.write_text("import sys\n\n\ndef agent(obs, config):\n    return 'torch' in sys.modules\n")
+        (unaware,) = here.replies(here.main, "path", [question("first", [])])["parts"][1:]
+    told = [ast.literal_eval(reply["text"].removeprefix("ValueError")) for _, reply in parts]
+    assert [each[1:] for each in told] == [(False, 2.0)] * 3
+    assert told[0][0] > 500 > told[1][0] == told[2][0]
+    first, again, slow = (load["load_seconds"] - load["waited"] for load, _ in parts)
+    assert again > 0.4 * first and slow > 1.5 * again
+    assert unaware["text"] == "False"
 
 
 def test_nothing_watches_the_threads_of_a_file_under_test():

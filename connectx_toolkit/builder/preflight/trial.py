@@ -43,6 +43,9 @@ FEW_NODES = 300  # nodes per move when two agents are compared
 # The configurations of the sample, mostly Connect Four. One of another size shows what depends on the size, and one of
 # more than 64 bits what runs uncompiled. Each costs an exact agent about 5 s of compilation.
 SAMPLE_GEOMETRIES = (*(STANDARD,) * 14, *(geometry_of(4, 5, 3),) * 3, *(geometry_of(9, 9, 5),) * 3)
+# For an agent with machine code, which is for Connect Four alone: numba would compile its kernels for the small board,
+# in both sides' processes, as it does in no game of Kaggle's.
+CODE_GEOMETRIES = (*(STANDARD,) * 17, *(geometry_of(9, 9, 5),) * 3)
 
 
 class Question(NamedTuple):
@@ -195,6 +198,7 @@ class Runner:
 
     def __init__(self, has_sandbox: bool = True, is_judge: bool = True):
         self.tell: Callable[[str], None] = lambda line: None  # called with a line about each step that takes long
+        self._packages: dict[str, None] = {}  # that files have imported so far, of ``preparation.HEAVY``
         path = os.pathsep.join([os.path.dirname(sys.executable), os.defpath, "/usr/local/bin"])
         known = {"PATH": path, "LANG": "C.UTF-8", "PYTHONHASHSEED": str(int(is_judge))}
         known |= {"SYSTEMROOT": os.environ["SYSTEMROOT"]} if "SYSTEMROOT" in os.environ else {}  # for Windows' sockets
@@ -248,7 +252,8 @@ class Runner:
         With a ``bar``, it counts the questions instead.
         """
         assert self._process.stdin is not None and self.hello
-        self._process.stdin.write(json.dumps(job).encode() + b"\n")
+        self._packages |= dict.fromkeys(job.get("imports", ()))
+        self._process.stdin.write(json.dumps(job | {"packages": [*self._packages]}).encode() + b"\n")
         self._process.stdin.flush()
         before = bar.n if bar is not None else 0
         while "at" in (answer := self._read(doing)):
@@ -258,6 +263,7 @@ class Runner:
             self.tell(f"checking: {doing}, {_stage_text(answer['at'], names or [])}, {answer['seconds']:.0f} s")
         if bar is not None:
             bar.update(before + max(0, len(answer["parts"]) - 1) - bar.n)
+        self._packages |= dict.fromkeys((answer["result"] or {}).get("imported", ()))
         return answer
 
     def __exit__(self, *_: object) -> None:

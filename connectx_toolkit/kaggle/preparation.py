@@ -18,7 +18,7 @@ import importlib
 import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -49,6 +49,7 @@ class Preparation:
     """What is prepared, in the process that is forked; in a fork, a finder for ``sys.meta_path`` and a loader, too."""
 
     def __init__(self) -> None:
+        self.charge: Callable[[float], None] = self._note  # called with seconds that an import has taken before
         self._packages: dict[str, _Package] = {}
         self._sources: dict[KnownSource, Parsed] = {}
         self._specs: dict[str, ModuleSpec | None] = {}  # of modules that are put in sight
@@ -74,14 +75,19 @@ class Preparation:
 
     # In a fork
 
-    def hide(self) -> None:
-        """Takes the packages out of sight, and leaves of the files only the agent's own."""
+    def hide(self, but: Sequence[str] = ()) -> None:
+        """Takes the packages ``but`` some out of sight, and leaves of the files only the agent's own."""
         self._sources.clear()
+        for name in but:
+            self._packages.pop(name, None)
         for package in self._packages.values():
             for name in package.modules:
                 sys.modules.pop(name, None)
         if self._packages:
             sys.meta_path.insert(0, self)  # type: ignore[arg-type]
+
+    def _note(self, seconds: float) -> None:
+        self.due += seconds
 
     def take(self) -> float:
         """The seconds to charge that have come up since the last call."""
@@ -108,7 +114,8 @@ class Preparation:
         for each, kept in came.modules.items():
             sys.modules.setdefault(each, kept)
         module.__spec__ = self._specs.pop(name)
-        self.due += came.seconds
+        if came.seconds:
+            self.charge(came.seconds)
         self._renew(module)
 
     def _alone(self, name: str) -> _Package:
