@@ -64,7 +64,7 @@ def environment_of(config: Mapping[str, Any], overage: float) -> Any:
     observation = {**parts["specification"]["observation"], "remainingOverageTime": overage}
     parts["specification"] = {**parts["specification"], "observation": observation}
     env = make(parts, configuration=dict(config))
-    env.__class__ = _with_known_schema(type(env))
+    env.__class__ = _with_known_schema(type(env))  # type: ignore[arg-type]
     return env
 
 
@@ -73,7 +73,7 @@ def _with_known_schema(environment: type) -> type:
     """Kaggle's class, but for the schema of its states, which it makes anew six times a ply: here once a game."""
     name = "_Environment__state_schema"
     made = vars(environment).get(name)  # 1.18 to 1.33: a property
-    known = {name: cached_property(made.fget)} if isinstance(made, property) else {}
+    known = {name: cached_property(made.fget)} if isinstance(made, property) and made.fget else {}
     return type(environment.__name__, (environment,), known)
 
 
