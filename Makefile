@@ -13,18 +13,26 @@ $(error $(VENV) is of $(OTHER), not of $(PYTHON): remove it, or name another, as
 endif
 endif
 
-.PHONY: submission install test quick check docs train-smoke clean
+PYTEST = $(BIN)/python -m pytest --no-loadscope-reorder
+
+.PHONY: submission install test long short quick check docs train-smoke clean
 
 submission: $(VENV)/.installed-build  ## build and check submissions/submission.py (AGENT=name for another agent)
 	$(BIN)/python build_submission.py $(AGENT) -o submissions/submission.py
 
 install: $(VENV)/.installed  ## everything that the commands need
 
-test: check $(VENV)/.installed-docs  ## lint, types, and every test; in the end, what was left out and what brings it in
-	$(BIN)/python -m pytest -n auto --no-loadscope-reorder
+test: $(VENV)/.installed-dev $(VENV)/.installed-docs  ## what everyone runs: lint, types, and all tests but the long ones
+	$(MAKE) --no-print-directory -j2 check short
+
+long: $(VENV)/.installed-dev $(VENV)/.installed-docs  ## the rest: see tests/long_tests.txt
+	$(PYTEST) -m long -n auto
 
 quick: $(VENV)/.installed-dev  ## the tests that take no time: no browser, no training, no games of Kaggle's
-	$(BIN)/python -m pytest -m "not slow" -n 2 --no-loadscope-reorder
+	$(PYTEST) -m "not slow and not long" -n 2
+
+short:
+	$(PYTEST) -m "not long" -n auto
 
 check: $(VENV)/.installed-dev  ## lint and types only
 	$(BIN)/ruff check .

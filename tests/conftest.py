@@ -81,10 +81,21 @@ REAL_CLOCK = pytest.mark.flaky(reruns=3)
 
 
 LONGEST = ("test_idioms", "test_notebook", "test_preflight", "test_build_submission")
+LONG = Path(__file__).with_name("long_tests.txt")
 
 
-def pytest_collection_modifyitems(items):
-    """The longest files first, so that no worker has one of them left when the others have nothing."""
+@pytest.hookimpl(tryfirst=True)  # before those that -m leaves out go
+def pytest_collection_modifyitems(config, items):
+    """Marks what is long. The longest files first, so that no worker has one left when the others have nothing."""
+    lines = {line for line in LONG.read_text(encoding="utf-8").splitlines() if not line.startswith("#")}
+    met = set[str]()
+    for item in items:
+        names = {item.nodeid, item.nodeid.split("[")[0], item.nodeid.split("::")[0]} & lines
+        met |= names
+        if names:
+            item.add_marker("long")
+    if config.args == config.getini("testpaths") and not config.option.keyword and lines - met:
+        raise pytest.UsageError(f"{LONG.name} names what there is not: {', '.join(sorted(lines - met))}")
     items.sort(key=lambda item: LONGEST.index(item.path.stem) if item.path.stem in LONGEST else len(LONGEST))
 
 
