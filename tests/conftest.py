@@ -19,11 +19,14 @@ from connectx.position import Geometry, Position, geometry_of
 from connectx_toolkit.builder import submission
 from connectx_toolkit.builder.preflight.trial import Runner
 from connectx_toolkit.cli.main import run
+from connectx_toolkit.kaggle.runner import import_judge
 from connectx_toolkit.system.console import DOOR
 from connectx_toolkit.system.cores import usable_cores
 
 os.environ[DOOR] = "pytest"  # messages are those of commands, unless a test takes it away
 os.environ["OMP_NUM_THREADS"] = "1"  # torch's threads would wait for the cores, which the workers of pytest have
+
+import_judge()  # before a test does, with games of OpenSpiel that take longer than all the rest
 
 # rows, columns, inarow: the standard board, small, tall, wide, single-row, square, and beyond 64 bits.
 SHAPES = [
