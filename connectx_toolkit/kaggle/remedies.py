@@ -17,8 +17,8 @@ from connectx_toolkit.system.console import as_option, named
 
 SEEN_THERE = frozenset({"kaggle_environments", "numba", "numpy", "scipy", "torch"})  # in submissions that played
 _REQUIRED_NAMES = """
-click flask google gymnasium gymnax jax jsonschema litellm omegaconf pettingzoo pokerkit pydantic pyjson5 pygame pyspiel
-requests shimmy tenacity termcolor tqdm transformers typing_extensions upath yaml
+absl click flask google gymnasium gymnax jax jsonschema litellm ml_collections omegaconf open_spiel pettingzoo pokerkit
+pydantic pyjson5 pygame pyspiel requests shimmy tenacity termcolor tqdm transformers typing_extensions upath yaml
 """
 _IMAGE = """
 Cython PIL annoy bs4 catboost cloudpickle cv2 cython deap dill fastai flax gensim gym gymnasium h5py igraph jax joblib
@@ -28,7 +28,7 @@ skimage sklearn spacy statsmodels sympy tensorflow torchinfo torchmetrics torchv
 REQUIRED = frozenset(_REQUIRED_NAMES.split())  # by kaggle_environments, on which the judge runs
 IN_PUBLIC_IMAGE = frozenset(_IMAGE.split()) - REQUIRED
 KNOWN_PACKAGES = SEEN_THERE | REQUIRED | IN_PUBLIC_IMAGE
-_NAMES = "PIL bs4 cv2 google learntools pyspiel skimage sklearn upath yaml"
+_NAMES = "PIL absl bs4 cv2 google learntools pyspiel skimage sklearn upath yaml"
 OTHERS_ON_PYPI = frozenset(_NAMES.split())  # there another project has this name, or none
 
 
