@@ -103,8 +103,8 @@ def faults_in(root: Path, path: Path) -> Iterator[Fault]:
 
     bodies = [node.body for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef)]
     nodes = {id(node): node for body in bodies for statement in body for node in ast.walk(statement)}
-    for node in [each for each in nodes.values() if isinstance(each, ast.AnnAssign)]:
-        for part in ast.walk(node.annotation):
+    for assigned in [each for each in nodes.values() if isinstance(each, ast.AnnAssign)]:
+        for part in ast.walk(assigned.annotation):
             nodes.pop(id(part), None)
     for node in nodes.values():
         if found := _other(node):

@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from benchmarks import learners, machine, recipes, solver
+from benchmarks import faults, learners, machine, recipes, solver
 from benchmarks.machine import record
 from connectx.encoding import encode_many
 from connectx.position import NO_MOVE, STANDARD, Position
@@ -144,3 +144,36 @@ def test_labels_that_the_manifest_names_have_to_be_there(tmp_path, monkeypatch, 
     assert stop.value.code == 2 and f"no labels in {file}" in capsys.readouterr().err
     write_labels(file, labels_of(POSITION), {})
     assert POSITION.mask in recipes.training_labels(weights)[0].masks
+
+
+PLAYED = """
+LIMIT = 7
+
+
+def play(board: list[int] | None, free):
+    count: int | None = len(free) + 1
+    if board and count < LIMIT:
+        free.clear()
+    return not free
+"""
+
+
+def test_a_fault_stands_in_place_of_one_piece(tmp_path):
+    (tmp_path / "agents").mkdir()
+    (tmp_path / "agents" / "züge.py").write_text(PLAYED, encoding="utf-8")
+    drawn = faults.draw(tmp_path, 1, 60)
+    assert drawn == faults.draw(tmp_path, 1, 60) != faults.draw(tmp_path, 2, 60)
+    assert sorted({fault.line for fault in drawn}) == [6, 7, 8, 9]  # neither annotations nor what is outside
+    every = {(fault.old, fault.new) for fault in faults.faults_in(tmp_path, tmp_path / "agents" / "züge.py")}
+    assert every == {
+        ("len(free) + 1", "(len(free) - 1)"),
+        ("1", "2"),
+        ("board and count < LIMIT", "(not (board and count < LIMIT))"),
+        ("board and count < LIMIT", "(board or count < LIMIT)"),
+        ("count < LIMIT", "(count <= LIMIT)"),
+        ("free.clear()", "pass"),
+        ("return not free", "return None"),
+        ("not free", "(free)"),
+    }
+    for fault in drawn:
+        assert fault.planted_in(PLAYED) == PLAYED.replace(fault.old, fault.new)
