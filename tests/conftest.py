@@ -26,7 +26,7 @@ from connectx_toolkit.system.cores import usable_cores
 os.environ[DOOR] = "pytest"  # messages are those of commands, unless a test takes it away
 os.environ["OMP_NUM_THREADS"] = "1"  # torch's threads would wait for the cores, which the workers of pytest have
 
-import_judge()  # before a test does, with games of OpenSpiel that take longer than all the rest
+import_judge()  # before a test imports Kaggle's package: OpenSpiel's games take longer than the rest of it
 
 # rows, columns, inarow: the standard board, small, tall, wide, single-row, square, and beyond 64 bits.
 SHAPES = [

@@ -9,6 +9,8 @@ seconds that the import took in the process that had imported numpy alone. So a 
 Kaggle, and an agent without such an import notices nothing. Modules of Python's own library that came with a package
 are not hidden: they take milliseconds, and nobody is charged for them.
 
+The runner of pre-flights has packages ready in the same way, and lets a file sleep for the seconds of their import.
+
 A file is compiled once for each version of it; each game is charged the processor time of that.
 """
 
@@ -76,7 +78,7 @@ class Preparation:
     # In a fork
 
     def hide(self, but: Sequence[str] = ()) -> None:
-        """Takes the packages ``but`` some out of sight, and leaves of the files only the agent's own."""
+        """Takes all packages but those named out of sight, and leaves of the files only the agent's own."""
         self._sources.clear()
         for name in but:
             self._packages.pop(name, None)

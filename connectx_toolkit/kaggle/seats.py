@@ -72,7 +72,7 @@ def environment_of(config: Mapping[str, Any], overage: float) -> Any:
 def _with_known_schema(environment: type) -> type:
     """Kaggle's class, but for the schema of its states, which it makes anew six times a ply: here once a game."""
     name = "_Environment__state_schema"
-    made = vars(environment).get(name)  # 1.18 to 1.33: a property
+    made = vars(environment).get(name)  # in 1.33 a property; elsewhere all stays as it is
     known = {name: cached_property(made.fget)} if isinstance(made, property) and made.fget else {}
     return type(environment.__name__, (environment,), known)
 
