@@ -1,6 +1,6 @@
 """The leftmost column that is not full, as in the course."""
 
-from connectx.position import Position
+from connectx_core.position import Position
 
 
 def agent(obs, config):

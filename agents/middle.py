@@ -3,7 +3,7 @@
 The course's agent keeps playing the full column and forfeits; benchmarks/learners.py measures that one too.
 """
 
-from connectx.position import Position
+from connectx_core.position import Position
 
 
 def agent(obs, config):

@@ -5,11 +5,11 @@ The evaluator is used on the standard board where numba works; elsewhere a heuri
 
 from functools import lru_cache
 
-from connectx.clock import Budget, GameMemory, budget_for
-from connectx.leaf import from_bytes
-from connectx.position import STANDARD, Geometry, Position
-from connectx.search import Searcher
-from connectx.weights import read_data
+from connectx_core.clock import Budget, GameMemory, budget_for
+from connectx_core.leaf import from_bytes
+from connectx_core.position import STANDARD, Geometry, Position
+from connectx_core.search import Searcher
+from connectx_core.weights import read_data
 
 network = from_bytes(read_data("weights/minimax_leaf.bin"))
 

@@ -1,8 +1,8 @@
 """The three-step look-ahead of Kaggle's course "Intro to Game AI": minimax over the course's heuristic."""
 
-from connectx.clock import budget_for
-from connectx.lookahead import choose
-from connectx.position import Position
+from connectx_core.clock import budget_for
+from connectx_core.lookahead import choose
+from connectx_core.position import Position
 
 N_STEPS = 3
 

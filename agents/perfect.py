@@ -8,15 +8,15 @@ solver, and without numba after the openings, the heuristic search plays alone.
 import random
 from functools import lru_cache
 
-from connectx.books import Book, openings
-from connectx.clock import Budget, GameMemory, budget_for
-from connectx.exact import exact_scores, move_values, promising
-from connectx.network import PlainNetwork
-from connectx.opponent import SLOW_LOSS, ErrorForecast, Opponent, ReplyModel, Scorer, choices, choose
-from connectx.position import STANDARD, Geometry, Position, Scores
-from connectx.search import Searcher
-from connectx.solver import Solver, Value
-from connectx.weights import read_data
+from connectx_core.books import Book, openings
+from connectx_core.clock import Budget, GameMemory, budget_for
+from connectx_core.exact import exact_scores, move_values, promising
+from connectx_core.network import PlainNetwork
+from connectx_core.opponent import SLOW_LOSS, ErrorForecast, Opponent, ReplyModel, Scorer, choices, choose
+from connectx_core.position import STANDARD, Geometry, Position, Scores
+from connectx_core.search import Searcher
+from connectx_core.solver import Solver, Value
+from connectx_core.weights import read_data
 
 SWINDLE = True  # False: play the slowest loss, and the most central drawing move
 SOLVER_SHARE = {STANDARD: 0.9}  # of a move's time; the heuristic search gets the rest if the solver has not finished

@@ -5,8 +5,8 @@ look-ahead plays. Where torch is missing or broken, the same network runs in num
 why.
 """
 
-from connectx.policy_net import TorchOrNumpy
-from connectx.weights import read_data
+from connectx_core.policy_net import TorchOrNumpy
+from connectx_core.weights import read_data
 
 network = TorchOrNumpy.from_bytes(read_data("weights/policy.bin"))
 

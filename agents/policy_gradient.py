@@ -3,9 +3,9 @@
 The network is for the standard board; on others the course's one-step look-ahead plays.
 """
 
-from connectx.lookahead import one_step_move
-from connectx.network import PlainNetwork, policy_move
-from connectx.weights import read_data
+from connectx_core.lookahead import one_step_move
+from connectx_core.network import PlainNetwork, policy_move
+from connectx_core.weights import read_data
 
 network = PlainNetwork.from_bytes(read_data("weights/policy_gradient.bin"))
 

@@ -2,7 +2,7 @@
 
 import random
 
-from connectx.position import Position
+from connectx_core.position import Position
 
 
 def agent(obs, config):

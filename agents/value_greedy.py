@@ -6,10 +6,10 @@ one-step look-ahead plays.
 
 import numpy as np
 
-from connectx.lookahead import one_step_move
-from connectx.network import PlainNetwork, expected_result
-from connectx.position import Position
-from connectx.weights import read_data
+from connectx_core.lookahead import one_step_move
+from connectx_core.network import PlainNetwork, expected_result
+from connectx_core.position import Position
+from connectx_core.weights import read_data
 
 network = PlainNetwork.from_bytes(read_data("weights/value_greedy.bin"))
 

@@ -11,13 +11,13 @@ from functools import lru_cache
 
 import numpy as np
 
-from connectx.afterstates import MoveNetwork
-from connectx.clock import Budget, GameMemory, budget_for
-from connectx.network import expected_result, softmax
-from connectx.position import Geometry, Position
-from connectx.puct import Choice, Evaluation, Search
-from connectx.search import Searcher
-from connectx.weights import read_data
+from connectx_core.afterstates import MoveNetwork
+from connectx_core.clock import Budget, GameMemory, budget_for
+from connectx_core.network import expected_result, softmax
+from connectx_core.position import Geometry, Position
+from connectx_core.puct import Choice, Evaluation, Search
+from connectx_core.search import Searcher
+from connectx_core.weights import read_data
 
 # Of the policy: above 1, the search trusts it less. With 5 it erred in 4 of 600 positions of the kinds Middle-Medium
 # and Begin-Medium at 600 evaluations, with 10 and with 20 in 1; with 20 and with 40 in 31 and 36 of 1,874 harder ones.

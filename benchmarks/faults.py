@@ -30,14 +30,14 @@ OTHER: dict[type, type] = {
     **{ast.FloorDiv: ast.Mult, ast.BitOr: ast.BitAnd, ast.BitAnd: ast.BitOr, ast.LShift: ast.RShift},
     **{ast.RShift: ast.LShift},
 }
-FOLDERS = ("agents", "connectx", "connectx_toolkit")
+FOLDERS = ("agents", "connectx_core", "connectx_toolkit")
 # Where a folder's faults are looked for first; by default in the folder of tests that has its name.
 NEAREST = {
-    "agents": "agents connectx",
+    "agents": "agents connectx_core",
     "api.py": "cli project",
     "arena": "arena cli statistics",
     "builder": "builder kaggle",
-    "connectx": "connectx agents",
+    "connectx_core": "connectx_core agents",
     "games": "games cli report",
     "kaggle": "kaggle builder players",
     "page": "board report",

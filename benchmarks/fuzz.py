@@ -34,7 +34,7 @@ from kagglesdk.competitions.types.competition_api_service import (
 )
 
 from benchmarks.machine import head, record
-from connectx.position import Position, geometry_of
+from connectx_core.position import Position, geometry_of
 from connectx_toolkit.board.server import _encoded, _receive
 from connectx_toolkit.board.session import Opening, Session
 from connectx_toolkit.board.thinking import Analyst

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks.machine import commit, head, record
-from connectx.torch_form import Network
+from connectx_core.torch_form import Network
 from connectx_toolkit.system.files import write_whole
 from connectx_toolkit.training.learners import actor_critic, menace, policy_gradient, ppo, value
 from connectx_toolkit.training.runs import FINISHED, is_finished

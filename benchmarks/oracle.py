@@ -7,7 +7,7 @@ import sys
 from functools import lru_cache
 from typing import Any
 
-from connectx.position import Position
+from connectx_core.position import Position
 
 try:
     from bitbully import bitbully_core

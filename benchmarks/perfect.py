@@ -33,9 +33,9 @@ from scipy import stats
 
 from benchmarks.machine import head, record
 from benchmarks.oracle import scores_of
-from connectx.clock import UNSPENT
-from connectx.position import NO_MOVE, STANDARD, Position, sign
-from connectx.solver import Solver
+from connectx_core.clock import UNSPENT
+from connectx_core.position import NO_MOVE, STANDARD, Position, sign
+from connectx_core.solver import Solver
 from connectx_toolkit.arena.exam import Answer, answers_in, chunks_of
 from connectx_toolkit.arena.match import open_pool, play_all
 from connectx_toolkit.arena.schedule import derived_seed

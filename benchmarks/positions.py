@@ -11,10 +11,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from connectx.books import openings
-from connectx.clock import Budget
-from connectx.position import STANDARD, Geometry, Position, plies_to_end
-from connectx.solver import NO_LIMIT, Solver, job_of, read_queue
+from connectx_core.books import openings
+from connectx_core.clock import Budget
+from connectx_core.position import STANDARD, Geometry, Position, plies_to_end
+from connectx_core.solver import NO_LIMIT, Solver, job_of, read_queue
 from connectx_toolkit.games.recipes import SOLVER_BITS, Choice, Sample, careful_choice, play_out, uniform_choice
 from connectx_toolkit.system.console import progress
 from connectx_toolkit.system.files import write_whole

@@ -34,13 +34,13 @@ from scipy.stats import binomtest
 from agents import value_search
 from benchmarks.machine import head, record
 from benchmarks.positions import SIX_SETS, six_set
-from connectx.afterstates import UNRATED, Afterstates, MoveNetwork, chances_of_moves, policy_of
-from connectx.clock import Budget
-from connectx.encoding import encode_many
-from connectx.network import softmax
-from connectx.position import STANDARD, Position
-from connectx.puct import Search
-from connectx.solver import Solver
+from connectx_core.afterstates import UNRATED, Afterstates, MoveNetwork, chances_of_moves, policy_of
+from connectx_core.clock import Budget
+from connectx_core.encoding import encode_many
+from connectx_core.network import softmax
+from connectx_core.position import STANDARD, Position
+from connectx_core.puct import Search
+from connectx_core.solver import Solver
 from connectx_toolkit.games.exam_positions import positions_in
 from connectx_toolkit.games.grades import Sheet
 from connectx_toolkit.games.labelled import Labels, canonical_keys, moves_of

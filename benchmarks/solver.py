@@ -26,9 +26,9 @@ from typing import Any, NamedTuple
 from benchmarks.machine import head, record
 from benchmarks.oracle import bitbully_core, scores_of
 from benchmarks.positions import SIX_SETS, Sample, random_samples, sample_of, six_set
-from connectx.books import Openings, layers, openings
-from connectx.position import STANDARD, Position, Scores
-from connectx.solver import Solver, job_of, read_queue
+from connectx_core.books import Openings, layers, openings
+from connectx_core.position import STANDARD, Position, Scores
+from connectx_core.solver import Solver, job_of, read_queue
 from connectx_toolkit.system.console import beside_bars, progress
 
 SLICES = 5

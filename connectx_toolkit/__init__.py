@@ -1,4 +1,4 @@
-"""What evaluates, builds, trains and shows agents. Never part of a submission: those contain ``connectx`` only.
+"""What evaluates, builds, trains and shows agents. Never part of a submission: those contain ``connectx_core`` only.
 
 In a notebook or a script: ``from connectx_toolkit import get_win_percentages, match, tournament, exam, analyse, build,
 check, adopt, Board``.
@@ -6,8 +6,9 @@ check, adopt, Board``.
 
 import sys
 from collections.abc import Callable
-from contextlib import suppress
 from functools import cache, wraps
+from importlib.util import find_spec
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -68,8 +69,18 @@ def hide() -> None:
     hidden.update((name, sys.modules.pop(name)) for name in names)
 
 
+def _refuse_another_core() -> None:
+    """Raises ImportError, a line in a notebook, if another module ``connectx_core`` comes before the toolkit's."""
+    found, beside = find_spec("connectx_core"), Path(__file__).parents[1] / "connectx_core" / "__init__.py"
+    if found and found.origin and not Path(found.origin).samefile(beside):
+        line = f"{found.origin} hides connectx_core, a package of connectx_toolkit: rename it"
+        problem = ImportError(line, name="connectx_core", path=found.origin)
+        problem._render_traceback_ = lambda: [f"ImportError: {line}"]  # type: ignore[attr-defined]  # IPython asks for it
+        raise problem
+
+
 def _kept(wanted: Any) -> bytes | None:
-    """What this computer keeps of a kernel. ``connectx`` asks for it, also while an agent's file loads."""
+    """What this computer keeps of a kernel. ``connectx_core`` asks for it, also while an agent's file loads."""
     sys.modules.update(hidden)
     try:
         from connectx_toolkit.system.kernel_compiler import kept
@@ -80,7 +91,8 @@ def _kept(wanted: Any) -> bytes | None:
             hide()
 
 
-with suppress(Exception):  # an agent may bring another ``connectx``, which may raise whatever it likes
-    from connectx import jit
+_refuse_another_core()
 
-    jit.kept = _kept
+from connectx_core import jit  # noqa: E402
+
+jit.kept = _kept

@@ -11,7 +11,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack
 
-from connectx.position import STANDARD
+from connectx_core.position import STANDARD
 from connectx_toolkit.arena.options import GameOptions, MatchOptions, spelt_out
 from connectx_toolkit.kaggle.rules import OVERAGE, Rules
 from connectx_toolkit.players.spec import AgentSpec, resolve, told_apart

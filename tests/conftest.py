@@ -15,7 +15,7 @@ from zlib import crc32
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
-from connectx.position import Geometry, Position, geometry_of
+from connectx_core.position import Geometry, Position, geometry_of
 from connectx_toolkit.builder import submission
 from connectx_toolkit.builder.preflight.trial import Runner
 from connectx_toolkit.cli.main import run

@@ -1,4 +1,4 @@
-"""The rules and exact minimax, slow and obvious, written without connectx: what its tests compare with.
+"""The rules and exact minimax, slow and obvious, written without connectx_core: what its tests compare with.
 
 A board is a list of rows from the top, each a list of cells: 0 empty, 1 and 2 the players; 1 moves first.
 """

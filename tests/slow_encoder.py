@@ -1,4 +1,4 @@
-"""What every observation of training.environments shows, cell by cell by the rules: slow, and without connectx.
+"""What every observation of training.environments shows, cell by cell by the rules: slow, and without connectx_core.
 
 A board is a list of rows from the top, as tests.oracle has it: 0 empty, 1 and 2 the players.
 """

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from connectx.position import STANDARD, Position, key_of
+from connectx_core.position import STANDARD, Position, key_of
 from connectx_toolkit.arena.match import Slot, open_pool
 from connectx_toolkit.arena.referee import detail_of, illegal_kind
 from connectx_toolkit.arena.schedule import derived_seed

@@ -8,7 +8,7 @@ from functools import lru_cache
 from time import perf_counter
 from typing import Any
 
-from connectx.position import has_line
+from connectx_core.position import has_line
 from connectx_toolkit.games.game import Game
 from connectx_toolkit.kaggle.remedies import wrong_type
 from connectx_toolkit.kaggle.rules import Fault, Rules

@@ -1,6 +1,6 @@
 """Openings: short move sequences to start games from, so that two deterministic agents play more than one game.
 
-They are written as columns (``connectx.position``).
+They are written as columns (``connectx_core.position``).
 
 The recipe for balanced ones: 4 to 10 random legal moves, after which no side has won or can win at once, perfect play
 leads to a draw, and the position is no duplicate or mirror image of another.
@@ -26,7 +26,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 
-from connectx.position import STANDARD, Columns, Geometry, Position, write_columns
+from connectx_core.position import STANDARD, Columns, Geometry, Position, write_columns
 from connectx_toolkit.games.reader import lines_of, parse_moves
 from connectx_toolkit.system.files import check_folder, locked, write_whole
 
@@ -193,8 +193,8 @@ def openings_for(geometry: Geometry, path: Path | None, seed: int) -> list[Openi
 
 def main() -> None:
     """``python -m connectx_toolkit.arena.start_positions`` makes the balanced openings again, in four minutes."""
-    from connectx.books import opening_score
-    from connectx.solver import Solver
+    from connectx_core.books import opening_score
+    from connectx_core.solver import Solver
 
     solver = Solver(STANDARD, table_bits=24)
 

@@ -16,7 +16,7 @@ from hashlib import sha256
 from math import inf
 from pathlib import Path
 
-from connectx.position import Columns, write_columns
+from connectx_core.position import Columns, write_columns
 from connectx_toolkit.games.database import GameDatabase, now, row_of
 from connectx_toolkit.games.game import Game
 from connectx_toolkit.players.process import Setup, Task

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from connectx.position import Geometry, Position
+from connectx_core.position import Geometry, Position
 from connectx_toolkit.board.thinking import Analyst, BoardSeat, Found, MoveQuestion
 from connectx_toolkit.games.database import GameDatabase
 from connectx_toolkit.games.game import UNKNOWN_NAMES, Game

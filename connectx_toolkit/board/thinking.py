@@ -19,11 +19,11 @@ from dataclasses import dataclass, field
 from queue import SimpleQueue
 from typing import Any, NamedTuple
 
-from connectx.books import openings
-from connectx.clock import Budget
-from connectx.exact import move_values
-from connectx.position import STANDARD, Geometry, Position
-from connectx.solver import Value
+from connectx_core.books import openings
+from connectx_core.clock import Budget
+from connectx_core.exact import move_values
+from connectx_core.position import STANDARD, Geometry, Position
+from connectx_core.solver import Value
 from connectx_toolkit.arena.referee import illegal_kind
 from connectx_toolkit.games.analysis import solvers_for
 from connectx_toolkit.kaggle.rules import Rules

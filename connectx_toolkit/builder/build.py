@@ -14,9 +14,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from connectx import __version__
-from connectx.machine_code import EMBEDDED
-from connectx.machine_code import packed as packed_parts
+from connectx_core import __version__
+from connectx_core.machine_code import EMBEDDED
+from connectx_core.machine_code import packed as packed_parts
 from connectx_toolkit.builder.comparison import POSITIONS, Comparison, lacking
 from connectx_toolkit.builder.notebook.written import placed
 from connectx_toolkit.builder.originals import Original, SideAnswer, Source, source_job
@@ -75,7 +75,7 @@ def _header(inlined: Inlined, contents: Mapping[str, bytes], notes: Mapping[str,
     module, function = inlined.entry
     lines = [
         f"{HEADER} {function} of {module}".removeprefix("# "),
-        f"built by connectx {__version__} with build_submission.py: change the sources, not this file",
+        f"built by connectx-toolkit {__version__} with build_submission.py: change the sources, not this file",
         "",
         "sha256 (first 16 digits) of the modules as embedded below:",
         *(f"  {_digest(text.encode())}  {path}" for path, text in sorted(inlined.sources.items())),
@@ -126,7 +126,7 @@ def archive(main: bytes, files: Mapping[str, bytes]) -> bytes:
 
 
 COMPILE_SECONDS = 300.0  # that the kernels may take; numba needs some 5
-MACHINE_CODE = f"connectx/{EMBEDDED}"
+MACHINE_CODE = f"connectx_core/{EMBEDDED}"
 ABOUT_CODE = f""": machine code of the modules' kernels for x86-64, by numba {version_of("numba")}
 #     and LLVM, from the sources in this file; used if it passes a test when the file is loaded, else numba compiles.
 #     Built with --no-machine-code, the file has none."""
@@ -184,7 +184,7 @@ def submission_bytes(inlined: Inlined, output: Path, code: bytes = b"") -> bytes
         cure = 'as text, data takes a third more: open it as Path(__file__).parent / "name", and build a .tar.gz'
         raise ValueError(f"{len(text):,} bytes, and the judge allows {most:,}; {cure}")
     if inlined.files:
-        cure = 'build an archive (.tar.gz), or read it by connectx.weights.read_data("name"), which embeds it'
+        cure = 'build an archive (.tar.gz), or read it by connectx_core.weights.read_data("name"), which embeds it'
         file, place = next(iter(inlined.files.values()))
         if file.suffix in TORCH_FILES:
             cure += f", or `{adopt_command(file.name, inlined.agent_path)}`"
@@ -257,7 +257,7 @@ def machine_code(
     inlined: Inlined, runner: Runner, options: BuildOptions, tell: Callable[[str], None]
 ) -> tuple[bytes, list[str]]:
     """Machine code of the kernels that the agent prepares, b"" if there is none; why there is none where it should."""
-    if not options.machine_code or "connectx/machine_code.py" not in inlined.sources:
+    if not options.machine_code or "connectx_core/machine_code.py" not in inlined.sources:
         return b"", []
     tell("compiling its kernels for the processors that Kaggle may have")
     job = source_job(inlined) | {"job": "kernels", "form": "source", "file": str(inlined.agent_path.resolve())}

@@ -17,7 +17,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
-from connectx.position import STANDARD, Geometry
+from connectx_core.position import STANDARD, Geometry
 from connectx_toolkit.builder.originals import Kinds, Original, SideAnswer, answer_of
 from connectx_toolkit.builder.preflight.findings import Report
 from connectx_toolkit.builder.preflight.trial import (
@@ -41,7 +41,7 @@ ENOUGH, USUAL_SECONDS = 100, 10.0  # so many are asked at least, then no more if
 COMPARE_SECONDS = 40.0  # of each side's moves; after that no further position is asked
 CLOCKED = 0.05  # seconds a move: from there on the clock may decide how far an agent searches
 ROUNDS, LEAST_ROUNDS = 12, 3  # in which both sides are asked again where they differed
-PREDICTOR = "connectx/predictor.py"  # draws moves by numpy, where the original's library has generators of its own
+PREDICTOR = "connectx_core/predictor.py"  # draws moves by numpy, where the original's library has generators of its own
 SIGMAS = 4.3  # one faithful file in 100,000 of an agent that draws is refused at a look, of which there are at most ten
 NAMED_FACTS = 6  # facts that a report names
 

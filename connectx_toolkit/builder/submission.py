@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterator, Sequence
 from os import PathLike, fspath
 from pathlib import Path
 
-from connectx.books import Book
-from connectx.position import STANDARD
+from connectx_core.books import Book
+from connectx_core.position import STANDARD
 from connectx_toolkit.builder.build import HEADER, BuildOptions, build
 from connectx_toolkit.builder.comparison import POSITIONS
 from connectx_toolkit.builder.notebook.cells import page_named

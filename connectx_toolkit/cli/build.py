@@ -7,11 +7,11 @@
   python build_submission.py minimax --submit "depth 12"   build it and submit it (needs a Kaggle API token)
 
 An agent is a Python file that ends in `def agent(obs, config)`, which returns a column as an int. It may import the
-standard library, numpy, numba, torch, `connectx` of this toolkit, and modules beside it. Weights and tables are files
-beside it, either opened by path or embedded:
+standard library, numpy, numba, torch, `connectx_core` of this toolkit, and modules beside it. Weights and tables are
+files beside it, either opened by path or embedded:
 
   weights = np.load(Path(__file__).parent / "weights.npz")     the submission becomes a .tar.gz
-  weights = np.load(io.BytesIO(read_data("weights.npz")))      from connectx.weights import read_data; it stays one .py
+  weights = np.load(io.BytesIO(read_data("weights.npz")))      connectx_core.weights.read_data: it stays one .py
 
 The built file contains all modules in readable form, and embedded data as text. Its guard plays a legal column in time,
 whatever the agent does. The file is written only if Kaggle's own environment accepts it, and if it plays the same moves

@@ -50,7 +50,7 @@ GOES_ON = {  # what a stopped command says, by what follows connectx, or its fir
     "evaluate exam": "positions that are solved and answers are kept; the same command goes on",
     "train": "the same command resumes tune, book, replies, labels, openings and network",
 }
-OURS = ("connectx", "connectx_toolkit", "agents")
+OURS = ("connectx_core", "connectx_toolkit", "agents")
 USAGE = """\
 usage: connectx COMMAND ...   (connectx COMMAND --help explains each)
 

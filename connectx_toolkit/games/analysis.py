@@ -14,11 +14,11 @@ from queue import SimpleQueue
 from threading import Event
 from typing import NamedTuple
 
-from connectx.books import openings
-from connectx.clock import Budget
-from connectx.exact import move_values
-from connectx.position import SPAN, Geometry, Position, Scores, sign
-from connectx.solver import Solver, Value
+from connectx_core.books import openings
+from connectx_core.clock import Budget
+from connectx_core.exact import move_values
+from connectx_core.position import SPAN, Geometry, Position, Scores, sign
+from connectx_core.solver import Solver, Value
 from connectx_toolkit.games.game import Game
 from connectx_toolkit.games.known_scores import KnownScores
 from connectx_toolkit.system.console import ctrl_c_waits

@@ -23,7 +23,7 @@ from math import inf
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
-from connectx.position import Position, geometry_of, parse_columns, write_columns
+from connectx_core.position import Position, geometry_of, parse_columns, write_columns
 from connectx_toolkit.games.game import Game, check_playable
 from connectx_toolkit.kaggle.rules import DEFAULTS, Fault, sizes_of
 from connectx_toolkit.system.console import as_option

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from connectx.position import STANDARD, Columns, Position
-from connectx.solver import Solver
+from connectx_core.position import STANDARD, Columns, Position
+from connectx_core.solver import Solver
 from connectx_toolkit.games.database import is_database
 from connectx_toolkit.games.game import Game
 from connectx_toolkit.games.known_scores import KnownScores

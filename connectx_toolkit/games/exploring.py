@@ -6,9 +6,9 @@ from datetime import date
 from pathlib import Path
 from typing import NamedTuple
 
-from connectx.clock import Budget
-from connectx.exact import exact_scores
-from connectx.position import Position, Scores
+from connectx_core.clock import Budget
+from connectx_core.exact import exact_scores
+from connectx_core.position import Position, Scores
 from connectx_toolkit.games.analysis import solvers_for
 from connectx_toolkit.games.database import GameDatabase, Played
 from connectx_toolkit.games.owner import name_in

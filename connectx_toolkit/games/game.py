@@ -9,7 +9,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from connectx.position import STANDARD, Geometry, Position, has_line, write_columns
+from connectx_core.position import STANDARD, Geometry, Position, has_line, write_columns
 from connectx_toolkit.kaggle.rules import DEFAULTS, OVERAGE, STATUS_OF, Fault, sizes_of
 from connectx_toolkit.system.console import command
 from connectx_toolkit.system.foreign import shown

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from connectx.position import STANDARD
+from connectx_core.position import STANDARD
 from connectx_toolkit.games.game import SEATS
 from connectx_toolkit.games.labelled import Labels
 from connectx_toolkit.statistics.intervals import ERROR_RATE, anytime_factor, anytime_mean

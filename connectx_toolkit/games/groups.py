@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from connectx.position import Geometry
+from connectx_core.position import Geometry
 from connectx_toolkit.games.database import GameDatabase, StoredAgent, StoredMatch
 from connectx_toolkit.games.game import Game
 from connectx_toolkit.system.foreign import NothingLeft

@@ -1,7 +1,7 @@
 """What was solved once: exact scores of positions of 7x6, in a file in the user's folder for caches.
 
 Those of plies 8 to 14: the opening table has earlier ones, and the solver finds later ones at once. The file is a
-container of connectx.weights, with a checksum; what is damaged is made anew.
+container of connectx_core.weights, with a checksum; what is damaged is made anew.
 """
 
 from contextlib import suppress
@@ -11,9 +11,9 @@ from typing import Self
 import numpy as np
 from platformdirs import user_cache_path
 
-from connectx.books import LAST_PLY, openings, place_of
-from connectx.position import NO_MOVE, STANDARD, Position, Scores, stones_of
-from connectx.weights import pack, unpack
+from connectx_core.books import LAST_PLY, openings, place_of
+from connectx_core.position import NO_MOVE, STANDARD, Position, Scores, stones_of
+from connectx_core.weights import pack, unpack
 from connectx_toolkit.system.files import locked, write_whole
 
 KEPT_PLIES = range(LAST_PLY, 15)

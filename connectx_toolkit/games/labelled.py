@@ -1,8 +1,8 @@
 """Positions with the exact score of every move, and the files that hold them.
 
-A file of labels is a container of connectx.weights with its recipe. It holds a position or its mirror image once, by
-its key, and leaves out the scores that a look at the board gives: full columns, moves that win at once, and moves after
-which the other side does. LZMA then makes some 5 bytes of a position with all its scores.
+A file of labels is a container of connectx_core.weights with its recipe. It holds a position or its mirror image once,
+by its key, and leaves out the scores that a look at the board gives: full columns, moves that win at once, and moves
+after which the other side does. LZMA then makes some 5 bytes of a position with all its scores.
 """
 
 import lzma
@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from connectx.books import openings
-from connectx.position import (
+from connectx_core.books import openings
+from connectx_core.position import (
     NO_MOVE,
     STANDARD,
     Geometry,
@@ -24,8 +24,8 @@ from connectx.position import (
     stones_of,
     winning_spots,
 )
-from connectx.solver import Solver
-from connectx.weights import pack, unpack
+from connectx_core.solver import Solver
+from connectx_core.weights import pack, unpack
 from connectx_toolkit.games.known_scores import KnownScores
 from connectx_toolkit.system.files import write_whole
 

@@ -23,7 +23,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from connectx.position import STANDARD, Columns, Geometry, parse_columns
+from connectx_core.position import STANDARD, Columns, Geometry, parse_columns
 from connectx_toolkit.games.database import GameDatabase, is_database
 from connectx_toolkit.games.game import UNKNOWN_NAMES, Game, Read, check_playable
 from connectx_toolkit.games.groups import grouped_games

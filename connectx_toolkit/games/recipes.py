@@ -18,11 +18,11 @@ from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
-from connectx.clock import Budget
-from connectx.exact import move_values
-from connectx.position import STANDARD, Geometry, Position
-from connectx.search import Searcher
-from connectx.solver import Solver
+from connectx_core.clock import Budget
+from connectx_core.exact import move_values
+from connectx_core.position import STANDARD, Geometry, Position
+from connectx_core.search import Searcher
+from connectx_core.solver import Solver
 from connectx_toolkit.games.known_scores import KnownScores
 from connectx_toolkit.games.labelled import (
     LABELS_SUFFIX,

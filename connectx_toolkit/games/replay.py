@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from connectx.position import STANDARD, Geometry, Position
+from connectx_core.position import STANDARD, Geometry, Position
 from connectx_toolkit.games.game import UNKNOWN_NAMES, Game, check_playable
 from connectx_toolkit.kaggle.rules import DEFAULTS, FAMILIES, Fault, Rules, sizes_of
 from connectx_toolkit.system.foreign import MOST_BYTES, from_json, integer, noting, number, shown, text

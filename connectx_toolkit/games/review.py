@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from connectx.exact import has_openings
-from connectx.position import Geometry, Position, plies_to_end, write_columns
+from connectx_core.exact import has_openings
+from connectx_core.position import Geometry, Position, plies_to_end, write_columns
 from connectx_toolkit.games.analysis import (
     GAME_SECONDS,
     JudgedMove,

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from connectx.position import NO_MOVE, STANDARD, plies_to_end_table
+from connectx_core.position import NO_MOVE, STANDARD, plies_to_end_table
 from connectx_toolkit.games.grades import NO_ANSWER, Sheet
 from connectx_toolkit.games.labelled import Labels
 from connectx_toolkit.statistics.intervals import anytime_mean

@@ -2,7 +2,7 @@
 
 Kaggle runs the text of the file by exec, with the file's folder at the end of ``sys.path``, on a machine without this
 toolkit. So here the agent's own folder comes before everything but the standard library. Of the toolkit an agent
-reaches only ``connectx``, and only where its folder has no ``connectx`` of its own.
+reaches only ``connectx_core``, and only where its folder has none of its own.
 """
 
 import ast
@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import connectx_toolkit
 from connectx_toolkit.kaggle.agent_function import agent_in, meant_agent
 from connectx_toolkit.kaggle.dependencies import REACHED
-from connectx_toolkit.kaggle.remedies import build_it
+from connectx_toolkit.kaggle.remedies import FORMER, NEW_NAME, build_it
 from connectx_toolkit.kaggle.sources import Needs, import_name, module_of, needs_building
 from connectx_toolkit.system.files import IS_CHECKOUT, ROOT
 
@@ -51,8 +51,10 @@ class _AgentFinder:
             return own
         if name == REACHED:
             return PathFinder.find_spec(name, [str(ROOT)])
+        if name == FORMER and PathFinder.find_spec(name) is None:
+            raise ModuleNotFoundError(f"No module named {name!r}: {NEW_NAME}", name=name)
         if name in _toolkit_names() and (not IS_CHECKOUT or PathFinder.find_spec(name) is None):
-            why = "of this toolkit an agent reaches only connectx"
+            why = "of this toolkit an agent reaches only connectx_core"
             raise ModuleNotFoundError(f"No module named {name!r}: {why}; copy {name} beside the agent", name=name)
         return None
 
@@ -65,7 +67,7 @@ class _AgentFinder:
         if spec is None or spec.loader is not None:
             return spec
         base = Path(self.folder, name)
-        is_root = base.resolve() == ROOT  # the toolkit's checkout may be called connectx
+        is_root = base.resolve() == ROOT  # the toolkit's checkout may be called connectx_core
         return spec if name == REACHED and not is_root and any(base.rglob("*.py")) else None
 
 

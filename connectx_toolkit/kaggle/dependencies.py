@@ -17,7 +17,7 @@ from typing import NamedTuple
 from connectx_toolkit.kaggle.sandbox import FOLDER
 from connectx_toolkit.system.files import ROOT
 
-REACHED = "connectx"  # the package of the toolkit that an agent can import
+REACHED = "connectx_core"  # the package of the toolkit that an agent can import
 # Calls whose first argument is a path. Those of READERS and LISTERS fail if there is no such file or folder.
 _READERS = """
 open io.open os.open codecs.open gzip.open bz2.open lzma.open zipfile.ZipFile tarfile.open
@@ -63,7 +63,8 @@ def on_path() -> list[Path]:
 
 
 def module_folders(own: Sequence[Path], name: str) -> list[Path]:
-    """Where a module of an agent's is searched, in this order: its own folders, then of the toolkit ``connectx`` alone.
+    """Where a module of an agent's is searched, in this order: its own folders, then of the toolkit ``connectx_core``
+    alone.
 
     ``connectx_toolkit.kaggle.agent_file`` has the same rule as an import hook.
 

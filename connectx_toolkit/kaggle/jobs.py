@@ -25,7 +25,7 @@ DUTY_PERIOD = 0.03  # seconds of one stop-and-go cycle
 # The process removes its own modules from sys.modules: the code under test must not find any of this project.
 START = (
     "import sys; sys.path[:0] = {paths}; from connectx_toolkit.kaggle.runner import {call}; del sys.path[0]; "
-    "ours = [name for name in sys.modules if name.split('.')[0] in ('connectx', 'connectx_toolkit')]; "
+    "ours = [name for name in sys.modules if name.split('.')[0] in ('connectx_core', 'connectx_toolkit')]; "
     "[sys.modules.pop(name) for name in ours]; {call}({arguments})"
 )
 

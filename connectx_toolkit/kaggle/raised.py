@@ -14,7 +14,7 @@ from connectx_toolkit.system.files import ROOT
 
 LONGEST_MESSAGE, MOST_FRAMES = 500, 40  # characters of a message, and calls, that are kept
 NOT_THE_AGENTS = (
-    *(os.path.join(ROOT, folder, "") for folder in ("connectx", "connectx_toolkit")),
+    *(os.path.join(ROOT, folder, "") for folder in ("connectx_core", "connectx_toolkit")),
     os.path.join(os.path.dirname(os.__file__), ""),  # installed packages lie below it
     "<frozen",
 )

@@ -30,10 +30,14 @@ IN_PUBLIC_IMAGE = frozenset(_IMAGE.split()) - REQUIRED
 KNOWN_PACKAGES = SEEN_THERE | REQUIRED | IN_PUBLIC_IMAGE
 _NAMES = "PIL absl bs4 cv2 google learntools pyspiel skimage sklearn upath yaml"
 OTHERS_ON_PYPI = frozenset(_NAMES.split())  # there another project has this name, or none
+FORMER = "connectx"  # the toolkit's package until version 2.0; many have a file of their own by that name
+NEW_NAME = "of this toolkit it is called connectx_core since version 2.0"
 
 
 def standing(package: str) -> str:
     """What is known about a package on the judge, in words."""
+    if package == FORMER:
+        return NEW_NAME
     known = {
         "submissions that use it play on Kaggle": SEEN_THERE,
         "kaggle_environments, on which the judge runs, needs it": REQUIRED,
@@ -110,6 +114,8 @@ def _no_module(fault: Raised, situation: Situation) -> str:
         )
     if top in KNOWN_PACKAGES:
         return not_here(top)
+    if top == FORMER:
+        return f"your submission does not contain it; {NEW_NAME}"
     return (
         f"Kaggle is not known to have {top}, and your submission does not contain it: pack it"
         f"{situation.packing} ({named('build')} puts helper modules into one file), or catch ImportError and play "

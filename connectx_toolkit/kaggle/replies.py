@@ -14,7 +14,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from typing import Any
 from zlib import crc32
 
-from connectx.position import STANDARD, Position
+from connectx_core.position import STANDARD, Position
 from connectx_toolkit.kaggle import seats
 from connectx_toolkit.kaggle.raised import raised
 from connectx_toolkit.system.cores import all_cores, waiting

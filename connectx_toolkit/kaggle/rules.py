@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 
-from connectx.position import Geometry, geometry_of
+from connectx_core.position import Geometry, geometry_of
 
 # Kaggle's default configuration (connectx.json and schemas.json of kaggle-environments).
 DEFAULTS: dict[str, Any] = {
@@ -17,7 +17,7 @@ DEFAULTS: dict[str, Any] = {
     "episodeSteps": 1000,
     "runTimeout": 1200,
 }
-NODE_BUDGET = "nodeBudget"  # our addition, see connectx.clock.budget_for
+NODE_BUDGET = "nodeBudget"  # our addition, see connectx_core.clock.budget_for
 MOST_CELLS = 4096
 MOST_IN_ROW = 64  # looking for lines takes time by its square, whether or not the board has room for one
 MOST_SECONDS = 1e9  # 32 years; a socket's timeout can be at most 292

@@ -100,7 +100,7 @@ class WithoutToolkit:
 
     @staticmethod
     def find_spec(name, path=None, target=None):
-        if name not in ("connectx", "connectx_toolkit"):
+        if name not in ("connectx_core", "connectx_toolkit"):
             return None
         spec = PathFinder.find_spec(name, [entry for entry in sys.path if os.path.realpath(entry) != str(ROOT)])
         if spec is None:

@@ -8,9 +8,9 @@ import random
 from collections.abc import Callable
 from functools import lru_cache
 
-from connectx.clock import Budget, GameMemory
-from connectx.position import STANDARD, Geometry, Position
-from connectx.search import Searcher
+from connectx_core.clock import Budget, GameMemory
+from connectx_core.position import STANDARD, Geometry, Position
+from connectx_core.search import Searcher
 
 
 def at_depth(depth: int) -> Callable:

@@ -11,7 +11,7 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from connectx.position import write_columns
+from connectx_core.position import write_columns
 from connectx_toolkit import page
 from connectx_toolkit.arena.tournament import Standing, Tournament, cross_table, ladder_table
 from connectx_toolkit.games.analysis import JudgedMove, accuracy

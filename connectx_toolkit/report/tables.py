@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from operator import attrgetter
 from typing import Any
 
-from connectx.position import Geometry, Position, plies_to_end, write_columns
+from connectx_core.position import Geometry, Position, plies_to_end, write_columns
 from connectx_toolkit.games.analysis import JudgedMove, accuracy, mistakes
 from connectx_toolkit.games.database import Played
 from connectx_toolkit.games.exploring import Explored

@@ -10,7 +10,7 @@ each other, or lead to the same position by another order of moves, are one open
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from connectx.position import Geometry, Position
+from connectx_core.position import Geometry, Position
 from connectx_toolkit.statistics.intervals import mean_and_variance, pentanomial
 
 Moves = tuple[int, ...]

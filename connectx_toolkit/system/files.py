@@ -236,7 +236,7 @@ def check_folder(path: Path | None, is_made: bool = False) -> None:
         raise ValueError(str(not_written(problem, path))) from None
 
 
-ROOT = Path(__file__).resolve().parents[2]  # the folder that holds connectx and connectx_toolkit
+ROOT = Path(__file__).resolve().parents[2]  # the folder that holds connectx_core and connectx_toolkit
 IS_CHECKOUT = (ROOT / "agents").is_dir() and (ROOT / "pyproject.toml").is_file()
 AGENTS = (ROOT if IS_CHECKOUT else Path(__file__).resolve().parents[1]) / "agents"
 WEIGHTS = AGENTS / "weights"

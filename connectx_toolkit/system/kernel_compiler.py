@@ -1,4 +1,4 @@
-"""Makes machine code of our kernels (``connectx.machine_code``): for submissions, and to be kept on this computer.
+"""Makes machine code of our kernels (``connectx_core.machine_code``): for submissions, and to be kept on this computer.
 
 numba compiles a kernel for a processor as usual. From its LLVM module, all goes that the kernel's native function does
 not need, and an entry is added that takes the arguments from a buffer. What LLVM makes of that for a target is linked
@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 from platformdirs import user_cache_path
 
-from connectx import jit, machine_code
-from connectx.machine_code import DATA, SHAPE, STRIDES, KernelCall, Wanted, in_memory, leaves, packed, unpacked
+from connectx_core import jit, machine_code
+from connectx_core.machine_code import DATA, SHAPE, STRIDES, KernelCall, Wanted, in_memory, leaves, packed, unpacked
 from connectx_toolkit.system.files import replacing, version_of
 
 NARROW, WIDE = "x86-64-v2", "x86-64-v4"  # any processor, and the widest
@@ -168,7 +168,7 @@ def linked(obj: bytes) -> tuple[int, bytes]:
 
 
 def made(wanted: Wanted, targets: Mapping[str, str]) -> dict[str, bytes]:
-    """A kernel's machine code for each target, {cpu: features}, as ``connectx.machine_code.in_memory`` takes it.
+    """A kernel's machine code for each target, {cpu: features}, as ``connectx_core.machine_code.in_memory`` takes it.
 
     numba has to compile for the first of the targets.
 

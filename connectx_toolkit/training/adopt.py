@@ -27,8 +27,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from connectx.position import STANDARD
-from connectx.weights import unpack
+from connectx_core.position import STANDARD
+from connectx_core.weights import unpack
 from connectx_toolkit.builder.notebook.predictors import is_algorithm
 from connectx_toolkit.builder.preflight.trial import Question, openings_of_games, question, random_moves
 from connectx_toolkit.players.prepared import CREDENTIAL
@@ -184,10 +184,14 @@ def agent_text(title: str, reference: str, found: Answers, part: FilePart | None
         data: the name of the file beside it, with the network.
     """
     is_script = data.endswith(FORMS[1])
-    imports = ["import numpy as np"] * (is_script or bool(part)) + ["from connectx.encoding import seen"] * (not part)
+    imports = ["import numpy as np"] * (is_script or bool(part)) + ["from connectx_core.encoding import seen"] * (
+        not part
+    )
     imports += ["import io", "import torch"] * is_script
-    imports += ["from connectx.network import masked_argmax", "from connectx.position import Position"]
-    imports += ["from connectx.steps import Layers"] * (not is_script) + ["from connectx.weights import read_data"]
+    imports += ["from connectx_core.network import masked_argmax", "from connectx_core.position import Position"]
+    imports += ["from connectx_core.steps import Layers"] * (not is_script) + [
+        "from connectx_core.weights import read_data"
+    ]
     lines = part.text.splitlines(keepends=True) if part else []
     futures = [line.strip() for line in lines if line.startswith("from __future__")]
     own = "".join(line for line in lines if line.strip() not in futures).strip()

@@ -23,10 +23,10 @@ from typing import Any
 
 import numpy as np
 
-from connectx.clock import Budget
-from connectx.jit import jitable, njit, popcount
-from connectx.position import Geometry, Position, column_cells, open_cells, winning_spots
-from connectx.search import Searcher
+from connectx_core.clock import Budget
+from connectx_core.jit import jitable, njit, popcount
+from connectx_core.position import Geometry, Position, column_cells, open_cells, winning_spots
+from connectx_core.search import Searcher
 from connectx_toolkit.kaggle.agent_file import Struct, load_agent
 from connectx_toolkit.kaggle.rules import DEFAULTS, NODE_BUDGET, sizes_of
 from connectx_toolkit.players.spec import parse_agent_name

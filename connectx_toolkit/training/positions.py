@@ -11,11 +11,11 @@ which the next stone can make a line teach little: one in ten is taken.
 
 import numpy as np
 
-from connectx.afterstates import MoveNetwork
-from connectx.books import openings
-from connectx.exact import move_values
-from connectx.position import NO_MOVE, SPAN, STANDARD, Position, winning_spots
-from connectx.solver import UNKNOWN, Solver, Value
+from connectx_core.afterstates import MoveNetwork
+from connectx_core.books import openings
+from connectx_core.exact import move_values
+from connectx_core.position import NO_MOVE, SPAN, STANDARD, Position, winning_spots
+from connectx_core.solver import UNKNOWN, Solver, Value
 from connectx_toolkit.games.labelled import BOUND, Labels, moves_of
 
 ERROR_SHARES = (0.5, 0.25)  # of random moves, in turn: half-random and near-perfect games

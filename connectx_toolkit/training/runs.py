@@ -22,9 +22,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from matplotlib.figure import Figure
 
-from connectx.position import STANDARD
-from connectx.solver import Solver
-from connectx.weights import pack, unpack
+from connectx_core.position import STANDARD
+from connectx_core.solver import Solver
+from connectx_core.weights import pack, unpack
 from connectx_toolkit.system.files import check_folder, locked, read_as, write_whole
 from connectx_toolkit.system.foreign import from_json, mapping
 from connectx_toolkit.system.workers import cluster_workers, local_workers

@@ -13,10 +13,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from connectx.encoding import encode_many
-from connectx.network import LAYER_KINDS, Architecture
-from connectx.position import STANDARD, Geometry
-from connectx.torch_form import Network
+from connectx_core.encoding import encode_many
+from connectx_core.network import LAYER_KINDS, Architecture
+from connectx_core.position import STANDARD, Geometry
+from connectx_core.torch_form import Network
 from connectx_toolkit.games.labelled import canonical_keys
 from connectx_toolkit.system.console import progress, tell_rate
 from connectx_toolkit.training.descent import Descent

@@ -21,8 +21,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from connectx.encoding import ENCODINGS, seen
-from connectx.weights import pack
+from connectx_core.encoding import ENCODINGS, seen
+from connectx_core.weights import pack
 from connectx_toolkit.builder.notebook.cells import cells_of, is_page
 from connectx_toolkit.builder.notebook.page import Page
 from connectx_toolkit.builder.notebook.predictors import network_of

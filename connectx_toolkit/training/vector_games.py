@@ -26,8 +26,8 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from connectx.jit import njit
-from connectx.position import Geometry, geometry_of
+from connectx_core.jit import njit
+from connectx_core.position import Geometry, geometry_of
 
 FIRST, SECOND, NOBODY = 1, -1, 0  # values of ``winner`` and of the stones
 
@@ -160,7 +160,7 @@ def drop(stones, plies, done, winner, actions, which, inarow):
 
 
 def bitboards(boards: np.ndarray, geometry: Geometry) -> tuple[np.ndarray, np.ndarray]:
-    """(position, mask), (n,) int64 each, as in ``connectx.position``; the board must fit 64 bits.
+    """(position, mask), (n,) int64 each, as in ``connectx_core.position``; the board must fit 64 bits.
 
     Args:
         boards: (n, rows, columns) int8, +1 stones of the side to move, -1 of the other side.

@@ -26,7 +26,7 @@ from connectx_toolkit.system.console import ctrl_c_waits, progress, shell
 from connectx_toolkit.system.files import ROOT
 from connectx_toolkit.tuning.numbers import Number, Value, with_values
 
-OUR_PACKAGE = ROOT / "connectx"  # beside an agent in a checkout; elsewhere, numba would compile it again
+OUR_PACKAGE = ROOT / "connectx_core"  # beside an agent in a checkout; elsewhere, numba would compile it again
 STEP, MOVES_OF_A_GAME = 20, 21  # positions between two looks of the pruner; an agent's moves in a full game
 FAULTY = 0.1  # an original that makes faults in so large a share of the positions is not tuned
 FEWEST_IN_TIME = 10  # candidates that --minutes should leave time for

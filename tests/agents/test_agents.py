@@ -8,9 +8,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from connectx import lookahead
-from connectx.clock import Budget
-from connectx.position import STANDARD, Position, geometry_of
+from connectx_core import lookahead
+from connectx_core.clock import Budget
+from connectx_core.position import STANDARD, Position, geometry_of
 from connectx_toolkit.system.files import AGENTS
 from tests.conftest import observe, random_game
 
@@ -141,7 +141,7 @@ def test_n_step_plays_a_best_move():
 
 def test_minimax_without_numba_plays_on():
     """A searcher that is not compiled, as on a judge without numba, sees four plies in 1,000 nodes: 0.05 s."""
-    from connectx.search import Searcher
+    from connectx_core.search import Searcher
 
     result = Searcher(STANDARD, compiled=False).search(Position.empty(STANDARD), Budget(nodes=1000))
     assert result.depth >= 4

@@ -5,12 +5,12 @@ import random
 import pytest
 
 from agents import perfect
-from connectx import jit
-from connectx.books import openings
-from connectx.clock import Budget
-from connectx.exact import promising
-from connectx.position import STANDARD, Position, geometry_of, sign
-from connectx.solver import Solver, Value
+from connectx_core import jit
+from connectx_core.books import openings
+from connectx_core.clock import Budget
+from connectx_core.exact import promising
+from connectx_core.position import STANDARD, Position, geometry_of, sign
+from connectx_core.solver import Solver, Value
 from tests.conftest import REAL_CLOCK, observe, random_game
 
 pytestmark = pytest.mark.slow

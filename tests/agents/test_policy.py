@@ -11,9 +11,9 @@ import torch
 from kaggle_environments.agent import get_last_callable
 
 from agents import policy
-from connectx.afterstates import MoveNetwork
-from connectx.policy_net import TIE
-from connectx.position import STANDARD, Position
+from connectx_core.afterstates import MoveNetwork
+from connectx_core.policy_net import TIE
+from connectx_core.position import STANDARD, Position
 from connectx_toolkit.builder.build import render
 from connectx_toolkit.builder.source.inline import inline
 from connectx_toolkit.players.spec import entry_of

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from connectx.position import STANDARD, Position
+from connectx_core.position import STANDARD, Position
 from connectx_toolkit.arena import exam
 from connectx_toolkit.arena.exam import AnswerFile, Exam, answers_in, chunks_of
 from connectx_toolkit.arena.match import open_pool

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from connectx.position import STANDARD, Position
+from connectx_core.position import STANDARD, Position
 from connectx_toolkit import api
 from connectx_toolkit.arena.match import Slot, open_pool, play_all, play_match
 from connectx_toolkit.arena.results import Match

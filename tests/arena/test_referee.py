@@ -11,7 +11,7 @@ from kaggle_environments import agent as kaggle_agent
 from kaggle_environments import core as kaggle_core
 from kaggle_environments import make
 
-from connectx.position import STANDARD
+from connectx_core.position import STANDARD
 from connectx_toolkit.arena import referee as referees
 from connectx_toolkit.arena.referee import REFEREES, play_fast, play_kaggle
 from connectx_toolkit.games.game import Game

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from benchmarks.positions import random_samples
-from connectx.opponent import arrays_of, columns_of_scores
+from connectx_core.opponent import arrays_of, columns_of_scores
 from connectx_toolkit.games.labelled import Labels
 from connectx_toolkit.players.spec import AgentSpec
 from connectx_toolkit.system import workers

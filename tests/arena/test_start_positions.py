@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from connectx import books
-from connectx.position import STANDARD, Position, geometry_of, parse_columns, write_columns
-from connectx.solver import Solver
+from connectx_core import books
+from connectx_core.position import STANDARD, Position, geometry_of, parse_columns, write_columns
+from connectx_core.solver import Solver
 from connectx_toolkit.arena.start_positions import (
     BALANCED_SEED,
     RANDOM_COUNT,

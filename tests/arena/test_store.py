@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from connectx.position import STANDARD
+from connectx_core.position import STANDARD
 from connectx_toolkit import api
 from connectx_toolkit.arena.store import MatchStore, conditions_here
 from connectx_toolkit.arena.tournament import match_of

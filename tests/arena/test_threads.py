@@ -5,9 +5,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from connectx.exact import exact_scores
-from connectx.position import STANDARD, Position, Scores
-from connectx.solver import Solver
+from connectx_core.exact import exact_scores
+from connectx_core.position import STANDARD, Position, Scores
+from connectx_core.solver import Solver
 from connectx_toolkit.api import get_win_percentages
 from connectx_toolkit.board.thinking import Analyst
 from connectx_toolkit.games.analysis import solvers_for

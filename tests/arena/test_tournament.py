@@ -5,7 +5,7 @@ from itertools import islice
 
 import pytest
 
-from connectx.position import STANDARD, Position
+from connectx_core.position import STANDARD, Position
 from connectx_toolkit.arena.results import Match
 from connectx_toolkit.arena.schedule import pairings, participants
 from connectx_toolkit.arena.start_positions import random_openings

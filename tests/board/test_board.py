@@ -17,7 +17,7 @@ import pytest
 from kaggle_environments import make
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
-from connectx.position import STANDARD, Position
+from connectx_core.position import STANDARD, Position
 from connectx_toolkit.board.widget import Board
 from connectx_toolkit.games.analysis import JudgedMove, mistakes
 from connectx_toolkit.games.database import GameDatabase

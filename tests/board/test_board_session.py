@@ -6,8 +6,8 @@ from queue import Empty, SimpleQueue
 
 import pytest
 
-from connectx.position import STANDARD, Position, geometry_of
-from connectx.solver import Value
+from connectx_core.position import STANDARD, Position, geometry_of
+from connectx_core.solver import Value
 from connectx_toolkit.arena.referee import play_fast
 from connectx_toolkit.board.server import _encoded
 from connectx_toolkit.board.session import Opening, Session, position_entry, position_in

@@ -16,7 +16,7 @@ import pytest
 from kaggle_environments import make
 from kaggle_environments.agent import get_last_callable
 
-from connectx.position import Position, geometry_of
+from connectx_core.position import Position, geometry_of
 from connectx_toolkit.builder import build as building
 from connectx_toolkit.builder import comparison, submission
 from connectx_toolkit.builder.build import (
@@ -132,7 +132,7 @@ def test_integers_of_any_type_become_ints_and_the_collector_rests(tmp_path):
 
 def test_load_time_is_charged_to_the_clock(tmp_path):
     source = (
-        "import time\n\nfrom connectx import clock\n\ntime.sleep(0.3)\n\n\n"
+        "import time\n\nfrom connectx_core import clock\n\ntime.sleep(0.3)\n\n\n"
         "def agent(obs, config):\n    return 6 if sum(clock._charges) >= 0.3 else 1\n"
     )
     agent = loaded(text_of(tmp_path, {"agent.py": source}))

@@ -88,7 +88,7 @@ def leftmost(question) -> dict:
         ("import numpy, torch as th", ["torch"]),
         ("from torch.nn import functional", ["torch"]),
         ("def load():\n    import torch", ["torch"]),
-        ("import connectx.network", []),  # whose words are of torch
+        ("import connectx_core.network", []),  # whose words are of torch
         ("NAME = 'torch'", []),
     ],
 )

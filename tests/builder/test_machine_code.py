@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from connectx.machine_code import packed, processor, unpacked
+from connectx_core.machine_code import packed, processor, unpacked
 from connectx_toolkit.builder.build import MACHINE_CODE, render
 from connectx_toolkit.builder.build import packed as as_text
 from connectx_toolkit.builder.source.inline import inline
@@ -23,8 +23,8 @@ pytestmark = [pytest.mark.slow, needs("an x86-64 processor", processor() is not 
 AGENT = """
 import numpy as np
 
-from connectx.jit import jitable, njit, plain
-from connectx.machine_code import prepared
+from connectx_core.jit import jitable, njit, plain
+from connectx_core.machine_code import prepared
 
 
 @jitable
@@ -76,7 +76,7 @@ scope = {{}}
 exec(compile(open({file!r}, encoding="utf-8").read(), {file!r}, "exec"), scope)
 config = {{"rows": 6, "columns": 7, "inarow": 4, "actTimeout": 2, "timeout": 2}}
 reply = scope["agent"]({{"board": [1, 2, 0] + [0] * 39, "mark": 1, "step": 3, "remainingOverageTime": 60}}, config)
-module = next(module for name, module in sys.modules.items() if name.endswith(".connectx.machine_code"))
+module = next(module for name, module in sys.modules.items() if name.endswith(".connectx_core.machine_code"))
 used = any(module._codes.values())
 os.write({answers}, f"{{reply}} {{used}}".encode())
 os._exit(0)

@@ -6,7 +6,7 @@ import pytest
 from kaggle_environments.agent import get_last_callable
 from kaggle_environments.utils import structify
 
-from connectx import jit
+from connectx_core import jit
 from connectx_toolkit.builder.build import BuildOptions, build
 from connectx_toolkit.builder.preflight.trial import Runner, question
 from connectx_toolkit.builder.source.inline import inline

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from connectx.weights import pack
+from connectx_core.weights import pack
 from connectx_toolkit.cli import build as build_submission
 from connectx_toolkit.cli import train
 from connectx_toolkit.system import workers
@@ -281,8 +281,9 @@ FILES: dict[str, str | bytes] = {
     "long_sum.py": f"COLUMN = {'+'.join(['0'] * 12_000)}\n{AGENT}",  # too deep for a tree of Python objects
     "signs.py": f"COLUMN = {'-' * 20000}0\n{AGENT}",  # too deep for the parser itself
     "no_agent.py": "COLUMN = 3\n",
-    "corrupt.py": f"from connectx.weights import read_data, unpack\n\nunpack(read_data('corrupt.bin'))\n\n\n{AGENT}",
-    "no_data.py": f"from connectx.weights import read_data\n\nread_data('missing.bin')\n\n\n{AGENT}",
+    "corrupt.py": "from connectx_core.weights import read_data, unpack\n\nunpack(read_data('corrupt.bin'))\n\n\n"
+    + AGENT,
+    "no_data.py": f"from connectx_core.weights import read_data\n\nread_data('missing.bin')\n\n\n{AGENT}",
     "network.py": f"import nonesuch_network\n\n\n{AGENT}",
     "my-agent.py": f"WORDS = open('words').read()\n\n\n{AGENT}",
     "ppo.py": f"from stable_baselines3 import PPO\n\nmodel = PPO.load('ppo.zip')\n\n\n{AGENT}",

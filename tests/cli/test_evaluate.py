@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from connectx.position import write_columns
+from connectx_core.position import write_columns
 from connectx_toolkit.arena import match
 from connectx_toolkit.arena.match import Pool, open_pool
 from connectx_toolkit.arena.results import Match

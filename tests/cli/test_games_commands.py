@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from connectx.position import write_columns
+from connectx_core.position import write_columns
 from connectx_toolkit.games.database import GameDatabase
 from connectx_toolkit.games.game import Game
 from tests.conftest import evaluate, refused

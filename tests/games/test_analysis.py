@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from kaggle_environments import make
 
-from connectx import exact
-from connectx.books import Openings, layers
-from connectx.clock import Budget
-from connectx.position import STANDARD, Geometry, Position, geometry_of
-from connectx.solver import Solver, Value
+from connectx_core import exact
+from connectx_core.books import Openings, layers
+from connectx_core.clock import Budget
+from connectx_core.position import STANDARD, Geometry, Position, geometry_of
+from connectx_core.solver import Solver, Value
 from connectx_toolkit import analyse
 from connectx_toolkit.games.analysis import (
     JudgedMove,
@@ -122,7 +122,7 @@ def test_what_is_proven_when_the_time_is_over(five_table, monkeypatch):
     """Only the table's plies, and what the solver sees at once; a time that is enough solves all."""
     monkeypatch.setattr("connectx_toolkit.games.analysis.openings", lambda: five_table)
     game = parse_game("2214121120204030", FIVE)
-    monkeypatch.setattr("connectx.solver.COMPILED_SLICE", 1)  # nodes
+    monkeypatch.setattr("connectx_core.solver.COMPILED_SLICE", 1)  # nodes
     solvers_for.cache_clear()  # whose table may know the game
     found = [move.ply for move in judge(game, seconds=0)]
     assert found[:2] == [0, 1] and len(found) < len(game.moves)

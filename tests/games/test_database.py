@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from connectx.position import STANDARD, Geometry, Position, geometry_of
+from connectx_core.position import STANDARD, Geometry, Position, geometry_of
 from connectx_toolkit.arena.store import MatchStore
 from connectx_toolkit.games.database import GAMES_AT_ONCE, ORIGINS, GameDatabase
 from connectx_toolkit.games.game import Game

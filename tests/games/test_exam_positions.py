@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from benchmarks.oracle import scores_of
-from connectx.position import NO_MOVE, STANDARD, Position, write_columns
-from connectx.solver import Solver
+from connectx_core.position import NO_MOVE, STANDARD, Position, write_columns
+from connectx_core.solver import Solver
 from connectx_toolkit.games import exam_positions as exams
 from connectx_toolkit.games import labelled, recipes
 from connectx_toolkit.games.exam_positions import (

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from connectx.position import STANDARD, Position
-from connectx.solver import Solver
+from connectx_core.position import STANDARD, Position
+from connectx_core.solver import Solver
 from connectx_toolkit.games.exam_positions import standard_exam
 from connectx_toolkit.games.grades import (
     NO_ANSWER,

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from kaggle_environments import make
 
-from connectx.position import STANDARD, Position, geometry_of
+from connectx_core.position import STANDARD, Position, geometry_of
 from connectx_toolkit.arena.start_positions import read_openings
 from connectx_toolkit.board.session import Opening, Session
 from connectx_toolkit.board.thinking import Analyst

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from connectx.position import STANDARD, plies_to_end, write_columns
+from connectx_core.position import STANDARD, plies_to_end, write_columns
 from connectx_toolkit.games.analysis import JudgedMove, judge, mistakes
 from connectx_toolkit.games.database import GameDatabase
 from connectx_toolkit.games.game import Game

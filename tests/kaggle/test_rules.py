@@ -8,7 +8,7 @@ import pytest
 from kaggle_environments import make
 from kaggle_environments.utils import structify
 
-from connectx.position import geometry_of
+from connectx_core.position import geometry_of
 from connectx_toolkit.builder.embedded import guard
 from connectx_toolkit.builder.preflight.trial import JUDGE_CLOCK, question
 from connectx_toolkit.kaggle.agent_file import Struct

@@ -39,7 +39,7 @@ for path in (AGENT + "/new.txt", AGENT + "/main.py", "/usr/new.txt", "/etc/hostn
         continue
     raise AssertionError(path)
 assert not os.path.exists({str(ROOT / "build_submission.py")!r}) and not os.path.exists(SECRET)
-assert not any(name.split(".")[0] in ("bundler", "connectx", "tests") for name in sys.modules)
+assert not any(name.split(".")[0] in ("bundler", "connectx_core", "tests") for name in sys.modules)
 try:
     import connectx_toolkit.builder
 except ImportError:

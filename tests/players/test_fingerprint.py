@@ -59,23 +59,23 @@ def test_a_changed_part_is_another_agent(name, folder):
 
 def test_the_kit_is_part_of_what_uses_it(tmp_path, monkeypatch):
     """In a copy of it, one file of which changes."""
-    shutil.copytree(ROOT / "connectx", tmp_path / "connectx", ignore=shutil.ignore_patterns("__pycache__"))
-    (tmp_path / "mine.py").write_text("import connectx.position\ndef agent(obs, config):\n    return 0\n")
+    shutil.copytree(ROOT / "connectx_core", tmp_path / "connectx_core", ignore=shutil.ignore_patterns("__pycache__"))
+    (tmp_path / "mine.py").write_text("import connectx_core.position\ndef agent(obs, config):\n    return 0\n")
     for module in ("players.fingerprint", "kaggle.dependencies"):
         monkeypatch.setattr(f"connectx_toolkit.{module}.ROOT", tmp_path)
     before = resolve(tmp_path / "mine.py").fingerprint()
     for name, is_part in (("books.py", False), ("position.py", True)):
-        path = tmp_path / "connectx" / name
+        path = tmp_path / "connectx_core" / name
         path.write_text(path.read_text() + "\n")
         assert (resolve(tmp_path / "mine.py").fingerprint() != before) == is_part
 
 
-@pytest.mark.parametrize("name", ["train", "connectx", "agents", "connectx_toolkit"])
+@pytest.mark.parametrize("name", ["train", "connectx_core", "agents", "connectx_toolkit"])
 def test_what_an_agent_imports_is_beside_it(name, tmp_path):
-    """And not a part of the kit that has the same name; of the kit, only connectx may be part of an agent."""
+    """And not a part of the kit that has the same name; of the kit, only connectx_core may be part of an agent."""
     (tmp_path / "mine.py").write_text(f"import {name}\ndef agent(obs, config):\n    return 0\n")
     before = files_of(tmp_path / "mine.py")
-    assert {path.parent for path in before[1:]} == ({ROOT / "connectx"} if name == "connectx" else set())
+    assert {path.parent for path in before[1:]} == ({ROOT / "connectx_core"} if name == "connectx_core" else set())
     (tmp_path / f"{name}.py").touch()
     assert files_of(tmp_path / "mine.py") == [tmp_path / "mine.py", tmp_path / f"{name}.py"]
 
@@ -84,9 +84,9 @@ def test_agents_of_ours_have_their_modules_and_weights():
     found = {str(path.relative_to(ROOT)) for path in files_of(ROOT / "agents" / "policy.py")}
     assert {
         "agents/policy.py",
-        "connectx/lookahead.py",
+        "connectx_core/lookahead.py",
         "agents/weights/policy.bin",
-        "connectx/network.py",
+        "connectx_core/network.py",
     } <= found
     assert "agents/weights/perfect_second_book.bin" not in found and "agents/minimax.py" not in found
     prints = {

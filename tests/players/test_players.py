@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from kaggle_environments.agent import get_last_callable
 
-from connectx import jit
-from connectx.machine_code import processor
+from connectx_core import jit
+from connectx_core.machine_code import processor
 from connectx_toolkit.builder.source.inline import inline
 from connectx_toolkit.kaggle.agent_file import last_callable, load_agent
 from connectx_toolkit.kaggle.rules import DEFAULTS
@@ -116,7 +116,7 @@ LEGAL = "def agent(obs, config):\n    return COLUMN\ndef helper(board):\n    ret
 SOURCES = {  # what the builder takes: the source, and what is said of it as it is, with the cure
     "file": (f"from pathlib import Path\nCOLUMN = int((Path(__file__).parent / 'column.txt').read_text())\n{LEGAL}", 0),
     "ours": (
-        "from connectx.weights import read_data\ndef agent(obs, config):\n    return int(read_data('column.txt'))\n",
+        "from connectx_core.weights import read_data\ndef agent(obs, config): return int(read_data('column.txt'))\n",
         0,
     ),
     "package": (f"from .own_engine.net import COLUMN\n{LEGAL}", 1),
@@ -165,7 +165,7 @@ def test_a_fault_comes_with_the_cure_of_the_pre_flight(write, start):
     assert "it is a notebook's command, not Python: leave it out" in failed.detail
 
 
-OURS = ["agents", "benchmarks", "build_submission", "connectx", "connectx_toolkit", "evaluate", "tests", "train"]
+OURS = ["agents", "benchmarks", "build_submission", "connectx_core", "connectx_toolkit", "evaluate", "tests", "train"]
 OURS += ["board", "helper"]
 PICK = "def pick(obs):\n    return 6\n"
 USES = "from {} import pick\n\n\ndef agent(obs, config):\n    return pick(obs)\n"
@@ -185,7 +185,7 @@ def with_helper(folder: Path, name: str, form: str) -> Path:
 
 
 FORMS = [(name, "module") for name in OURS]
-FORMS += [(name, form) for name in ("connectx", "agents", "helper") for form in ("package", "folder")]
+FORMS += [(name, form) for name in ("connectx_core", "agents", "helper") for form in ("package", "folder")]
 
 
 @pytest.mark.parametrize(("name", "form"), FORMS)
@@ -204,7 +204,7 @@ def test_what_lies_beside_an_agent_comes_before_this_toolkit(name, form, tmp_pat
         del sys.modules[module]
 
 
-@pytest.mark.parametrize("name", ["agents", "connectx_toolkit", "connectx", "train"])
+@pytest.mark.parametrize("name", ["agents", "connectx_toolkit", "connectx_core", "train"])
 def test_kaggles_environment_plays_it(name, tmp_path):
     path = with_helper(tmp_path, name, "package")
     with tarfile.open(tmp_path / "mine.tar.gz", "w:gz") as tar:
@@ -216,11 +216,11 @@ def test_kaggles_environment_plays_it(name, tmp_path):
 
 @pytest.mark.parametrize("name", ["train", "connectx_toolkit", "tests", "agents", "no_such"])
 def test_the_toolkit_is_out_of_reach(name, write, start):
-    """But for connectx: what an agent imports here would be missing on Kaggle."""
-    path = write(f"import connectx.position\nimport {name}\ndef agent(obs, config):\n    return 0\n")
+    """But for connectx_core: what an agent imports here would be missing on Kaggle."""
+    path = write(f"import connectx_core.position\nimport {name}\ndef agent(obs, config):\n    return 0\n")
     failed = start(path).load()
     assert failed.fault == "load" and f"No module named '{name}'" in failed.detail
-    assert ("an agent reaches only connectx" in failed.detail) == (name != "no_such")
+    assert ("an agent reaches only connectx_core" in failed.detail) == (name != "no_such")
     with pytest.raises(ModuleNotFoundError, match=name):
         last_callable(path)
     late = write("def agent(obs, config):\n    import train\n", "late.py")
@@ -482,8 +482,8 @@ def agent(obs, config):
 PREPARES = """
 import sys
 import numpy as np
-from connectx.jit import njit
-from connectx.machine_code import prepared
+from connectx_core.jit import njit
+from connectx_core.machine_code import prepared
 
 @njit
 def is_positive(numbers):

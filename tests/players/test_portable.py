@@ -188,7 +188,7 @@ def test_every_module_can_be_imported(run):
     """Of what plays, builds and trains, without any of it; and without numba: agents compile as they load."""
     names = [
         ".".join(path.relative_to(ROOT).with_suffix("").parts)
-        for package in ("connectx", "connectx_toolkit", "agents")
+        for package in ("connectx_core", "connectx_toolkit", "agents")
         for path in sorted((ROOT / package).rglob("*.py"))
         if path.name != "__init__.py"
     ]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from connectx import jit
+from connectx_core import jit
 from connectx_toolkit.arena.referee import play_fast, play_kaggle
 from connectx_toolkit.kaggle.rules import DEFAULTS, Rules
 from connectx_toolkit.players.prepared import Prepared

@@ -26,7 +26,9 @@ FLOORS = [
     {"page", "system"},
 ]
 SCRIPTS = {"benchmarks", "tests", "evaluate", "build_submission", "train", "agents"}
-SOURCES = sorted(p for package in ("connectx", "connectx_toolkit", "agents") for p in (ROOT / package).rglob("*.py"))
+SOURCES = sorted(
+    p for package in ("connectx_core", "connectx_toolkit", "agents") for p in (ROOT / package).rglob("*.py")
+)
 
 
 def imported(path: Path) -> set[str]:
@@ -69,9 +71,9 @@ def misplaced(imports: Mapping[str, Collection[str]], floors: list[set[str]]) ->
 
 
 def test_what_plays_imports_nothing_of_the_toolkit():
-    ours = {"connectx", "connectx_toolkit", *SCRIPTS}
+    ours = {"connectx_core", "connectx_toolkit", *SCRIPTS}
     for path in SOURCES:
-        allowed = {"connectx", "connectx_toolkit"} if path.is_relative_to(TOOLKIT) else {"connectx"}
+        allowed = {"connectx_core", "connectx_toolkit"} if path.is_relative_to(TOOLKIT) else {"connectx_core"}
         assert imported_modules(path) & ours <= allowed, path
 
 
@@ -86,7 +88,7 @@ def imports_within(package: str) -> dict[str, set[str]]:
     return {name: targets & modules.keys() - {name} for name, targets in modules.items()}
 
 
-@pytest.mark.parametrize("package", ["connectx", "connectx_toolkit"])
+@pytest.mark.parametrize("package", ["connectx_core", "connectx_toolkit"])
 def test_no_circles(package):
     assert circle_in(imports_within(package)) == ""
 
@@ -128,8 +130,8 @@ def test_an_agents_process_imports_little():
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     heavy = {"numpy", "numba", "torch", "kaggle_environments", "multiprocessing", "dataclasses"}
     assert heavy & {name.split(".")[0] for name in done.stdout.split()} == set()
-    ours = {name for name in done.stdout.split() if name.split(".")[0] == "connectx"}
-    assert ours == {"connectx", "connectx.jit"}  # which import Python's own modules alone
+    ours = {name for name in done.stdout.split() if name.split(".")[0] == "connectx_core"}
+    assert ours == {"connectx_core", "connectx_core.jit"}  # which import Python's own modules alone
 
 
 def test_no_pickle():
@@ -144,8 +146,8 @@ def test_no_pickle():
 
 def test_connectx_needs_little():
     """Submissions contain it: the standard library, numpy, numba and torch only."""
-    third_party = set.union(*(imported_modules(p) for p in SOURCES if p.is_relative_to(ROOT / "connectx")))
-    assert third_party - set(sys.stdlib_module_names) <= {"connectx", "numpy", "numba", "torch"}
+    third_party = set.union(*(imported_modules(p) for p in SOURCES if p.is_relative_to(ROOT / "connectx_core")))
+    assert third_party - set(sys.stdlib_module_names) <= {"connectx_core", "numpy", "numba", "torch"}
 
 
 ORDERS = [("kaggle_environments", "agents.n_step"), ("agents.n_step", "kaggle_environments")]

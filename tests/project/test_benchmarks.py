@@ -9,9 +9,9 @@ import pytest
 
 from benchmarks import faults, learners, machine, recipes, solver
 from benchmarks.machine import record
-from connectx.encoding import encode_many
-from connectx.position import NO_MOVE, STANDARD, Position
-from connectx.solver import Solver
+from connectx_core.encoding import encode_many
+from connectx_core.position import NO_MOVE, STANDARD, Position
+from connectx_core.solver import Solver
 from connectx_toolkit.api import exam
 from connectx_toolkit.games.labelled import Labels, concatenated, write_labels
 from connectx_toolkit.system.files import WEIGHTS

@@ -11,7 +11,7 @@ from connectx_toolkit.system.files import ROOT
 PLAYING = "books clock evaluation exact position search solver"
 ENVIRONMENTS = [f"connectx_toolkit.training.environments.{name}" for name in ("connectx_env", "sb3", "aec")]
 MODULES = [
-    *(f"connectx.{name}" for name in PLAYING.split()),
+    *(f"connectx_core.{name}" for name in PLAYING.split()),
     *("connectx_toolkit.api", "connectx_toolkit.board.widget"),
     *ENVIRONMENTS,
 ]

@@ -20,7 +20,7 @@ from tests.conftest import needs
 pytestmark = pytest.mark.slow
 NEWEST = os.environ.get("CONNECTX_NEWEST")  # the Python of an environment with the newest of all packages
 
-AGENT = """from connectx.position import Position
+AGENT = """from connectx_core.position import Position
 
 
 def agent(obs, config):
@@ -32,7 +32,7 @@ HELPERS = """import board, train, agents
 def agent(obs, config):
     return obs.board.index(0) % 7 * board.C * train.C * agents.C
 """
-OWN_CONNECTX = "from connectx.tutorial import pick\n\n\ndef agent(obs, config):\n    return pick(obs)\n"
+OWN_CORE = "from connectx_core.tutorial import pick\n\n\ndef agent(obs, config):\n    return pick(obs)\n"
 PICK = "def pick(obs):\n    return max(c for c in range(7) if obs.board[c] == 0)\n"
 
 
@@ -106,7 +106,7 @@ def test_the_newest_of_each_package(tmp_path):
     """Everything can be imported, an agent plays and is built, a network gives a move, a model learns."""
     modules = [
         ".".join(path.relative_to(ROOT).with_suffix("").parts)
-        for package in ("connectx", "connectx_toolkit")
+        for package in ("connectx_core", "connectx_toolkit")
         for path in sorted((ROOT / package).rglob("*.py"))
         if path.name != "__init__.py"
     ]
@@ -183,10 +183,10 @@ def test_the_four_commands(run, tmp_path):
 
 
 def test_an_agents_own_modules_come_first(run, tmp_path):
-    """Also where they are named like the toolkit's, or like its package ``connectx``."""
+    """Also where they are named like the toolkit's, or like its package ``connectx_core``."""
     for name, files in {
         "helpers": {"main.py": HELPERS, **dict.fromkeys(("board.py", "train.py", "agents.py"), "C = 1\n")},
-        "own": {"main.py": OWN_CONNECTX, "connectx/__init__.py": "", "connectx/tutorial.py": PICK},
+        "own": {"main.py": OWN_CORE, "connectx_core/__init__.py": "", "connectx_core/tutorial.py": PICK},
     }.items():
         for file, source in files.items():
             (tmp_path / name / file).parent.mkdir(parents=True, exist_ok=True)
@@ -197,10 +197,10 @@ def test_an_agents_own_modules_come_first(run, tmp_path):
         assert code == 0, text
 
 
-def test_kaggle_has_no_connectx(run, tmp_path):
+def test_kaggle_has_no_connectx_core(run, tmp_path):
     (tmp_path / "not_built.py").write_text(AGENT)
     code, text = run("build", "--check", "not_built.py")
-    assert code == 1 and "No module named 'connectx'" in text
+    assert code == 1 and "No module named 'connectx_core'" in text
 
 
 def test_a_missing_extra_is_named(connectx, run, monkeypatch, tmp_path):

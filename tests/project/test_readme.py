@@ -15,7 +15,7 @@ from typing import NamedTuple
 import pytest
 from kaggle_environments import make
 
-from connectx.position import STANDARD, Position
+from connectx_core.position import STANDARD, Position
 from connectx_toolkit.cli import build as build_submission
 from connectx_toolkit.cli import train
 from connectx_toolkit.cli.main import evaluate_commands

@@ -77,7 +77,7 @@ def test_add_a_method_as_printed(tmp_path, monkeypatch, capsys):
 @pytest.fixture
 def copied(tmp_path) -> Path:
     """A copy of what the scripts consist of, to add something to."""
-    for name in ("agents", "connectx", "connectx_toolkit"):
+    for name in ("agents", "connectx_core", "connectx_toolkit"):
         shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("evaluate.py", "pyproject.toml"):
         shutil.copy(ROOT / name, tmp_path / name)

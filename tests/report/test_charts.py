@@ -2,7 +2,7 @@
 
 import pytest
 
-from connectx.position import STANDARD
+from connectx_core.position import STANDARD
 from connectx_toolkit.arena.results import Match
 from connectx_toolkit.arena.tournament import Tournament
 from connectx_toolkit.games.game import Game

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import sync_playwright
 
-from connectx.position import STANDARD, Position
+from connectx_core.position import STANDARD, Position
 from connectx_toolkit.arena.results import Match
 from connectx_toolkit.arena.tournament import Tournament
 from connectx_toolkit.games.analysis import judge

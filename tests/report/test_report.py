@@ -10,7 +10,7 @@ import pytest
 from kaggle_environments import make
 from kaggle_environments.errors import DeadlineExceeded
 
-from connectx.position import STANDARD, geometry_of
+from connectx_core.position import STANDARD, geometry_of
 from connectx_toolkit.arena.store import MatchStore
 from connectx_toolkit.games.analysis import judge
 from connectx_toolkit.games.game import Game

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from connectx.position import STANDARD
+from connectx_core.position import STANDARD
 from connectx_toolkit.arena.results import (
     BY_TEST,
     Match,

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from connectx.network import PlainNetwork, trunk
-from connectx.position import STANDARD, Position
+from connectx_core.network import PlainNetwork, trunk
+from connectx_core.position import STANDARD, Position
 from connectx_toolkit.cli import train
 from connectx_toolkit.training.learners import actor_critic
 from connectx_toolkit.training.learners.actor_critic import (

@@ -26,8 +26,8 @@ from torch import nn
 
 import connectx_toolkit
 import connectx_toolkit.training.environments
-from connectx.steps import Layers
-from connectx.weights import pack
+from connectx_core.steps import Layers
+from connectx_core.weights import pack
 from connectx_toolkit.builder import comparison
 from connectx_toolkit.builder.notebook import torch_model
 from connectx_toolkit.builder.notebook.torch_model import Unknown, script_of, steps_of

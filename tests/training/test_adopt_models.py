@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import nn
 
-from connectx.position import geometry_of
+from connectx_core.position import geometry_of
 from connectx_toolkit.kaggle.agent_file import Struct
 from connectx_toolkit.training import adopt
 from connectx_toolkit.training.opponents import function_of_file
@@ -20,7 +20,7 @@ from tests.training.models_of_users import ADOPTED, REFUSED
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("forked")]
 POSITIONS = 60
-SCRIPTED = {  # those with a layer that connectx.network has not
+SCRIPTED = {  # those with a layer that connectx_core.network has not
     "MaskablePPO, residual extractor",
     "torch, attention over cells",
     "LSTM",

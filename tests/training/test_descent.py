@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from connectx.network import Architecture
-from connectx.torch_form import Network
+from connectx_core.network import Architecture
+from connectx_core.torch_form import Network
 from connectx_toolkit.training import descent
 from connectx_toolkit.training.descent import Descent
 

@@ -20,7 +20,7 @@ from sb3_contrib.common.maskable.utils import get_action_masks
 from stable_baselines3 import PPO
 
 import connectx_toolkit.training.environments
-from connectx.position import STANDARD, Geometry, Position, geometry_of
+from connectx_core.position import STANDARD, Geometry, Position, geometry_of
 from connectx_toolkit.training.environments import aec
 from connectx_toolkit.training.environments.connectx_env import ConnectXEnv, ConnectXVectorEnv
 from connectx_toolkit.training.environments.sb3 import AgainstItself, batch_env, policy_of

@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from connectx.afterstates import MoveNetwork
-from connectx.books import openings
-from connectx.network import masked_argmax
-from connectx.position import NO_MOVE, STANDARD, Position, mirror_bits
-from connectx.solver import Solver
+from connectx_core.afterstates import MoveNetwork
+from connectx_core.books import openings
+from connectx_core.network import masked_argmax
+from connectx_core.position import NO_MOVE, STANDARD, Position, mirror_bits
+from connectx_core.solver import Solver
 from connectx_toolkit.games.labelled import BOUND, Labels, concatenated, read_file
 from connectx_toolkit.system.files import WEIGHTS
 from connectx_toolkit.training import positions, runs

@@ -6,13 +6,13 @@ import random
 import numpy as np
 import pytest
 
-from connectx import leaf
-from connectx.clock import Budget
-from connectx.evaluation import LIMIT, evaluate
-from connectx.leaf import ENCODING, MOST_ROWS, ROWS, LeafNet, from_bytes, leaf_value
-from connectx.position import STANDARD, Position, geometry_of
-from connectx.search import Searcher
-from connectx.weights import pack, unpack
+from connectx_core import leaf
+from connectx_core.clock import Budget
+from connectx_core.evaluation import LIMIT, evaluate
+from connectx_core.leaf import ENCODING, MOST_ROWS, ROWS, LeafNet, from_bytes, leaf_value
+from connectx_core.position import STANDARD, Position, geometry_of
+from connectx_core.search import Searcher
+from connectx_core.weights import pack, unpack
 from connectx_toolkit.cli import train
 from connectx_toolkit.games.labelled import canonical_keys, write_labels
 from connectx_toolkit.system.files import AGENTS

@@ -5,7 +5,7 @@ import builtins
 import numpy as np
 import pytest
 
-from connectx.weights import unpack
+from connectx_core.weights import unpack
 from connectx_toolkit.cli import train
 from connectx_toolkit.training.learners import menace
 from connectx_toolkit.training.learners.menace import (

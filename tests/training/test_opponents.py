@@ -11,9 +11,9 @@ from kaggle_environments.envs.connectx import connectx as kaggle_connectx
 from kaggle_environments.envs.connectx.connectx import negamax_agent
 
 import agents.one_step
-from connectx.clock import Budget
-from connectx.position import STANDARD, Geometry, Position, geometry_of
-from connectx.search import Searcher
+from connectx_core.clock import Budget
+from connectx_core.position import STANDARD, Geometry, Position, geometry_of
+from connectx_core.search import Searcher
 from connectx_toolkit.players.spec import parse_agent_name, resolve
 from connectx_toolkit.training.opponents import AgentPlayer, negamax_choose, opponent_named
 from connectx_toolkit.training.vector_games import (

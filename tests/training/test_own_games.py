@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from agents import perfect
-from connectx.books import Book, openings
-from connectx.opponent import candidates, columns_of_scores
-from connectx.position import STANDARD, Position, Scores, geometry_of
-from connectx.solver import Solver
+from connectx_core.books import Book, openings
+from connectx_core.opponent import candidates, columns_of_scores
+from connectx_core.position import STANDARD, Position, Scores, geometry_of
+from connectx_core.solver import Solver
 from connectx_toolkit.builder.submission import with_book
 from connectx_toolkit.cli import build, train
 from connectx_toolkit.games.database import GameDatabase

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from connectx.position import STANDARD
+from connectx_core.position import STANDARD
 from connectx_toolkit.training.vector_games import (
     FIRST,
     NO_ACTION,

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 import torch
 
-from connectx.evaluation import evaluate
-from connectx.network import expected_result, softmax
-from connectx.position import STANDARD, Position
-from connectx.torch_form import Network
-from connectx.weights import unpack
+from connectx_core.evaluation import evaluate
+from connectx_core.network import expected_result, softmax
+from connectx_core.position import STANDARD, Position
+from connectx_core.torch_form import Network
+from connectx_core.weights import unpack
 from connectx_toolkit.cli import train
 from connectx_toolkit.system.files import read_as
 from connectx_toolkit.training.learners import imitation, policy_gradient, value

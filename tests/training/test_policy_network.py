@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 import torch
 
-from connectx.afterstates import NEVER, Afterstates, MoveNetwork, follow
-from connectx.encoding import encode
-from connectx.network import from_bytes
-from connectx.position import NO_MOVE, STANDARD, Position
-from connectx.torch_form import Network
-from connectx.weights import unpack
+from connectx_core.afterstates import NEVER, Afterstates, MoveNetwork, follow
+from connectx_core.encoding import encode
+from connectx_core.network import from_bytes
+from connectx_core.position import NO_MOVE, STANDARD, Position
+from connectx_core.torch_form import Network
+from connectx_core.weights import unpack
 from connectx_toolkit.games.labelled import BOUND, Labels, canonical_keys, write_labels
 from connectx_toolkit.training.devices import device_named, mixed_precision
 from connectx_toolkit.training.makers import policy_network

@@ -12,7 +12,7 @@ import pytest
 import torch
 from stable_baselines3 import PPO
 
-from connectx.network import PlainNetwork
+from connectx_core.network import PlainNetwork
 from connectx_toolkit.cli import train
 from connectx_toolkit.training.environments.sb3 import CourseCNN
 from connectx_toolkit.training.environments.vector_env import ENDINGS

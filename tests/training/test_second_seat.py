@@ -9,10 +9,10 @@ import pytest
 import torch
 
 from agents import perfect
-from connectx.books import Book, openings
-from connectx.opponent import NO_MOVE, SKILLS, ReplyModel, columns_of_scores
-from connectx.position import STANDARD, Position, sign
-from connectx.weights import unpack
+from connectx_core.books import Book, openings
+from connectx_core.opponent import NO_MOVE, SKILLS, ReplyModel, columns_of_scores
+from connectx_core.position import STANDARD, Position, sign
+from connectx_core.weights import unpack
 from connectx_toolkit.games.labelled import write_labels
 from connectx_toolkit.training import runs
 from connectx_toolkit.training.makers import book, opponent_model, opponent_pool

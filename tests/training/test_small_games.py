@@ -5,7 +5,7 @@ import random
 import numpy as np
 import pytest
 
-from connectx.position import geometry_of
+from connectx_core.position import geometry_of
 from connectx_toolkit.training.opponents import shares, table_player, tree_of, tree_player
 from connectx_toolkit.training.vector_games import (
     FIRST,

@@ -7,13 +7,13 @@ import sys
 
 import pytest
 
-from connectx.position import STANDARD, Position
+from connectx_core.position import STANDARD, Position
 from connectx_toolkit.system.files import ROOT
 from connectx_toolkit.training.makers.entries import entries_in
 from connectx_toolkit.training.runs import MANIFEST
 
 pytestmark = pytest.mark.slow
-MADE = ("agents/weights", "connectx/data", "labels", "connectx_toolkit/training/makers/networks")
+MADE = ("agents/weights", "connectx_core/data", "labels", "connectx_toolkit/training/makers/networks")
 
 
 @pytest.mark.parametrize("folder", MADE)
@@ -45,8 +45,8 @@ def test_entries_outlive_a_killed_run(tmp_path):
 ADDING = """
 import sys
 from pathlib import Path
-from connectx.position import STANDARD
-from connectx.position import Position
+from connectx_core.position import STANDARD
+from connectx_core.position import Position
 from connectx_toolkit.training.makers.entries import entries_in
 
 for column in range(7):

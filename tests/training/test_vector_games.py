@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from kaggle_environments.envs.connectx import connectx as kaggle
 
-from connectx.position import STANDARD, Position
+from connectx_core.position import STANDARD, Position
 from connectx_toolkit.training.vector_games import FIRST, NOBODY, SECOND, ConnectX
 
 pytestmark = pytest.mark.slow

@@ -31,7 +31,7 @@ pytestmark = pytest.mark.slow
 HELPER = "def middle(column):\n    return -abs(3 - column)\n"
 # The greater PLAY is, the better it plays: it takes wins from 30 on, stops losses from 60 on.
 AGENT = '''"""Plays by one number."""
-from connectx.position import Position
+from connectx_core.position import Position
 from helper import middle
 
 PLAY = 10  # tune: 1 to 99

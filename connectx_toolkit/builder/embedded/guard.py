@@ -224,7 +224,7 @@ class Submission:
         self._move = None
         sys.meta_path.append(modules)
         weakref.finalize(self, dismantle, modules, self._worker.jobs).atexit = False
-        prefix, has_clock = modules.prefix, "connectx/clock.py" in modules.sources
+        prefix, has_clock = modules.prefix, "connectx_core/clock.py" in modules.sources
         self._load = self._worker.start(lambda: load_agent(prefix, entry, started_at, has_clock))
         if self._load.has_ended(time.perf_counter() + LOAD_WAIT) and self._load.fault is not None:
             self._report(f"the agent did not load: {described(self._load.fault, self._prefix)}")
@@ -295,5 +295,5 @@ def load_agent(prefix, entry, started_at, has_clock):
     if not callable(function):
         raise TypeError(f"{name} of {module} is not callable")
     if has_clock:
-        importlib.import_module(prefix + ".connectx.clock").charge(time.perf_counter() - started_at)
+        importlib.import_module(prefix + ".connectx_core.clock").charge(time.perf_counter() - started_at)
     return function, argument_count(function)

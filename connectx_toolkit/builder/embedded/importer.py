@@ -30,7 +30,7 @@ def is_there(path):
 
 
 class Modules(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Imports the embedded sources, {"connectx/clock.py": "\\n" + source}, as modules of the package ``prefix``."""
+    """Imports embedded sources, {"connectx_core/clock.py": "\\n" + source}, as modules of the package ``prefix``."""
 
     def __init__(self, sources, data, folder):
         self.prefix = "submission_" + os.urandom(8).hex()

@@ -1,7 +1,7 @@
 """Values of a running notebook as a built agent holds them: short ones as literals, others in one .npz without code.
 
-``connectx.carried`` says what is in the file, and reads it. What is neither a number, a text, a container of these nor
-an array is taken apart as Python's copying does it (``__reduce_ex__``): a function or class, which the agent's file
+``connectx_core.carried`` says what is in the file, and reads it. What is neither a number, a text, a container of these
+nor an array is taken apart as Python's copying does it (``__reduce_ex__``): a function or class, which the agent's file
 names, with arguments and a state. So no code is in the file, and what cannot be taken apart is refused.
 """
 
@@ -17,7 +17,7 @@ from typing import Any, NewType, TypeVar
 
 import numpy as np
 
-from connectx.carried import MEMORY, VALUES
+from connectx_core.carried import MEMORY, VALUES
 from connectx_toolkit.builder.notebook import predictors
 from connectx_toolkit.builder.notebook.memory import memory_of
 from connectx_toolkit.builder.source.refusals import Refused
@@ -224,7 +224,7 @@ class Values:
         return [ref for key, value, place in entries for ref in (self._ref(key, path), self._ref(value, place))]
 
     def _predictor(self, value: Any, path: str) -> list[Any]:
-        from connectx.predictor import Predictor
+        from connectx_core.predictor import Predictor
 
         try:
             content, settings = predictors.parts_of(value)

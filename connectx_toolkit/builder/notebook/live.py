@@ -28,8 +28,8 @@ AGENT_HEAD = (
 )
 LOADED_VALUES = f"""
 
-from connectx.carried import Carried as _Carried
-from connectx.weights import read_data as _read_data
+from connectx_core.carried import Carried as _Carried
+from connectx_core.weights import read_data as _read_data
 
 {CARRIED} = _Carried(_read_data("values.npz"), globals())"""
 

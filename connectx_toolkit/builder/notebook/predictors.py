@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from connectx.weights import pack
+from connectx_core.weights import pack
 
 LIBRARIES = ("stable_baselines3", "sb3_contrib")
 
@@ -24,7 +24,7 @@ def is_algorithm(value: Any) -> bool:
 
 
 def parts_of(model: Any) -> tuple[bytes, dict[str, Any]]:
-    """The arguments of ``connectx.predictor.Predictor``. Raises NoPredictor."""
+    """The arguments of ``connectx_core.predictor.Predictor``. Raises NoPredictor."""
     from connectx_toolkit.builder.notebook.torch_model import Unknown, script_of, steps_of
 
     policy, space = model.policy, model.observation_space

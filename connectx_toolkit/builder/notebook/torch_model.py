@@ -11,7 +11,7 @@ import torch
 from torch import fx, nn
 from torch.nn import functional
 
-from connectx.steps import Step
+from connectx_core.steps import Step
 
 Settings = dict[str, Any]
 IDENTITIES = (nn.Identity, nn.Dropout, nn.Dropout2d)
@@ -29,7 +29,7 @@ CASTS = ("float", "contiguous", "to")
 
 
 class Unknown(Exception):
-    """A layer that connectx.steps does not compute."""
+    """A layer that connectx_core.steps does not compute."""
 
 
 def conv2d(module: nn.Conv2d) -> tuple[str, Settings]:
@@ -81,13 +81,13 @@ class _Leaves(fx.Tracer):
 
 
 def steps_of(module: nn.Module, scale: float = 1.0) -> tuple[list[Step], dict[str, np.ndarray]]:
-    """The steps of connectx.steps, and their arrays, that compute a module in evaluation mode.
+    """The steps of connectx_core.steps, and their arrays, that compute a module in evaluation mode.
 
     Args:
         scale: what observations are multiplied by before.
 
     Raises:
-        Unknown: it has a layer, or does something, that connectx.steps does not compute.
+        Unknown: it has a layer, or does something, that connectx_core.steps does not compute.
     """
     try:
         graph = _Leaves().trace(module)
@@ -179,7 +179,7 @@ def _function(node: fx.Node) -> str:
 
 
 def _arrays(layer: nn.Module) -> dict[str, np.ndarray]:
-    """The parameters of a layer by the names of connectx.steps.PARAMETERS, float32."""
+    """The parameters of a layer by the names of connectx_core.steps.PARAMETERS, float32."""
     named = {"weight": "weight", "bias": "bias", "running_mean": "mean", "running_var": "variance"}
     state = layer.state_dict()
     return {name: state[key].numpy().astype(np.float32) for key, name in named.items() if key in state}

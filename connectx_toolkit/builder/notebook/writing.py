@@ -352,7 +352,7 @@ class Writer:
                     self._cells.append((label, cell.cell_contents, f"{name}.{variable}"))
                     self.state[f"{variable} of {name}"] = lambda cell=cell: cell.cell_contents  # type: ignore[misc]
                 self.imports.statements["from types import CellType as _Cell"] = None
-                self.imports.statements["from connectx.carried import with_cells as _with_cells"] = None
+                self.imports.statements["from connectx_core.carried import with_cells as _with_cells"] = None
         return [self.names_by_id[id(cell)] for cell in function.__closure__ or ()]
 
     def _set_attributes(self, name: str, value: Any, attributes: dict[str, Any]) -> None:

@@ -45,7 +45,7 @@ LOG_KEPT = 10_000  # characters of what a move prints: a measured limit of Kaggl
 COMPLAINS = re.compile(r"not found|no such file|missing|not load|uninitiali|untrained|random weights", re.IGNORECASE)
 CURE_OF_OVERAGE = (
     "think for less than config.actTimeout, or read obs.remainingOverageTime "
-    "(budget_for of connectx.clock does both, in an agent that the toolkit builds)"
+    "(budget_for of connectx_core.clock does both, in an agent that the toolkit builds)"
 )
 OTHERS_COMPUTED = "not judged: other programs kept it from the processor. Check again on an idle machine"
 ENOUGH_SHARE = 0.7  # of the share of a processor that --slowdown wants: with less, other programs had the rest

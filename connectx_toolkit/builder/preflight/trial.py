@@ -21,7 +21,7 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from connectx.position import STANDARD, Geometry, Position, geometry_of
+from connectx_core.position import STANDARD, Geometry, Position, geometry_of
 from connectx_toolkit.kaggle import sandbox
 from connectx_toolkit.kaggle.jobs import command
 from connectx_toolkit.kaggle.remedies import Situation

@@ -27,7 +27,7 @@ from connectx_toolkit.system.files import ROOT
 class Inlined:
     """The sources of a submission.
 
-    sources: embedded path ("connectx/clock.py") -> rewritten source; every package has its ``__init__.py``
+    sources: embedded path ("connectx_core/clock.py") -> rewritten source; every package has its ``__init__.py``
     data: embedded path -> the data file on disk, for the files named in ``read_data``
     files: path in the archive -> (the data file on disk, the place in the source that names it), for other data files
     entry: the agent's dotted module name and the name of its function there
@@ -67,7 +67,7 @@ def inline(
     """The sources that the agent in ``agent_path`` needs, its own included, ready to be embedded, and its data files.
 
     Args:
-        agent_path: a Python file. Its helpers are modules or packages beside it, or in ``connectx``.
+        agent_path: a Python file. Its helpers are modules or packages beside it, or in ``connectx_core``.
         extra_packages: third-party packages that may be imported besides ``connectx_toolkit.kaggle.remedies.KNOWN``.
         extra_files: other files and folders beside the agent, which no string in its sources names.
         entry: the name of the agent's function; else the one that Kaggle would call is found.

@@ -20,7 +20,7 @@ NUMBA_DECORATORS = frozenset({"jit", "njit", "vectorize", "guvectorize", "cfunc"
 ON_YOUR_WORD = "package {}: taken on your word; if Kaggle lacks it, the load fails there"
 PERHAPS_WITHOUT = "package {}: not known to be on Kaggle, where the agent will probably play without it"
 USUAL_NAMES = {"np": "numpy", "pd": "pandas"}  # that a star import may bring
-UNCHECKED = frozenset({"connectx/weights.py", "connectx/machine_code.py"})  # open no file of an agent's
+UNCHECKED = frozenset({"connectx_core/weights.py", "connectx_core/machine_code.py"})  # open no file of an agent's
 
 
 class Project(NamedTuple):
@@ -255,7 +255,7 @@ class Module:
                 self.edits.append((*self._span(keyword.value), "False"))
 
     def _is_read_data(self, node: ast.AST) -> bool:
-        return self.qualified(node) == "connectx.weights.read_data"
+        return self.qualified(node) == "connectx_core.weights.read_data"
 
     def _read_data_call(self, call: ast.Call) -> None:
         """Records the data file that a ``read_data("name")`` names."""

@@ -14,7 +14,7 @@ from gymnasium import spaces
 from pettingzoo import AECEnv
 from pettingzoo.utils.wrappers import AssertOutOfBoundsWrapper, OrderEnforcingWrapper
 
-from connectx.position import geometry_of
+from connectx_core.position import geometry_of
 from connectx_toolkit.training.environments.connectx_env import RENDER_MODES, rendered
 from connectx_toolkit.training.environments.vector_env import check_among, check_columns, observation_named
 from connectx_toolkit.training.vector_games import FIRST, SECOND, ConnectX

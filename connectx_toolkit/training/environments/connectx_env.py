@@ -19,7 +19,7 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
-from connectx.position import Geometry
+from connectx_core.position import Geometry
 from connectx_toolkit.training.environments.vector_env import ENDINGS, Duels, Policy, Setting, check_among
 
 __all__ = ["ConnectXEnv", "ConnectXVectorEnv"]

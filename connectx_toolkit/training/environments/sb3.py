@@ -21,7 +21,7 @@ from stable_baselines3.common.utils import set_random_seed
 from stable_baselines3.common.vec_env import VecEnv
 from torch import nn
 
-from connectx.network import Architecture
+from connectx_core.network import Architecture
 from connectx_toolkit.training.environments.connectx_env import ConnectXVectorEnv
 from connectx_toolkit.training.environments.vector_env import ENDINGS, Policy
 

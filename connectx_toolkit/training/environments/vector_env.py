@@ -20,7 +20,7 @@ What a learner sees of a board is chosen by name, too, as arrays with their gymn
 course      (1, rows, columns) int64: the board as Kaggle shows it, 1 the first player's stones, 2 the second's, row
             0 at the top, as Kaggle's course "Intro to Game AI" has it. It does not tell whose stones are whose.
 sides       the same, but 1 the learner's stones and 2 the opponent's, whoever began
-ENCODING    (planes, rows, columns) uint8, 0 and 1: the planes of connectx.encoding, row 0 at the bottom
+ENCODING    (planes, rows, columns) uint8, 0 and 1: the planes of connectx_core.encoding, row 0 at the bottom
 """
 
 import os
@@ -33,8 +33,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from gymnasium import spaces
 
-from connectx.encoding import ENCODINGS, encode_many, planes_of
-from connectx.position import Geometry, geometry_of
+from connectx_core.encoding import ENCODINGS, encode_many, planes_of
+from connectx_core.position import Geometry, geometry_of
 from connectx_toolkit.training.opponents import AgentPlayer, function_of_file, opponent_named
 from connectx_toolkit.training.vector_games import (
     FIRST,

@@ -32,9 +32,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from connectx.network import Architecture
-from connectx.position import Geometry, geometry_of
-from connectx.torch_form import Network
+from connectx_core.network import Architecture
+from connectx_core.position import Geometry, geometry_of
+from connectx_core.torch_form import Network
 from connectx_toolkit.system.console import progress, tell_rate
 from connectx_toolkit.training.devices import device_named
 from connectx_toolkit.training.learners.policy_gradient import ILLEGAL, Choices, recorded

@@ -1,8 +1,8 @@
 """Trains the strong policy agent: a policy network that imitates a look-ahead of fixed depth.
 
-The look-ahead, alpha-beta with ``connectx.evaluation``, plays games against itself. Random moves in between make the
-games different. Every position is labelled with the move that the look-ahead prefers. The network is the opponent in
-``train.py policy-gradient``.
+The look-ahead, alpha-beta with ``connectx_core.evaluation``, plays games against itself. Random moves in between make
+the games different. Every position is labelled with the move that the look-ahead prefers. The network is the opponent
+in ``train.py policy-gradient``.
 """
 
 from dataclasses import dataclass
@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from connectx.evaluation import evaluate
-from connectx.jit import njit, popcount
-from connectx.position import STANDARD, column_cells, has_line, open_cells, winning_spots
-from connectx.search import safe_moves
+from connectx_core.evaluation import evaluate
+from connectx_core.jit import njit, popcount
+from connectx_core.position import STANDARD, column_cells, has_line, open_cells, winning_spots
+from connectx_core.search import safe_moves
 from connectx_toolkit.system.console import progress
 from connectx_toolkit.training.options import option
 from connectx_toolkit.training.runs import begin, publish

@@ -36,7 +36,7 @@ from typing import NamedTuple
 import numpy as np
 from matplotlib.figure import Figure
 
-from connectx.weights import pack, unpack
+from connectx_core.weights import pack, unpack
 from connectx_toolkit.games.game import SEATS
 from connectx_toolkit.system.console import progress
 from connectx_toolkit.system.table import Column, Table, console_for_tables

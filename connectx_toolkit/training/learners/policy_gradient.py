@@ -48,9 +48,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from connectx.position import STANDARD
-from connectx.torch_form import Network
-from connectx.weights import pack
+from connectx_core.position import STANDARD
+from connectx_core.torch_form import Network
+from connectx_core.weights import pack
 from connectx_toolkit.system.console import progress, tell_rate
 from connectx_toolkit.system.files import WEIGHTS, read_as, write_whole
 from connectx_toolkit.training.devices import device_named

@@ -36,9 +36,9 @@ import gymnasium
 import numpy as np
 import torch
 
-from connectx.encoding import planes_of
-from connectx.network import Architecture, PlainNetwork, to_bytes
-from connectx.position import Geometry
+from connectx_core.encoding import planes_of
+from connectx_core.network import Architecture, PlainNetwork, to_bytes
+from connectx_core.position import Geometry
 from connectx_toolkit.arena.match import play_rounds
 from connectx_toolkit.kaggle.rules import OVERAGE, Rules
 from connectx_toolkit.players.process import Setup
@@ -82,7 +82,7 @@ class Config(Options):
     )
     rewards: str = option("zero-sum", "course or zero-sum, see connectx_toolkit/training/environments/vector_env.py")
     board: str = option("6x7k4", "rows x columns k inarow")
-    encoding: str = option("lines-1", "input planes, see connectx/encoding.py")
+    encoding: str = option("lines-1", "input planes, see connectx_core/encoding.py")
     width: int = option(192, "width of the last hidden layer; the first has twice as many", least=1)
     steps: int = option(3_200_000, "moves of the learner in all, in whole updates", least=1)
     games: int = option(500, "games played side by side; an update takes 16 moves of each", least=1)

@@ -18,10 +18,10 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from connectx.network import PlainNetwork, expected_result
-from connectx.position import STANDARD
-from connectx.torch_form import Network
-from connectx.weights import unpack
+from connectx_core.network import PlainNetwork, expected_result
+from connectx_core.position import STANDARD
+from connectx_core.torch_form import Network
+from connectx_core.weights import unpack
 from connectx_toolkit.system.files import WEIGHTS, read_as
 from connectx_toolkit.training.devices import device_named
 from connectx_toolkit.training.options import device_option, option

@@ -2,8 +2,8 @@
 
 The second seat's positions are lost or drawn. Its book holds the move after which the opponent is expected to give most
 away. The opponent model (``train.py replies``) says which replies to expect; the search is that of
-``connectx.opponent``, with more time than a game has. The book grows from the empty board, the most probable positions
-first.
+``connectx_core.opponent``, with more time than a game has. The book grows from the empty board, the most probable
+positions first.
 
 With --games, the book learns from your games: the shipped book is changed wherever another move wins more
 from your opponents (``connectx_toolkit.training.makers.own_games``).
@@ -23,12 +23,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from connectx.books import Book, openings
-from connectx.clock import Budget
-from connectx.exact import exact_scores
-from connectx.network import PlainNetwork
-from connectx.opponent import ErrorForecast, ReplyModel, choices, columns_of_scores
-from connectx.position import STANDARD, Position, Scores
+from connectx_core.books import Book, openings
+from connectx_core.clock import Budget
+from connectx_core.exact import exact_scores
+from connectx_core.network import PlainNetwork
+from connectx_core.opponent import ErrorForecast, ReplyModel, choices, columns_of_scores
+from connectx_core.position import STANDARD, Position, Scores
 from connectx_toolkit.system.console import progress, shell
 from connectx_toolkit.system.files import WEIGHTS, read_as
 from connectx_toolkit.training.makers.entries import Entry, entries_in

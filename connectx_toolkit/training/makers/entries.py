@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from connectx.position import STANDARD, Position
+from connectx_core.position import STANDARD, Position
 from connectx_toolkit.system.files import in_words, locked
 
 Entry = tuple[int, ...]  # the columns in a position: equally good, nothing is lost by them

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from connectx.exact import exact_scores
-from connectx.position import Position, Scores
+from connectx_core.exact import exact_scores
+from connectx_core.position import Position, Scores
 from connectx_toolkit.games.known_scores import KnownScores
 from connectx_toolkit.system.console import progress
 from connectx_toolkit.training.runs import process_solver, solver_pool

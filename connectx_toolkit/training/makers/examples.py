@@ -1,7 +1,7 @@
 """Exact labels as examples for a network: what it sees, and its targets, kept on the device that trains it.
 
-It sees what the moves and forced replies lead to whose results the rules do not know (``connectx.afterstates``): some
-five positions for each label. Where the rules alone choose the move it has nothing to learn.
+It sees what the moves and forced replies lead to whose results the rules do not know (``connectx_core.afterstates``):
+some five positions for each label. Where the rules alone choose the move it has nothing to learn.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -12,9 +12,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from connectx.afterstates import NEVER, Afterstates, afterstates, logit_bonus, scores_of
-from connectx.encoding import bits_of, planes_of, unpack_planes
-from connectx.position import STANDARD
+from connectx_core.afterstates import NEVER, Afterstates, afterstates, logit_bonus, scores_of
+from connectx_core.encoding import bits_of, planes_of, unpack_planes
+from connectx_core.position import STANDARD
 from connectx_toolkit.games.labelled import Labels, canonical_keys
 
 CPU = torch.device("cpu")
@@ -33,7 +33,7 @@ class ReplyTargets(NamedTuple):
     exact: Tensor  # (m,) bool: whether the score is known
     score: Tensor  # (m,) int64: the exact score, plus LARGEST_SCORE; 0 where there is none
     places: Tensor  # (m,) int64: n * columns places, that of each move
-    is_own: Tensor  # (m,) bool, as in connectx.afterstates
+    is_own: Tensor  # (m,) bool, as in connectx_core.afterstates
 
     def policy(self, outputs: dict[str, Tensor]) -> Tensor:
         """The logits of all columns, (n, columns); of moves that are not among the legal ones a very small number."""

@@ -18,11 +18,11 @@ from typing import Any
 
 import numpy as np
 
-from connectx.afterstates import MoveNetwork
-from connectx.books import openings
-from connectx.exact import move_values
-from connectx.position import NO_MOVE, STANDARD, Position, key_of, stones_of
-from connectx.solver import Solver
+from connectx_core.afterstates import MoveNetwork
+from connectx_core.books import openings
+from connectx_core.exact import move_values
+from connectx_core.position import NO_MOVE, STANDARD, Position, key_of, stones_of
+from connectx_core.solver import Solver
 from connectx_toolkit.games.labelled import (
     BOUND,
     LABELS_SUFFIX,

@@ -16,13 +16,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from connectx import leaf
-from connectx.encoding import safe_cells
-from connectx.evaluation import evaluate
-from connectx.jit import jitable, njit, popcount
-from connectx.leaf import ENCODING, GEOMETRY, MOST_ROWS, ROWS, LeafNet, active_rows, leaf_value
-from connectx.position import mirror_bits, open_cells, winning_spots
-from connectx.weights import pack
+from connectx_core import leaf
+from connectx_core.encoding import safe_cells
+from connectx_core.evaluation import evaluate
+from connectx_core.jit import jitable, njit, popcount
+from connectx_core.leaf import ENCODING, GEOMETRY, MOST_ROWS, ROWS, LeafNet, active_rows, leaf_value
+from connectx_core.position import mirror_bits, open_cells, winning_spots
+from connectx_core.weights import pack
 from connectx_toolkit.games.labelled import Labels, canonical_keys, moves_of
 from connectx_toolkit.system.console import progress
 from connectx_toolkit.training.makers.labels import LABELS, TEST, TRAINING, labels_of, read_labels, splits_of
@@ -204,7 +204,7 @@ def rounded(parameters: Parameters) -> LeafNet:
 
 
 def to_bytes(net: LeafNet) -> bytes:
-    """The network's file; ``connectx.leaf.from_bytes`` reads it."""
+    """The network's file; ``connectx_core.leaf.from_bytes`` reads it."""
     return pack({"inputs": net.inputs, "outputs": net.outputs, "offsets": net.offsets}, ENCODING)
 
 

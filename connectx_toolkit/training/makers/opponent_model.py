@@ -29,10 +29,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from connectx.clock import UNSPENT
-from connectx.encoding import encode_many
-from connectx.network import Architecture, PlainNetwork
-from connectx.opponent import (
+from connectx_core.clock import UNSPENT
+from connectx_core.encoding import encode_many
+from connectx_core.network import Architecture, PlainNetwork
+from connectx_core.opponent import (
     SKILLS,
     ReplyModel,
     arrays_of,
@@ -41,9 +41,9 @@ from connectx.opponent import (
     move_probabilities,
     unhurried,
 )
-from connectx.position import NO_MOVE, STANDARD, Position, Scores, sign, winning_spots
-from connectx.torch_form import Network
-from connectx.weights import unpack
+from connectx_core.position import NO_MOVE, STANDARD, Position, Scores, sign, winning_spots
+from connectx_core.torch_form import Network
+from connectx_core.weights import unpack
 from connectx_toolkit.games.labelled import Labels, moves_of
 from connectx_toolkit.kaggle.agent_file import load_agent
 from connectx_toolkit.kaggle.rules import DEFAULTS, sizes_of
@@ -246,7 +246,7 @@ class Moves(NamedTuple):
 
     positions: np.ndarray  # (n,) int64, stones of the player
     masks: np.ndarray  # (n,) int64
-    scores: np.ndarray  # (n, columns) int64, exact, see connectx.position.NO_MOVE
+    scores: np.ndarray  # (n, columns) int64, exact, see connectx_core.position.NO_MOVE
     columns: np.ndarray  # (n,) what it played
     games: np.ndarray  # (n,) number of the game
 

@@ -20,16 +20,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from connectx.afterstates import MoveNetwork
-from connectx.clock import Budget
-from connectx.exact import move_values
-from connectx.jit import njit
-from connectx.leaf import from_bytes
-from connectx.network import expected_result, softmax
-from connectx.position import STANDARD, Position, column_cells, has_line, open_cells
-from connectx.puct import Evaluation, Search
-from connectx.search import Searcher
-from connectx.solver import Solver
+from connectx_core.afterstates import MoveNetwork
+from connectx_core.clock import Budget
+from connectx_core.exact import move_values
+from connectx_core.jit import njit
+from connectx_core.leaf import from_bytes
+from connectx_core.network import expected_result, softmax
+from connectx_core.position import STANDARD, Position, column_cells, has_line, open_cells
+from connectx_core.puct import Evaluation, Search
+from connectx_core.search import Searcher
+from connectx_core.solver import Solver
 from connectx_toolkit.system.files import WEIGHTS
 from connectx_toolkit.system.object_pool import ObjectPool
 

@@ -7,7 +7,7 @@ away. Our move cannot depend on the opponent's name, which Kaggle does not tell,
 position the opponents weigh as often as one meets them, times how probable each was to come there (``reach``). The best
 moves and the reach depend on each other and are improved in turn, as in policy iteration (Howard 1960).
 
-Every move is one of ``connectx.opponent.candidates``: none gives a result away.
+Every move is one of ``connectx_core.opponent.candidates``: none gives a result away.
 
 How frequent each type of opponent is among those that one meets is the shipped prior, moved by one's own games. An
 opponent's games tell its type, as far as they go: its posterior (Bayes). It counts for ``n / (n + HALF)`` of an
@@ -24,8 +24,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from connectx.opponent import ReplyModel, candidates, columns_of_scores
-from connectx.position import STANDARD, Columns, Position, sign
+from connectx_core.opponent import ReplyModel, candidates, columns_of_scores
+from connectx_core.position import STANDARD, Columns, Position, sign
 from connectx_toolkit.games.database import GameDatabase
 from connectx_toolkit.games.reader import own_name
 from connectx_toolkit.system.console import as_option, shell

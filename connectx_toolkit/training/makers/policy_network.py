@@ -29,10 +29,10 @@ from matplotlib.figure import Figure
 from torch import Tensor
 from torch.nn import functional
 
-from connectx.afterstates import NEVER, MoveNetwork
-from connectx.network import Architecture
-from connectx.position import STANDARD
-from connectx.torch_form import Network
+from connectx_core.afterstates import NEVER, MoveNetwork
+from connectx_core.network import Architecture
+from connectx_core.position import STANDARD
+from connectx_core.torch_form import Network
 from connectx_toolkit.games.labelled import Labels
 from connectx_toolkit.system.console import progress
 from connectx_toolkit.system.cores import usable_cores

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from connectx.position import STANDARD
+from connectx_core.position import STANDARD
 from connectx_toolkit.builder import comparison
 from connectx_toolkit.builder.build import BuildOptions, NotAccepted, build
 from connectx_toolkit.builder.notebook.live import from_function

@@ -12,7 +12,7 @@ import numpy as np
 from kaggle_environments.agent import get_last_callable
 from kaggle_environments.utils import structify
 
-from connectx.position import STANDARD
+from connectx_core.position import STANDARD
 from connectx_toolkit.builder.build import render
 from connectx_toolkit.builder.notebook.page import from_page
 from connectx_toolkit.builder.preflight.trial import sample

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from connectx.carried import VALUES, Carried
+from connectx_core.carried import VALUES, Carried
 from connectx_toolkit.builder.notebook.carrying import Uncarried, Values, literal
 
 Move = namedtuple("Move", "column score")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from connectx.position import STANDARD
+from connectx_core.position import STANDARD
 from connectx_toolkit.builder.notebook.predictors import NoPredictor, parts_of
 from connectx_toolkit.builder.originals import asked_here
 from connectx_toolkit.builder.preflight.trial import sample

@@ -1,3 +1,0 @@
-"""Building blocks of agents: positions, search, solver, networks. A submission contains no project code but this."""
-
-__version__ = "1.0.0"  # in the header of every submission
