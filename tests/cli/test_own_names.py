@@ -50,11 +50,8 @@ def test_it_is_the_users_in_every_door(form, tmp_path, capsys):
 def test_another_core_is_refused(tmp_path):
     (tmp_path / "connectx_core.py").write_text("")
     done = run(tmp_path, "-c", "from connectx_toolkit import build")
-    last = done.stderr.splitlines()[-1]
-    assert (
-        last
-        == f"ImportError: {tmp_path}/connectx_core.py hides connectx_core, a package of connectx_toolkit: rename it"
-    )
+    words = "connectx_core.py hides connectx_core, a package of connectx_toolkit: rename it"
+    assert done.stderr.splitlines()[-1] == f"ImportError: {tmp_path / words}"
 
 
 def test_the_former_name_is_explained(tmp_path):
@@ -62,6 +59,6 @@ def test_the_former_name_is_explained(tmp_path):
     path.write_text("from connectx.position import STANDARD\n\n\ndef agent(obs, config):\n    return 0\n")
     with contextlib.closing(AgentProcess(resolve(path))) as worker:
         failed = worker.load()
-    assert failed.fault == "load" and NEW_NAME in failed.detail
+    assert failed and failed.fault == "load" and NEW_NAME in failed.detail
     with pytest.raises(Refused, match=NEW_NAME):
         inline(path)
