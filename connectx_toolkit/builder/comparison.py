@@ -3,11 +3,12 @@
 The original (``connectx_toolkit.builder.originals``) is asked every position after 0 to 3 plies, whole games that it
 plays itself, and other positions. The file is loaded by Kaggle's loader in another process, under another hash seed,
 and asked the same in the same order. Then both play more games in new processes, first from the second seat, the file
-with other seeds of what is random as it loads. Where moves differ and chance decides some of them, both are asked again
+with other seeds of what is random as it loads, and a day later by its clocks. Where moves differ and chance decides some of them, both are asked again
 in new processes, and how often they choose what is compared: with the same seeds, with which a faithful file draws the
 same; with other ones if one side may be slower, or draws a network's moves in another way.
 """
 
+import re
 import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -36,6 +37,8 @@ TOPIC = "same moves"
 FULL_GAMES, POSITIONS = 6, 120  # besides the openings; where no move of N differs, fewer than 3 of N would (at 95%)
 LATER = 6  # games that both play in another process, so that each seat once plays as in the first game of a process
 QUICK_LOAD = 2.0  # seconds: an original that takes longer to load is not loaded again for that
+LATER_BY = 90_000.0  # seconds by which the clocks of the second load are set forward: Kaggle plays a file on another day
+HELD_TIME = re.compile(r"^(\w+) = (\d{10}(?:\.\d+)?)$", re.MULTILINE)  # of time.time()
 RELOADED = 60  # positions that the second load is asked then
 ENOUGH, USUAL_SECONDS = 100, 10.0  # so many are asked at least, then no more if usual moves have taken that long
 COMPARE_SECONDS = 40.0  # of each side's moves; after that no further position is asked
@@ -62,6 +65,9 @@ def games_of(numbers: Iterable[int]) -> list[dict[str, Any]]:
     """Whole games, those with an odd number from the second seat."""
     empty = compared("game", []).as_json()
     return [empty | {"game": number} for number in numbers]
+
+
+LOADS: tuple[dict[str, Any], ...] = ({"load_seed": 0}, {"load_seed": 1, "clocks_shifted": LATER_BY})  # of the file
 
 
 class Query(NamedTuple):
@@ -175,7 +181,7 @@ class Comparison:
             later, answers = self._later(ours, bar), list[SideAnswer]()
             bar.total = 2 * len(asked) + (2 * len(later) or len(asked[:RELOADED]))
             for seed, part in enumerate((asked, later or asked[:RELOADED])):
-                answers.append(self._file(alone(part), load_seed=seed, bar=bar))
+                answers.append(self._file(alone(part), bar=bar, **LOADS[seed]))
                 if answers[-1].why:
                     self.report.add(TOPIC, "reject", f"the built file {answers[-1].why}")
                 elif differing(part, answers[-1]):
@@ -230,6 +236,8 @@ class Comparison:
             seed: of what is random as the file was loaded.
         """
         who, reference, first = self.original.who, self.original.ask, differing(asked, theirs)[0]
+        if seed and self._goes_by_date(asked, theirs):
+            return
         again = self.original.ask_as_loaded(self.judge, alone(asked), load_seed=seed)
         if again is not None:
             reference = partial(self.original.ask_as_loaded, self.judge, load_seed=seed)  # type: ignore[assignment]
@@ -257,6 +265,25 @@ class Comparison:
         alike = "they are no further apart than rounds are" if draws.differ else "both choose each column as often"
         text += f", {alike}: chance or the clock decides, and no fault of the build shows"
         self.excuse = self.excuse or text
+
+    def _goes_by_date(self, asked: Sequence[Query], later: SideAnswer) -> bool:
+        """Whether the second load plays otherwise because its clocks are ahead: a reject, or as its source does."""
+        today, again = self._file(alone(asked), load_seed=1), self._file(alone(asked), **LOADS[1])
+        columns = [[reply["column"] for reply in answer.replies] for answer in (later, again)]
+        if today.why or differing(asked, today) or columns[0] != columns[1]:
+            return False
+        differ = differing(asked, later)
+        text = f"a day later the built file plays otherwise in {len(differ)} of {len(asked)} positions, first "
+        text += differ[0].place
+        source = self.original.ask_as_loaded(self.judge, alone(asked), **LOADS[1])
+        if source is not None and [reply["column"] for reply in source.replies] == columns[0]:
+            self.excuse = self.excuse or f"{text}, as {self.original.who} does: it goes by the date"
+            return True
+        held = HELD_TIME.findall(self.file.read_text(encoding="utf-8"))
+        names = [name for name, value in held if abs(float(value) - time.time()) < LATER_BY]
+        which = f": {', '.join(names)} {'is a time' if len(names) == 1 else 'are times'} of this notebook" if names else ""
+        self.report.add(TOPIC, "reject", f"{text}{which}. Ask for the time inside the agent")
+        return True
 
     @property
     def _has_own_draws(self) -> bool:

@@ -219,6 +219,11 @@ _TENSORS = (
 _STEPS = "if that is Kaggle's configuration, its steps are called episodeSteps now"
 _NO_GPU = 'the judge has no GPU: use device "cpu", and torch.load(..., map_location="cpu")'
 _STYLE = "matplotlib has renamed its styles (seaborn-dark is seaborn-v0_8-dark), and nobody sees a plot: leave it out"
+_THREADS = "Kaggle's server calls each move in a new thread"
+_GRAD = (
+    "torch.set_grad_enabled(False) holds in its own thread, and Kaggle's server calls each move in a new one: put "
+    '"with torch.no_grad():" into the agent'
+)
 _CUDA = (
     "CUDA (?:error|out of memory|driver|unknown error|is not available)|No CUDA GPUs|Found no NVIDIA driver|"
     "Attempting to deserialize object on (?:a )?CUDA|Torch not compiled with CUDA|Unexpected error from cuda"
@@ -260,7 +265,11 @@ RULES: tuple[tuple[str, str, str | Callable[[Raised, Situation], str]], ...] = (
     ("KeyboardInterrupt", "", "it ends the judge's process: return a column"),
     ("EOFError", "EOF when reading a line", "nobody types on the judge: decide from obs and config"),
     ("ValueError", ".* returned .*, a (?:bool|float), where Kaggle wants an int", "return int(column)"),
-    ("ValueError", "signal only works in main thread", "Kaggle may call the agent in another thread"),
+    ("ValueError", "signal only works in main thread", f"{_THREADS}: stop the search by time.perf_counter()"),
+    ("ProgrammingError", "SQLite objects created in a thread", f"{_THREADS}: connect(..., check_same_thread=False)"),
+    ("AttributeError", "'_thread._local' object has", f"{_THREADS}, where threading.local is empty: use a global"),
+    ("RuntimeError", "There is no current event loop in", f"{_THREADS}, which has no loop: asyncio.run(...) makes one"),
+    ("RuntimeError", r"Can't call numpy\(\) on Tensor that requires grad", _GRAD),
 )
 
 

@@ -4,6 +4,7 @@ Imports little: the code under test must find what the judge's process has, and 
 """
 
 import contextlib
+import copy
 import io
 import json
 import os
@@ -46,6 +47,45 @@ def call(agent, arguments):
     return agent(*arguments[: code.co_argcount] if code is not None else arguments)
 
 
+class MoveThread(threading.Thread):
+    """One of ``NewThreads``."""
+
+
+class NewThreads:
+    """Calls each function in a new thread, as Kaggle's server does each move.
+
+    The system gives the number of a thread that has ended to a new one, and what checks numbers, as sqlite3 does, would
+    see no difference: so the first two, of the load and of the first move, stay, and others until the next has begun.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: list[threading.Event] = []
+
+    def call(self, function: Callable, *arguments: Any) -> Any:
+        """What the function returns; raises what it raises."""
+        result, problem = None, None
+        is_done, may_end = threading.Event(), threading.Event()
+
+        def run() -> None:
+            nonlocal result, problem
+            try:
+                result = function(*arguments)
+            except BaseException as raised_there:  # SystemExit, too
+                problem = raised_there
+            is_done.set()
+            may_end.wait()
+
+        MoveThread(target=run, daemon=True).start()
+        self._waiting.append(may_end)
+        for event in self._waiting[2:-1]:
+            event.set()
+        del self._waiting[2:-1]
+        is_done.wait()
+        if problem is not None:
+            raise problem
+        return result
+
+
 def described(value):
     """Describes a reply: (name of its type, its value as an int or None, its text)."""
     try:
@@ -56,9 +96,21 @@ def described(value):
 
 
 def threads():
-    """Python's threads; or all threads, if there are more than numpy's (one a core) plus the guard's two."""
-    tasks = len(os.listdir("/proc/self/task")) if os.path.isdir("/proc/self/task") else 1
-    return max(threading.active_count(), tasks if tasks > len(all_cores()) + 2 else 1)
+    """Python's threads; or all threads, if there are more than numpy's (one a core) plus the guard's two.
+
+    Those of ``NewThreads`` do not count.
+    """
+    ours = sum(isinstance(thread, MoveThread) for thread in threading.enumerate())
+    tasks = len(os.listdir("/proc/self/task")) - ours if os.path.isdir("/proc/self/task") else 1
+    return max(threading.active_count() - ours, tasks if tasks > len(all_cores()) + 2 else 1)
+
+
+def shift_clocks(seconds: float) -> None:
+    """Sets this process's clocks forward, for code that asks Python's module ``time``."""
+    for name in ("time", "monotonic", "perf_counter"):
+        clock, in_ns = getattr(time, name), getattr(time, f"{name}_ns")
+        setattr(time, name, lambda clock=clock: clock() + seconds)
+        setattr(time, f"{name}_ns", lambda in_ns=in_ns: in_ns() + int(seconds * 1e9))
 
 
 def seed_of(question: Mapping[str, Any]) -> int:
@@ -69,9 +121,9 @@ def seed_of(question: Mapping[str, Any]) -> int:
 def ask(agent, question, raw_path, structify, draw=0):
     """Calls the agent directly: its reply, what it printed to stderr, its seconds, and those that it waited of them.
 
-    ``draw``: another one, and other random numbers are drawn.
+    The agent may write on its board: it gets a copy. ``draw``: another one, and other random numbers are drawn.
     """
-    obs, config = structify(question["obs"]), structify(question["config"])
+    obs, config = (structify(copy.deepcopy(question[name])) for name in ("obs", "config"))
     config["__raw_path__"] = raw_path  # as Kaggle's loader does: an item, not an attribute
     seats.seed(seed_of(question) + draw)
     out, err = io.StringIO(), io.StringIO()

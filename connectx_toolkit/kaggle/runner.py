@@ -29,7 +29,7 @@ from connectx_toolkit.kaggle.agent_file import Struct
 from connectx_toolkit.kaggle.jobs import ForkedProcess, SpawnedProcess, lacks, resident, supervise
 from connectx_toolkit.kaggle.preparation import Preparation, heavy_imports
 from connectx_toolkit.kaggle.raised import raised
-from connectx_toolkit.kaggle.replies import ask, ask_in_turn, positional
+from connectx_toolkit.kaggle.replies import NewThreads, ask, ask_in_turn, positional, shift_clocks
 from connectx_toolkit.kaggle.sandbox import Watch
 from connectx_toolkit.kaggle.sources import module_of, redirect
 from connectx_toolkit.system.cores import waiting
@@ -171,11 +171,14 @@ def job_replies(job, progress, part):
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
     seats.seed(job.get("load_seed", 0))
+    if "clocks_shifted" in job:
+        shift_clocks(job["clocks_shifted"])
+    call = NewThreads().call if job["form"] != "source" else seats.call_here
     started, waited = time.perf_counter(), waiting("self")
     err = io.StringIO()
     try:
         with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(err):
-            agent, raw_path = load(job)
+            agent, raw_path = call(load, job)
     except BaseException:
         part({"seen": watch.findings()}, "load")
         raise
@@ -192,7 +195,7 @@ def job_replies(job, progress, part):
     limits = {name: job[name] for name in ("stop_after", "at_least", "enough") if name in job}
 
     def asked(question):
-        return ask(agent, question, raw_path, structify, job.get("draw", 0))
+        return call(ask, agent, question, raw_path, structify, job.get("draw", 0))
 
     for number, reply in enumerate(ask_in_turn(asked, job["kinds"], **limits), 1):
         part(reply | {"seen": watch.findings()}, f"question {number}")
@@ -213,7 +216,8 @@ def job_game(job, progress, part):
 def serve_seat(job, env, raw, number, questions, answers):
     """One seat of a game, in its own process, until ``questions`` ends."""
     with os.fdopen(questions, encoding="utf-8") as asked, os.fdopen(answers, "w", encoding="utf-8") as replies:
-        seats.serve_seat(raw, env, number, asked, replies, lambda: settle(job).findings)
+        call = seats.call_here if job.get("in_one_thread") else NewThreads().call
+        seats.serve_seat(raw, env, number, asked, replies, lambda: settle(job).findings, call)
 
 
 def job_spin(job, progress, part):

@@ -104,12 +104,25 @@ def reply_of(agent: Any, observation: Any) -> dict[str, Any]:
     return reply | {"action": action}
 
 
+def call_here(function: Callable, *arguments: Any) -> Any:
+    """Calls a function in this thread, as ``Environment.run`` does; Kaggle's server calls each move in a new one."""
+    return function(*arguments)
+
+
 def serve_seat(
-    raw: str, env: Any, number: int, asked: TextIO, replies: TextIO, settle: Callable[[], Callable[[], list]]
+    raw: str,
+    env: Any,
+    number: int,
+    asked: TextIO,
+    replies: TextIO,
+    settle: Callable[[], Callable[[], list]],
+    call: Callable,
 ) -> None:
     """Moves to the judge's place, reports it, and answers observations until the referee closes ``asked``.
 
-    ``number`` seeds what is random: forks of one parent would otherwise draw alike, unlike Kaggle's processes.
+    Args:
+        number: seeds what is random: forks of one parent would otherwise draw alike, unlike Kaggle's processes.
+        call: calls each move, the first of which loads the file.
     """
     from kaggle_environments.agent import Agent
     from kaggle_environments.utils import structify
@@ -123,7 +136,7 @@ def serve_seat(
     agent = Agent(raw, env)
     print(json.dumps({"ready": True}), file=replies, flush=True)
     for line in asked:
-        reply = reply_of(agent, structify(json.loads(line)))
+        reply = call(reply_of, agent, structify(json.loads(line)))
         print(json.dumps(reply | {"seen": findings()}), file=replies, flush=True)
 
 

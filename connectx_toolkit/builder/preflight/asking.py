@@ -234,6 +234,7 @@ class SelfGame:
     cure: str = ""
     reason: str = ""  # why the judge's clock was needed where a quick game was wanted
     count: int = 1  # games that were played, if more than one were
+    seed: int = 0
 
     @property
     def result(self) -> dict[str, Any]:
@@ -346,7 +347,7 @@ def play(here: Sandbox, clock: tuple[float, float], seed: int = 0, **options: An
     answer = here.game(*clock, seed, **options)
     if "duty" in options and "waited" in (answer["result"] or {}):  # a restricted processor is the agent's own
         answer["result"]["waited"] = [[0.0] * len(seat) for seat in answer["result"]["waited"]]
-    game = SelfGame(clock, answer)
+    game = SelfGame(clock, answer, seed=seed)
     if answer["ended"] == "memory":
         game.fault = f"more than {here.limits.memory / 2**20:.0f} MiB ({answer['step']})"
     elif answer["ended"] == "timeout":

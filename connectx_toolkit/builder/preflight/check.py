@@ -25,7 +25,7 @@ from connectx_toolkit.builder.preflight.asking import (
     validate,
 )
 from connectx_toolkit.builder.preflight.findings import Report, ReportLine, async_agent, judge_callable
-from connectx_toolkit.builder.preflight.trial import Runner, Sandbox, open_sandbox
+from connectx_toolkit.builder.preflight.trial import LONG_GAME, QUICK, Runner, Sandbox, open_sandbox
 from connectx_toolkit.kaggle.jobs import SLOWER
 from connectx_toolkit.kaggle.raised import raised_in
 from connectx_toolkit.kaggle.remedies import KNOWN_PACKAGES, Situation, not_here, remedy, standing
@@ -46,6 +46,10 @@ COMPLAINS = re.compile(r"not found|no such file|missing|not load|uninitiali|untr
 CURE_OF_OVERAGE = (
     "think for less than config.actTimeout, or read obs.remainingOverageTime "
     "(budget_for of connectx_core.clock does both, in an agent that the toolkit builds)"
+)
+BY_THREADS = (
+    "Kaggle's server calls each move in a new thread, and there it fails; Kaggle's env.run calls all moves in one, and "
+    "there it plays a game against itself to the end"
 )
 OTHERS_COMPUTED = "not judged: other programs kept it from the processor. Check again on an idle machine"
 ENOUGH_SHARE = 0.7  # of the share of a processor that --slowdown wants: with less, other programs had the rest
@@ -138,6 +142,8 @@ def _judge(here: Sandbox, tree: ast.Module, asked: Asked, is_quick: bool, report
     game = None if is_clear else validate(here, asked, is_quick)
     fails = game is None or bool(game.fault)
     is_open = fails and _is_for_want_of_sandbox(here)
+    if fails and not is_open and _plays_in_one_thread(here, game):
+        report.add("threads", "reject", BY_THREADS)
     if asked.loaded is not None:
         judge_callable(tree, asked.loaded, fails and not is_open, report)
     level = "unknown" if is_open else "reject" if fails else "warning"
@@ -153,6 +159,14 @@ def _judge(here: Sandbox, tree: ast.Module, asked: Asked, is_quick: bool, report
     _report_clock(here, game, asked, report)
     if report.accepted:
         _warn_of_missing_data(here, game, asked, report)
+
+
+def _plays_in_one_thread(here: Sandbox, failed: SelfGame | None) -> bool:
+    """Whether a file plays the game that failed, or any if it did not load, if all moves are called in one thread."""
+    if failed is None:
+        return not play(here, QUICK, in_one_thread=True).fault
+    is_no_thread = failed.is_late or failed.answer["ended"] == "memory" or failed.answer["seconds"] > LONG_GAME
+    return not is_no_thread and not play(here, failed.clock, failed.seed, in_one_thread=True).fault
 
 
 def _is_for_want_of_sandbox(here: Sandbox) -> bool:
