@@ -3,9 +3,10 @@
 The original (``connectx_toolkit.builder.originals``) is asked every position after 0 to 3 plies, whole games that it
 plays itself, and other positions. The file is loaded by Kaggle's loader in another process, under another hash seed,
 and asked the same in the same order. Then both play more games in new processes, first from the second seat, the file
-with other seeds of what is random as it loads, and a day later by its clocks. Where moves differ and chance decides some of them, both are asked again
-in new processes, and how often they choose what is compared: with the same seeds, with which a faithful file draws the
-same; with other ones if one side may be slower, or draws a network's moves in another way.
+with other seeds of what is random as it loads, and a day later by its clocks. Where moves differ and chance decides
+some of them, both are asked again in new processes, and how often they choose what is compared: with the same seeds,
+with which a faithful file draws the same; with other ones if one side may be slower, or draws a network's moves in
+another way.
 """
 
 import re
@@ -37,7 +38,9 @@ TOPIC = "same moves"
 FULL_GAMES, POSITIONS = 6, 120  # besides the openings; where no move of N differs, fewer than 3 of N would (at 95%)
 LATER = 6  # games that both play in another process, so that each seat once plays as in the first game of a process
 QUICK_LOAD = 2.0  # seconds: an original that takes longer to load is not loaded again for that
-LATER_BY = 90_000.0  # seconds by which the clocks of the second load are set forward: Kaggle plays a file on another day
+LATER_BY = (
+    90_000.0  # seconds by which the clocks of the second load are set forward: Kaggle plays a file on another day
+)
 HELD_TIME = re.compile(r"^(\w+) = (\d{10}(?:\.\d+)?)$", re.MULTILINE)  # of time.time()
 RELOADED = 60  # positions that the second load is asked then
 ENOUGH, USUAL_SECONDS = 100, 10.0  # so many are asked at least, then no more if usual moves have taken that long
@@ -281,7 +284,7 @@ class Comparison:
             return True
         held = HELD_TIME.findall(self.file.read_text(encoding="utf-8"))
         names = [name for name, value in held if abs(float(value) - time.time()) < LATER_BY]
-        which = f": {', '.join(names)} {'is a time' if len(names) == 1 else 'are times'} of this notebook" if names else ""
+        which = f"; a time of this notebook: {', '.join(names)}" if names else ""
         self.report.add(TOPIC, "reject", f"{text}{which}. Ask for the time inside the agent")
         return True
 

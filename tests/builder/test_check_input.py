@@ -186,7 +186,7 @@ FAULTS = [  # (code of main.py that raises, files beside it, what the cure says)
     ("open('/episode/book.txt')", "", "os.getcwd() is not the file's folder on Kaggle: open /kaggle_simulations"),
     ("raise ModuleNotFoundError(name='main')", "", "save net.state_dict() and build the network"),
     ("raise ModuleNotFoundError(name='agent')", "", "pack it"),
-    ("raise ValueError('signal only works in main thread of the main interpreter')", "", "in another thread"),
+    ("raise ValueError('signal only works in main thread of the main interpreter')", "", "in a new thread"),
     ("raise ValueError('something else')", "", None),
     ("1 // 0  # CUDA is not needed here", "", None),
     ("import os; 1 // int(os.environ.get('NO_SUCH_VARIABLE', 0))", "", None),

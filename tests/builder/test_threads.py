@@ -8,6 +8,7 @@ import threading
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -17,54 +18,108 @@ from connectx_toolkit.builder.preflight.trial import Runner
 from connectx_toolkit.kaggle.replies import NewThreads
 from tests.conftest import wait_until
 
-FREE = "    free = [c for c in range(config.columns) if obs.board[c] == 0]\n"
-DEF = "\n\ndef agent(obs, config):\n"
-NET = "import torch\n\nnet = torch.nn.Linear(42, 7)\n"
-BEST = "    return max(free, key=lambda c: float(values[c]))\n"
-BOOK = "    book.execute('select 1').fetchone()\n    return free[0]\n"
-LOOP = "import asyncio\n\n\nasync def think(free):\n    return free[0]\n"
-# An agent, and the word of the cure for those that fail.
-AGENTS = {
-    "sleeps": (f"import time{DEF}{FREE}    time.sleep(0.001)\n    return free[0]\n", ""),
-    "signal in the agent": (
-        f"import signal\n\n\ndef ring(*_):\n    raise TimeoutError{DEF}{FREE}    signal.signal(signal.SIGALRM, ring)\n"
-        "    return free[0]\n",
-        "time.perf_counter()",
-    ),
-    "signal at load": (f"import signal\n\nsignal.signal(signal.SIGALRM, print){DEF}{FREE}    return free[0]\n", "perf_counter"),
-    "local": (
-        f"import threading\n\nmemory = threading.local()\nmemory.moves = 0{DEF}{FREE}    memory.moves += 1\n    return free[0]\n",
-        "use a global",
-    ),
-    "local with a default": (
-        f"import threading\n\nmemory = threading.local(){DEF}{FREE}    memory.moves = getattr(memory, 'moves', 0) + 1\n    return free[0]\n",
-        "",
-    ),
-    "sqlite3": (f"import sqlite3\n\nbook = sqlite3.connect(':memory:'){DEF}{FREE}{BOOK}", "check_same_thread=False"),
-    "sqlite3 from the first move": (
-        f"import sqlite3\n\nbook = None{DEF}{FREE}    global book\n    book = book or sqlite3.connect(':memory:')\n{BOOK}",
-        "check_same_thread=False",
-    ),
-    "sqlite3 of any thread": (
-        f"import sqlite3\n\nbook = sqlite3.connect(':memory:', check_same_thread=False){DEF}{FREE}{BOOK}",
-        "",
-    ),
-    "the thread's loop": (f"{LOOP}{DEF}{FREE}    return asyncio.get_event_loop().run_until_complete(think(free))\n", "asyncio.run"),
-    "a loop for each move": (f"{LOOP}{DEF}{FREE}    return asyncio.run(think(free))\n", ""),
-    "grad switched off at load": (
-        f"{NET}torch.set_grad_enabled(False){DEF}{FREE}    values = net(torch.tensor(obs.board).float()).numpy()\n{BEST}",
-        "torch.no_grad()",
-    ),
-    "no grad in the agent": (
-        f"{NET}{DEF}{FREE}    with torch.no_grad():\n        values = net(torch.tensor(obs.board).float()).numpy()\n{BEST}",
-        "",
-    ),
-    "a pool of threads": (
-        f"from concurrent.futures import ThreadPoolExecutor\n\npool = ThreadPoolExecutor(2){DEF}{FREE}"
-        "    return list(pool.map(abs, free))[0]\n",
-        "",
-    ),
-}  # fmt: skip
+# Agents: those that fail name a word of the cure.
+AGENTS = """
+#### sleeps
+import time
+def agent(obs, config):
+    time.sleep(0.001)
+    return free(obs)[0]
+
+#### a signal in the agent; time.perf_counter()
+import signal
+def agent(obs, config):
+    signal.signal(signal.SIGALRM, print)
+    return free(obs)[0]
+
+#### a signal at load; time.perf_counter()
+import signal
+signal.signal(signal.SIGALRM, print)
+def agent(obs, config):
+    return free(obs)[0]
+
+#### local; use a global
+import threading
+memory = threading.local()
+memory.moves = 0
+def agent(obs, config):
+    memory.moves += 1
+    return free(obs)[0]
+
+#### local with a default
+import threading
+memory = threading.local()
+def agent(obs, config):
+    memory.moves = getattr(memory, "moves", 0) + 1
+    return free(obs)[0]
+
+#### sqlite3; check_same_thread=False
+import sqlite3
+book = sqlite3.connect(":memory:")
+def agent(obs, config):
+    book.execute("select 1").fetchone()
+    return free(obs)[0]
+
+#### sqlite3 from the first move; check_same_thread=False
+import sqlite3
+book = None
+def agent(obs, config):
+    global book
+    book = book or sqlite3.connect(":memory:")
+    book.execute("select 1").fetchone()
+    return free(obs)[0]
+
+#### sqlite3 of any thread
+import sqlite3
+book = sqlite3.connect(":memory:", check_same_thread=False)
+def agent(obs, config):
+    book.execute("select 1").fetchone()
+    return free(obs)[0]
+
+#### the thread's loop; asyncio.run
+import asyncio
+async def think(columns):
+    return columns[0]
+def agent(obs, config):
+    return asyncio.get_event_loop().run_until_complete(think(free(obs)))
+
+#### a loop for each move
+import asyncio
+async def think(columns):
+    return columns[0]
+def agent(obs, config):
+    return asyncio.run(think(free(obs)))
+
+#### grad switched off at load; torch.no_grad()
+import torch
+net = torch.nn.Linear(42, 7)
+torch.set_grad_enabled(False)
+def agent(obs, config):
+    values = net(torch.tensor(obs.board).float()).numpy()
+    return max(free(obs), key=lambda c: values[c])
+
+#### no grad in the agent
+import torch
+net = torch.nn.Linear(42, 7)
+def agent(obs, config):
+    with torch.no_grad():
+        values = net(torch.tensor(obs.board).float()).numpy()
+    return max(free(obs), key=lambda c: values[c])
+
+#### a pool of threads
+from concurrent.futures import ThreadPoolExecutor
+pool = ThreadPoolExecutor(2)
+def agent(obs, config):
+    return list(pool.map(abs, free(obs)))[0]
+
+#### a process for a move
+import subprocess, sys
+def agent(obs, config):
+    subprocess.run([sys.executable, "-c", ""])
+    return free(obs)[0]
+"""
+FREE = "def free(obs):\n    return [c for c in range(7) if obs.board[c] == 0]\n\n"
+SITUATIONS = {title: FREE + source for title, _, source in (each.partition("\n") for each in AGENTS.split("#### ")[1:])}
 
 
 @pytest.fixture(scope="module")
@@ -104,11 +159,11 @@ def runner() -> Iterator[Runner]:
         yield started
 
 
-@pytest.mark.parametrize("name", AGENTS)
-def test_it_is_accepted_if_kaggles_server_plays_it(name, server, runner, tmp_path):
-    source, cure = AGENTS[name]
+@pytest.mark.parametrize("title", SITUATIONS)
+def test_it_is_accepted_if_kaggles_server_plays_it(title, server, runner, tmp_path):
+    cure = title.partition("; ")[2]
     path = tmp_path / "agent.py"
-    path.write_text(source)
+    path.write_text(SITUATIONS[title])
     replies = server(path)
     report = check(path, runner)
     assert report.accepted == (not any(reply.startswith("BaseException") for reply in replies)) == (not cure), report
@@ -127,7 +182,7 @@ def test_no_two_moves_share_a_threads_number():
     call, numbers = NewThreads().call, list[int]()
     for _ in range(20):
         call(lambda: numbers.append(threading.get_ident()))
-    assert all(a != b for a, b in zip(numbers, numbers[1:], strict=False))
+    assert all(a != b for a, b in pairwise(numbers))
     assert not set(numbers[:2]) & set(numbers[2:])
     with pytest.raises(SystemExit):
         call(sys.exit)
