@@ -38,9 +38,7 @@ TOPIC = "same moves"
 FULL_GAMES, POSITIONS = 6, 120  # besides the openings; where no move of N differs, fewer than 3 of N would (at 95%)
 LATER = 6  # games that both play in another process, so that each seat once plays as in the first game of a process
 QUICK_LOAD = 2.0  # seconds: an original that takes longer to load is not loaded again for that
-LATER_BY = (
-    90_000.0  # seconds by which the clocks of the second load are set forward: Kaggle plays a file on another day
-)
+LATER_BY = 90_000.0  # seconds, by which the second load's clocks are ahead: Kaggle plays on another day
 HELD_TIME = re.compile(r"^(\w+) = (\d{10}(?:\.\d+)?)$", re.MULTILINE)  # of time.time()
 RELOADED = 60  # positions that the second load is asked then
 ENOUGH, USUAL_SECONDS = 100, 10.0  # so many are asked at least, then no more if usual moves have taken that long

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -138,7 +139,7 @@ def server() -> Iterator[Callable[[Path], list[str]]]:
 
     def reply(path: Path, step: int) -> str:
         board = [0] * 35 + [1, 2] * (step // 2) + [0] * (7 - step)
-        state = {"observation": {"board": board, "mark": 1, "step": step, "remainingOverageTime": 60}}
+        state: dict[str, Any] = {"observation": {"board": board, "mark": 1, "step": step, "remainingOverageTime": 60}}
         state |= {"reward": 0, "status": "ACTIVE", "info": {}, "action": 0}
         asked = {"action": "act", "environment": "connectx", "agents": [str(path)], "configuration": {}, "state": state}
         body, kind = json.dumps(asked).encode(), {"Content-Type": "application/json"}
