@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from connectx_toolkit.builder.notebook.carrying import Values, qualified_name
 from connectx_toolkit.builder.notebook.live import namespace_of
 from connectx_toolkit.builder.notebook.old_numpy import settings_in
+from connectx_toolkit.builder.notebook.page import LEFT
 from connectx_toolkit.builder.notebook.written import Written
 from connectx_toolkit.builder.preflight.trial import FEW_NODES, Runner, Sandbox, open_sandbox
 from connectx_toolkit.builder.source.inline import Inlined
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from tqdm import tqdm
 
 HANGING = 62.0  # seconds without a reply after which a function hangs: Kaggle waits no longer
+WRITES = re.compile(r"""\bopen\([^\n]*['"][wax]|save|dump|write|to_csv|extract""")
 CELLS_SECONDS = 120.0  # that a page's cells may run
 IMPORTS_TORCH = re.compile(r"^\s*(from|import)\b.*\btorch\b", re.MULTILINE)
 NODE_CLOCK = f"moves are compared at {FEW_NODES} nodes each, without a clock; budget.is_late(nodes) counts them, too"
@@ -145,6 +147,18 @@ class Cells(Source):
         self.file, self.job = written.page, self.job | {"function": "AGENT", "limits": {"load": CELLS_SECONDS}}
         self.who, self.lacks = f"{written.entry} of the page's own cells", facts_of(written)
         self.cure = f"Run build({written.entry}) in the notebook, which carries its values, or save them to a file"
+
+    def pack_files_of_cells(self, inlined: Inlined) -> None:
+        """Runs the cells once if they write files: the submission holds those that they change as they leave them."""
+        if not inlined.files or not WRITES.search(self.file.read_text(encoding="utf-8")):
+            return
+        with self:
+            self.ask({})
+        for name, (_, place) in list(inlined.files.items()):
+            if (left := self.file.with_name(LEFT) / name).is_file():
+                inlined.files[name] = (left, place)
+                inlined.notes.append(f"{name}: as the cells leave it")
+        self.job |= {"files": source_job(inlined)["files"]}
 
     def ask(self, kinds: Kinds, **options: Any) -> SideAnswer:
         answer = super().ask(kinds, **options)

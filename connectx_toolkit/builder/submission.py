@@ -149,7 +149,9 @@ def inlined_of(
     if page:
         written = from_page(*page, folder)
         inlined = written.inlined(allowed, data)
-        return page[1] or page[0].stem, inlined, Cells(inlined, written)
+        cells = Cells(inlined, written)
+        cells.pack_files_of_cells(inlined)
+        return page[1] or page[0].stem, inlined, cells
     path = find_agent(fspath(agent))
     inlined = inline(with_book(path, book, folder), allowed, data)
     return path.stem, inlined, Source(inlined)

@@ -18,6 +18,7 @@ import importlib.metadata
 import io
 import json
 import os
+import shutil
 import signal
 import sys
 import tempfile
@@ -34,7 +35,7 @@ from connectx_toolkit.kaggle.sandbox import Watch
 from connectx_toolkit.kaggle.sources import module_of, redirect
 from connectx_toolkit.system.cores import waiting
 from connectx_toolkit.system.files import ROOT
-from connectx_toolkit.system.posix import HAS_FORK, c_function, link
+from connectx_toolkit.system.posix import HAS_FORK, c_function
 
 PRCTL = c_function("prctl")  # only on Linux
 PREPARATION = Preparation()
@@ -109,12 +110,12 @@ class WithoutToolkit:
 
 
 def provide(files):
-    """Makes a new working directory with links to ``files``, and redirects the judge's folder to it, too."""
+    """Makes a new working directory with copies of ``files``, and redirects the judge's folder to it, too."""
     folder = tempfile.mkdtemp(dir=os.getcwd())
     os.chdir(folder)
     for name, file in files.items():
         os.makedirs(os.path.dirname(name) or ".", exist_ok=True)
-        link(file, name)
+        shutil.copyfile(file, name)
     redirect(lambda path: folder + path[len(sandbox.FOLDER) :] if f"{path}/".startswith(f"{sandbox.FOLDER}/") else path)
 
 

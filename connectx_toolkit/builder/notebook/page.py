@@ -262,11 +262,12 @@ def _write_script(page: Page, name: str, module: str, folder: Path) -> Path:
     for cell, own in groupby(page.statements, lambda each: IN_CELL.sub(r"\1", each.places[0])):
         texts.append((cell, "\n".join(each.text for each in own) + "\n"))
     old_names, _ = given_again(page.statements, page.names.imported)
-    facts = {"name": name, "agent": page.agent, "module": module, "old_names": old_names}
+    facts = {"name": name, "agent": page.agent, "module": module, "old_names": old_names, "left": LEFT}
     script.write_text(CELLS_SCRIPT.format(**facts, cells=texts), encoding="utf-8")
     return script
 
 
+LEFT = "files_of_notebook"  # a folder for the files that the cells change, as they leave them the first time
 CELLS_SCRIPT = """# The cells of {name}, as Run All runs them; that a cell fails is noted.
 import codeop
 import json
@@ -279,6 +280,7 @@ from pathlib import Path
 {old_names}
 os.environ.setdefault("MPLBACKEND", "Agg")
 compiled, failed = codeop.Compile(), []
+before = {{path: path.read_bytes() for path in Path().rglob("*") if path.is_file()}}
 page = sys.modules["__main__"] = types.ModuleType("{module}")
 page.display = lambda *shown, **options: None
 for place, text in {cells!r}:
@@ -288,6 +290,11 @@ for place, text in {cells!r}:
     except (Exception, SystemExit) as fault:
         failed.append(f"{{place}}: {{type(fault).__name__}}: {{fault}}"[:200])
 Path(__file__).with_suffix(".json").write_text(json.dumps(failed), encoding="utf-8")
+for path, content in before.items():
+    left = Path(__file__).parent / "{left}" / path
+    if path.is_file() and path.read_bytes() != content and not left.exists():
+        left.parent.mkdir(parents=True, exist_ok=True)
+        left.write_bytes(path.read_bytes())
 AGENT = page.{agent}
 """
 
