@@ -9,6 +9,7 @@ import copyreg
 import io
 import json
 import sys
+from collections import OrderedDict
 from collections.abc import Callable, Collection
 from functools import _lru_cache_wrapper
 from hashlib import sha256
@@ -274,6 +275,8 @@ class Values:
             bases = (base for base in WITH_VALUE if isinstance(value, base))
             base = next((base for base in bases if kind.__getnewargs__ is base.__getnewargs__), None)
             made = ["call", ["n", f"{self._name_of(base)}.__new__"], refs] if base else ["new", refs[0], refs[1:]]
+        elif function is kind and not refs and isinstance(value, OrderedDict):
+            made = ["new", self._ref(kind, path), []]  # its __init__ may want a size
         else:
             made = ["call", ["n", self._name_of(function)], refs]
         listed = [self._ref(each, f"{path}[{n}]") for n, each in enumerate(items or ())]

@@ -116,8 +116,10 @@ def changed_in(module: ModuleType) -> Iterator[tuple[str, Any]]:
 
 
 def is_builtin(value: Any) -> bool:
-    name = getattr(value, "__name__", "")
-    return isinstance(name, str) and getattr(builtins, name, None) is value
+    """Whether a value is Python's own, or what IPython puts in its place, as it does with ``open``."""
+    name, code = getattr(value, "__name__", ""), getattr(value, "__code__", None)
+    own = value.__wrapped__ if code and is_installed(code.co_filename) and hasattr(value, "__wrapped__") else value
+    return isinstance(name, str) and getattr(builtins, name, None) is own
 
 
 def own_file(module: ModuleType | None) -> bool:

@@ -157,7 +157,7 @@ class Writer:
 
     def need(self, name: str, place: str, is_perhaps: bool = False) -> None:
         """Binds a name of the notebook in the file. ``is_perhaps``: it is left out if no file can hold its value."""
-        if name in self.bound or name in DUNDERS or (name not in self.main and name in BUILTINS - ONLY_THERE):
+        if name in self.bound or name in DUNDERS or (self._is_pythons(name) and name not in ONLY_THERE):
             return
         if name not in self.main:
             if not is_perhaps:
@@ -216,6 +216,11 @@ class Writer:
                 del self.names_by_id[id(value)]
             raise
 
+    def _is_pythons(self, name: str) -> bool:
+        """Whether a name is that of a builtin in the notebook, also where IPython has put its own in its place."""
+        held = self.main.get(name)
+        return name in BUILTINS and (name not in self.main or (is_builtin(held) and held.__name__ == name))
+
     def named(self, name: str, value: Any) -> None:
         """From now on the name stands for the value in the file."""
         if not isinstance(value, UNNAMED):
@@ -233,7 +238,7 @@ class Writer:
 
     def name_of(self, value: Any) -> str:
         """The name in the file of a function, class or module that a value holds."""
-        if is_builtin(value) and value.__name__ not in self.main:
+        if is_builtin(value) and self._is_pythons(value.__name__):
             return value.__name__
         if id(value) in self.names_by_id:
             return self.names_by_id[id(value)]
