@@ -162,6 +162,9 @@ class Cells(Source):
 
     def ask(self, kinds: Kinds, **options: Any) -> SideAnswer:
         answer = super().ask(kinds, **options)
+        if not answer.loaded and (place := _text(self.file.with_suffix(".at"))) and "(load)" in answer.why:
+            cure = "take out what trains or plays there, or build it in the notebook that has run"
+            return answer._replace(why=f"gives no answer: {place} still ran after {CELLS_SECONDS:g} s; {cure}")
         failed = json.loads(said) if (said := _text(self.file.with_suffix(".json"))) else []
         if failed and "failed here" not in self.who:
             shown = "; ".join(failed[:3]) + "; and others" * (len(failed) > 3)

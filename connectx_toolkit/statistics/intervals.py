@@ -85,15 +85,17 @@ def deviance(counts: Sequence[float], mean: float) -> float:
 def _tilt(terms: Sequence[tuple[float, float]], low: float, high: float) -> float:
     """The zero of sum(share offset / (1 + tilt offset)), which decreases in tilt; or the end of its range."""
     tilt = 0.0
-    for _ in range(60):
+    for _ in range(200):  # beside an end, where the sum is infinite, a step of Newton's only doubles the distance
         parts = [offset / (1 + tilt * offset) for _, offset in terms]
         value = sum(share * part for (share, _), part in zip(terms, parts, strict=True))
         slope = sum(share * part * part for (share, _), part in zip(terms, parts, strict=True))
+        if abs(value) <= 1e-14 * sum(share * abs(part) for (share, _), part in zip(terms, parts, strict=True)):
+            break
         low, high = (tilt, high) if value > 0 else (low, tilt)
         following = tilt + value / slope if slope else tilt
         if not low < following < high:
             following = (low + high) / 2
-        if abs(following - tilt) <= 1e-13 * (1 + abs(tilt)):
+        if following in (low, high):  # numbers that are neighbours
             break
         tilt = following
     return tilt

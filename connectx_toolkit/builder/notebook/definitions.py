@@ -12,6 +12,7 @@ from typing import Any
 from connectx_toolkit.builder.notebook.carrying import literal
 from connectx_toolkit.builder.notebook.ran import RanCell, assigned_in, definition_of
 
+OF_NAMED_TUPLES = {"_asdict", "_field_defaults", "_fields", "_make", "_replace"}
 OF_PYTHON = {"_abc_impl", "_is_protocol", "_is_runtime_protocol"}  # that abc and typing put into classes
 
 
@@ -57,9 +58,12 @@ def defaults_of(given: ast.arguments, function: FunctionType) -> Iterable[tuple[
 
 def is_as_written(cls: type, attribute: str, held: Any, node: ast.ClassDef, cells: list[RanCell]) -> bool:
     """Whether the class statement gives an attribute what it holds now, or Python does."""
+    if attribute in OF_PYTHON or (issubclass(cls, tuple) and attribute in OF_NAMED_TUPLES):
+        return True
+    held = held.fget if type(held) is property else getattr(held, "__func__", held)
     if isinstance(held, FunctionType) and (definition := definition_of(held.__code__, cells)):
         return any(each is definition.node for each in ast.walk(node))
-    if issubclass(cls, tuple | Enum) or hasattr(type(held), "__get__") or attribute in OF_PYTHON:
+    if issubclass(cls, tuple | Enum) or hasattr(type(held), "__get__"):
         return True
     assigned = assigned_in(node.body)
     if attribute in assigned:

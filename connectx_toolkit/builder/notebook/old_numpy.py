@@ -29,8 +29,10 @@ def given_again(statements: Iterable[Statement], imported: Mapping[str, str]) ->
     """Code that gives numpy the old names which statements use, "" if they use none; and where each is used."""
     where = dict[str, str]()
     for each in statements:
+        inner = [part for part in ast.walk(each.node) if isinstance(part, ast.Import)]  # also inside functions
+        named = {part.asname or part.name: part.name for node in inner for part in node.names} | dict(imported)
         for node in ast.walk(each.node):
-            module, _, name = dotted(node, imported).rpartition(".")
+            module, _, name = dotted(node, named).rpartition(".")
             if module == "numpy" and name in WERE:
                 line = getattr(node, "lineno", 0) - first_line(each.node)
                 where.setdefault(name, each.places[min(line, len(each.places) - 1)])

@@ -284,6 +284,7 @@ before = {{path: path.read_bytes() for path in Path().rglob("*") if path.is_file
 page = sys.modules["__main__"] = types.ModuleType("{module}")
 page.display = lambda *shown, **options: None
 for place, text in {cells!r}:
+    Path(__file__).with_suffix(".at").write_text(place, encoding="utf-8")
     linecache.cache[place] = len(text), None, text.splitlines(True), place
     try:
         exec(compiled(text, place, "exec"), vars(page))

@@ -32,7 +32,7 @@ from connectx_toolkit.builder.notebook.definitions import (
     renamed,
 )
 from connectx_toolkit.builder.notebook.facts import acts, caches, of_process
-from connectx_toolkit.builder.notebook.imports import Imports, changed_in, is_builtin, lacking
+from connectx_toolkit.builder.notebook.imports import Imports, changed_in, is_builtin, lacking, own_file
 from connectx_toolkit.builder.notebook.page import ONLY_THERE, SETTING
 from connectx_toolkit.builder.notebook.ran import (
     Definition,
@@ -218,7 +218,7 @@ class Writer:
 
     def _is_pythons(self, name: str) -> bool:
         """Whether a name is that of a builtin in the notebook, also where IPython has put its own in its place."""
-        held = self.main.get(name)
+        held: Any = self.main.get(name)
         return name in BUILTINS and (name not in self.main or (is_builtin(held) and held.__name__ == name))
 
     def named(self, name: str, value: Any) -> None:
@@ -264,6 +264,11 @@ class Writer:
             return self.name_of(value)
         if id(value) in self.names_by_id:
             return self.names_by_id[id(value)]
+        if isinstance(value, staticmethod | classmethod):
+            return f"{type(value).__name__}({self.expression(value.__func__, path)})"
+        if type(value) is property:
+            parts = (self.expression(each, path) for each in (value.fget, value.fset, value.fdel))
+            return f"property({', '.join(parts)})"
         text = literal(value)
         if not text and (text := owner_in(self.main, value)):
             self.need(text, path)
@@ -416,14 +421,22 @@ class Writer:
         """A function or class that an assignment made, which is made again."""
         binding = binding_of(name, self.cells)
         if binding is None:
-            what = type_name(value).removeprefix("builtins.")
-            raise self.refuse(place, f"{name} is a {what} that no cell assigns: define it in a cell")
+            raise self.refuse(place, self._why_no_source(name, value))
         self.named(name, value)
         self.need_now(self._names_in(binding.node.value), binding.place)
         self.parts[name] = part(f"{name} = {bracketed(binding.cell.source.of(binding.node.value))}", binding)
         if isinstance(value, type) and not issubclass(value, tuple | Enum):
             later = {key: held for key, held in vars(value).items() if not hasattr(type(held), "__get__")}
             self._set_attributes(name, value, later)
+
+    def _why_no_source(self, name: str, value: Any) -> str:
+        """Why a function or class that no cell assigns cannot be written, and what to do."""
+        module, stem = getattr(value, "__module__", None), getattr(value, "__name__", name)
+        if isinstance(value, FunctionType) and value.__code__.co_filename.startswith("<"):
+            return f"{stem} was made by exec: write it into a cell"
+        if own_file(sys.modules.get(module or "")):
+            return f"{name} is {stem} of {module} before its reload: import it again"
+        return f"{name} is a {type_name(value).removeprefix('builtins.')} that no cell assigns: define it in a cell"
 
     def _define_class(self, name: str, cls: type, place: str) -> None:
         if cls.__qualname__ != cls.__name__:
