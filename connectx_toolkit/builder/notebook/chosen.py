@@ -12,12 +12,13 @@ from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from connectx_toolkit.builder.notebook.reads import DEFINITIONS, FUNCTIONS, IMPORTS, root
-from connectx_toolkit.builder.notebook.statements import Statement, names_of
+from connectx_toolkit.builder.notebook.statements import Names, Statement, names_of
 from connectx_toolkit.kaggle.agent_function import agent_in, candidates, suggested
 from connectx_toolkit.system.console import command
 
 USUAL = ("submission.py", "main.py")  # names of the file that is submitted, the likeliest first
 TARGET = USUAL[0]  # where no name can be read
+CHANGING = re.compile(r"\.replace\(|\bsub\(")
 WRITING = re.compile(r"open\((.+?), (?:mode=)?'[wax][bt+]*'|([\w.]+|Path\(.+?\))\.write_text\(")  # in unparsed code
 
 
@@ -125,7 +126,7 @@ def _written(statements: Sequence[Statement], files: Sequence[File]) -> Iterator
             yield ChosenAgent(name, file.end, file, PurePosixPath(file.name).name, file.text)
     names = names_of([each.node for each in statements])
     takers = {name for name, function in names.functions.items() if "getsource" in ast.unparse(function)}
-    takers |= {"getsource", "write_agent_to_file"}
+    takers = (takers | {"getsource", "write_agent_to_file"}) - _changing(names)
     known = names.functions.keys() | {name for name, module in names.imported.items() if "." in module}
     others = [each for each in statements if isinstance(each.node, ast.ClassDef) or _is_alias(each.node)]
     known |= set().union(*(each.reads.binds for each in others))
@@ -143,8 +144,11 @@ def _written(statements: Sequence[Statement], files: Sequence[File]) -> Iterator
 def _filled(statements: Sequence[Statement]) -> dict[str, str]:
     """Python files that cells write by open() or write_text(): what they hold, only running them tells -> the cell."""
     values, texts = dict[str, str](), dict[str, str]()
+    changing = _changing(names_of([each.node for each in statements]))
     for each in statements:
         code = ast.unparse(each.node)
+        if not changing.isdisjoint(_mentioned(each.node)):
+            texts[_target(each.node)] = each.places[0].rpartition(", line ")[0]
         name, _, value = code.partition(" = ")
         values[name] = value
         for match in WRITING.finditer(code if "getsource" not in code else ""):
@@ -152,6 +156,12 @@ def _filled(statements: Sequence[Statement]) -> dict[str, str]:
             files = re.findall(r"([\w.-]+\.py)'", values.get(path, path))
             texts |= dict.fromkeys(files, each.places[0].rpartition(", line ")[0])
     return texts
+
+
+def _changing(names: Names) -> set[str]:
+    """Functions that take an agent's source and change it."""
+    codes = {name: ast.unparse(function) for name, function in names.functions.items()}
+    return {name for name, code in codes.items() if "getsource" in code and CHANGING.search(code)}
 
 
 def _is_alias(node: ast.stmt) -> bool:

@@ -3,16 +3,14 @@
 import ast
 import builtins
 import contextlib
-import linecache
-import os
 import sys
-from collections.abc import Iterator
 from operator import attrgetter
 from types import ModuleType
 from typing import Any
 
 from connectx_toolkit.builder.notebook.carrying import NAMED_TYPES, literal
-from connectx_toolkit.builder.notebook.ran import RanCell, assigned_in
+from connectx_toolkit.builder.notebook.own_modules import own_file, own_modules
+from connectx_toolkit.builder.notebook.ran import RanCell
 from connectx_toolkit.builder.notebook.reads import IMPORTS
 from connectx_toolkit.kaggle.dependencies import REACHED, is_installed
 from connectx_toolkit.kaggle.remedies import KNOWN_PACKAGES, standing
@@ -53,6 +51,14 @@ class Imports:
         statement = f"from {module} import {first}" if first else f"import {module}"
         self.statements.setdefault(statement if bound == (first or module) else f"{statement} as {bound}")
         return f"{name} = {bound}.{rest}" if rest else ""
+
+    def for_their_effects(self) -> None:
+        """Imports modules of the user's, as cells do, that import what the agent uses: they may have added to it."""
+        used = own_modules(statement.split()[1] for statement in self.statements)
+        found = (statement for each in self._of_cells.values() for statement, _ in each)
+        for statement in found:
+            if used & own_modules([statement.split()[1]]) and statement not in self.statements:
+                self.statements[statement] = None
 
 
 def imports_in(cells: list[RanCell]) -> dict[str, list[tuple[str, Any]]]:
@@ -105,24 +111,8 @@ def lacking(value: Any) -> str:
     return f"{top}: {standing(top)}"
 
 
-def changed_in(module: ModuleType) -> Iterator[tuple[str, Any]]:
-    """Names of a module of the user's whose file gives them another literal, and their values; moves tell the rest."""
-    text = "".join(linecache.getlines(str(module.__file__))) if own_file(module) else ""
-    if module.__name__.partition(".")[0] != REACHED:
-        for name, node in assigned_in(RanCell(text, "").tree.body).items():
-            with contextlib.suppress(ValueError, TypeError):
-                if node and repr(ast.literal_eval(node)) != repr(held := vars(module).get(name)):
-                    yield name, held
-
-
 def is_builtin(value: Any) -> bool:
     """Whether a value is Python's own, or what IPython puts in its place, as it does with ``open``."""
     name, code = getattr(value, "__name__", ""), getattr(value, "__code__", None)
     own = value.__wrapped__ if code and is_installed(code.co_filename) and hasattr(value, "__wrapped__") else value
     return isinstance(name, str) and getattr(builtins, name, None) is own
-
-
-def own_file(module: ModuleType | None) -> bool:
-    """Whether a module is of a file of the user's, neither Python's nor installed."""
-    file = getattr(module, "__file__", None)
-    return file is not None and not is_installed(os.path.realpath(file))

@@ -36,6 +36,7 @@ class Page:
     """The statements up to the agent, and which of them it needs."""
 
     def __init__(self, statements: Sequence[Statement], agent: str, is_own: Callable[[str], bool]):
+        self.is_own = is_own
         self.agent, self.statements = agent, [each for each in statements if not OF_COURSE.match(each.text)]
         nodes = [each.node for each in self.statements]
         self.names = names_of(nodes)
@@ -81,6 +82,8 @@ class Page:
         binds, node = each.reads.binds, each.node
         modules = {self.names.imported[name].split(".")[0] for name in self.wanted & self.names.imported.keys()}
         stored = {name for name in _stored(each) if self.names.imported.get(name, "-").split(".")[0] in modules}
+        if isinstance(node, IMPORTS) and any(map(self.is_own, _modules_of(node))):
+            return True  # it may add to another
         if is_future(node) or "*" in binds or binds & self.wanted or _stored(each) & self.wanted or stored:
             return True
         call = node.value if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) else None
@@ -126,10 +129,12 @@ class Page:
     def notes(self, kept: Sequence[Statement]) -> list[str]:
         """What depends on the machine, and which values functions change, as far as their text shows."""
         lines, changed = list[str](), set[str]()
+        classes = (each for each in kept if isinstance(each.node, ast.ClassDef))
+        called = {self.agent, *self._reached(self.agent)}.union(*(each.reads.later for each in classes))
         for each in kept:
             if any(self.names.qualified(node) in ("os.environ", "os.getenv") for node in ast.walk(each.node)):
                 lines.append(f"{each.places[0]}: it reads the environment, and the judge's variables are not known")
-            if isinstance(each.node, DEFINITIONS):
+            if isinstance(each.node, DEFINITIONS) and each.reads.binds & called:
                 changed |= _stores(ast.walk(each.node)) | each.reads.called
         last = {name: each for each in kept if not each.is_plain for name in each.reads.binds}
         begins = "changes while the agent plays: it begins as this cell makes it"
@@ -187,6 +192,11 @@ def _stores(nodes: Iterable[ast.AST]) -> set[str]:
         elif isinstance(node, ast.Call) and root(node.func) in ("setattr", "delattr"):
             names |= set(map(root, node.args[:1]))
     return names - {""}
+
+
+def _modules_of(node: ast.Import | ast.ImportFrom) -> list[str]:
+    names = [alias.name for alias in node.names]
+    return names if isinstance(node, ast.Import) else [node.module or ""]
 
 
 def _stored(each: Statement) -> set[str]:

@@ -9,7 +9,7 @@ import contextlib
 import inspect
 import linecache
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from types import CodeType, FunctionType
@@ -48,6 +48,14 @@ class RanCell:
     @cached_property
     def source(self) -> Text:
         return Text(self.text)
+
+    @cached_property
+    def codes(self) -> set[tuple]:
+        """What all its functions do, wherever they stand."""
+        try:
+            return {*map(_what_it_does, _codes_in(compile(self.text, self.file, "exec", dont_inherit=True)))}
+        except (SyntaxError, ValueError):
+            return set()
 
     @property
     def name(self) -> str:
@@ -125,9 +133,28 @@ def definition_of(code: CodeType, cells: list[RanCell]) -> Definition | None:
         own = [RanCell("".join(lines), code.co_filename)]
     for cell in own or [cell for cell in reversed(cells) if not cell.file]:
         nodes = [node for node in ast.walk(cell.tree) if isinstance(node, FUNCTION_NODES) and _begins(node, code)]
-        if nodes:
+        if nodes and (cell.number or is_in(code, cell)):
             return Definition(cell, next((node for node in nodes if _is_at(node, code)), nodes[0]))
     return None
+
+
+def is_in(code: CodeType, file: RanCell) -> bool:
+    """Whether a file still has a function as it was loaded, in any line."""
+    return _what_it_does(code) in file.codes
+
+
+def _codes_in(code: CodeType) -> Iterator[CodeType]:
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):
+            yield inner
+            yield from _codes_in(inner)
+
+
+def _what_it_does(code: CodeType) -> tuple:
+    """Two codes that have this in common do the same; their lines may be others."""
+    held = [_what_it_does(each) if isinstance(each, CodeType) else (type(each), each) for each in code.co_consts]
+    called_by = code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags
+    return code.co_qualname, code.co_code, *called_by, code.co_names, code.co_varnames, code.co_freevars, tuple(held)
 
 
 def _begins(node: FUNCTION_NODES, code: CodeType) -> bool:

@@ -32,7 +32,8 @@ from connectx_toolkit.builder.notebook.definitions import (
     renamed,
 )
 from connectx_toolkit.builder.notebook.facts import acts, caches, of_process
-from connectx_toolkit.builder.notebook.imports import Imports, changed_in, is_builtin, lacking, own_file
+from connectx_toolkit.builder.notebook.imports import Imports, is_builtin, lacking
+from connectx_toolkit.builder.notebook.own_modules import changed_in, edited_in, own_file, own_modules
 from connectx_toolkit.builder.notebook.page import ONLY_THERE, SETTING
 from connectx_toolkit.builder.notebook.ran import (
     Definition,
@@ -49,6 +50,7 @@ from connectx_toolkit.builder.source.text import edited
 # Of these, equal ones are as good as the same.
 UNNAMED: Any = int | float | complex | str | bytes | tuple | frozenset | type(None)
 CARRIED = "_carried"
+EDITED = "runs here as its file was before it was edited: reload the file, or build it"
 AT_THE_TOP = "define it at the top of a cell"
 PRIVATE = re.compile(r"\b__\w*[^\W_]\b")  # self.__side, which Python calls _Bot__side in a class Bot
 
@@ -134,18 +136,27 @@ class Writer:
 
     def _follow_cells(self) -> None:
         """Sets what cells set in packages, and what the user's own modules have unlike their files; tells the rest."""
+        self.imports.for_their_effects()
         imported = {statement.split()[1].partition(".")[0] for statement in self.imports.statements}
+        changed = self._changes_of_modules()
+        known = {name for _, name, _ in changed}
         for act, package, last in acts(self.main, self.cells):
             is_used = package in imported
             if (is_used or last == "setrecursionlimit") and SETTING.fullmatch(last):
                 self.need_now(self._names_in(act.node.value), act.place)
                 self.settings.append(part(act.text, act))
-            else:
+            elif last not in known:
                 self._tell(f"{act.place}: {' '.join(act.text.split()):.100}", is_used)
-        for statement in [*self.imports.statements]:
-            module = sys.modules.get(statement.split()[1])
-            for name, held in changed_in(module) if module else ():
-                self._set_attributes(self.name_of(module), module, {name: held})
+        for owner, name, held in changed:
+            self._set_attributes(self.name_of(owner), owner, {name: held})
+
+    def _changes_of_modules(self) -> list[tuple[Any, str, Any]]:
+        """What the user's own modules have unlike their files. Raises Refused for functions that have been edited."""
+        modules = own_modules(statement.split()[1] for statement in self.imports.statements)
+        for module in modules:
+            for name in edited_in(module)[:1]:
+                raise self.refuse(self.who, f"{name} of {module.__name__} {EDITED}")
+        return [change for module in modules for change in changed_in(module)]
 
     def _tell_caches(self) -> None:
         """Those that held results: a file's begin empty."""
@@ -309,10 +320,10 @@ class Writer:
         """Where a function is written. Raises Refused if that is nowhere."""
         definition = definition_of(function.__code__, self.cells)
         if definition is None:
-            is_typed = function.__code__.co_filename.startswith("<")
-            why = "was made by exec, or typed at Python's prompt (>>>)" if is_typed else "is not in its file any more"
-            cure = "write it into a cell or a file, and run that"
-            raise self.refuse(name, f"{name} {why}, so nothing keeps its source: {cure}")
+            if not function.__code__.co_filename.startswith("<"):
+                raise self.refuse(name, f"{name} {EDITED}")
+            why = "was made by exec, or typed at Python's prompt (>>>), so nothing keeps its source"
+            raise self.refuse(name, f"{name} {why}: write it into a cell or a file, and run that")
         return definition
 
     def _define_function(self, name: str, function: FunctionType) -> None:
@@ -435,7 +446,7 @@ class Writer:
         if isinstance(value, FunctionType) and value.__code__.co_filename.startswith("<"):
             return f"{stem} was made by exec: write it into a cell"
         if own_file(sys.modules.get(module or "")):
-            return f"{name} is {stem} of {module} before its reload: import it again"
+            return f"{name} is of {module} before its reload: import it again"
         return f"{name} is a {type_name(value).removeprefix('builtins.')} that no cell assigns: define it in a cell"
 
     def _define_class(self, name: str, cls: type, place: str) -> None:

@@ -526,6 +526,70 @@ def my_agent(obs, config):
     columns = free(obs, config)
     n = sum(map(bool, obs.board))
     return columns[(heuristics_of_mine.value(n)) % len(columns)]
+#### attributes of classes that other cells set
+class Bot:
+    @property
+    def side(self): return 1
+    def act(self, obs, config):
+        columns = free(obs, config)
+        return columns[(self.side * sum(map(bool, obs.board)) + self.shift(2) + self.made(1)) % len(columns)]
+Bot.side = property(lambda self: 5)
+Bot.shift = staticmethod(lambda n: n + 1)
+Bot.made = classmethod(lambda cls, n: n * 3)
+# %%
+def my_agent(obs, config):
+    return Bot().act(obs, config)
+#### a table with a size that is an OrderedDict, and a file that an agent opens
+from collections import OrderedDict
+class Lru(OrderedDict):
+    def __init__(self, size):
+        super().__init__()
+        self.size = size
+    def put(self, key, value):
+        self[key] = value
+        if len(self) > self.size:
+            self.popitem(last=False)
+table = Lru(9)
+for n in range(12): table.put(n, n * n)
+import os
+# %%
+def my_agent(obs, config):
+    columns = free(obs, config)
+    with open(os.devnull) as file:
+        return columns[(table.get(sum(map(bool, obs.board)), 1) + table.size + len(file.read())) % len(columns)]
+#### modules of one's own that others of one's own change
+%%writefile lines_of_mine.py
+SHIFTS = {}
+class Rule:
+    step = 1
+def value(n):
+    return SHIFTS.get(n % 3, 0) + Rule.step
+# %%
+%%writefile more_lines_of_mine.py
+import lines_of_mine
+lines_of_mine.SHIFTS.update({0: 4, 1: 9, 2: 2})
+# %%
+import lines_of_mine, more_lines_of_mine
+lines_of_mine.Rule.step = 3
+# %%
+def my_agent(obs, config):
+    columns = free(obs, config)
+    return columns[lines_of_mine.value(sum(map(bool, obs.board))) % len(columns)]
+#### a function of one's own module that a cell replaces
+%%writefile replaced_of_mine.py
+def score(n):
+    return 0
+def value(n):
+    return score(n)
+# %%
+import replaced_of_mine
+def better(n):
+    return n * 5
+replaced_of_mine.score = better
+# %%
+def my_agent(obs, config):
+    columns = free(obs, config)
+    return columns[replaced_of_mine.value(sum(map(bool, obs.board))) % len(columns)]
 #### settings of packages
 import sys
 sys.setrecursionlimit(20000)
@@ -847,6 +911,54 @@ def my_agent(obs, config):
 #### a function of exec
 #: expected: made by exec, or typed
 exec('def my_agent(obs, config):\n    return 0')
+#### a module's function of before an edit
+#: expected: agent runs here as its file was before it was edited: reload
+#: agent: edited_of_mine.agent
+%%writefile edited_of_mine.py
+# the first line
+def agent(obs, config):
+    return min((c for c in range(config.columns) if obs.board[c] == 0), key=lambda c: abs(c - 3))
+# %%
+import edited_of_mine
+text = open("edited_of_mine.py").read()
+open("edited_of_mine.py", "w").write(text.replace("- 3", "- 2"))
+#### a method of a module of one's own of before an edit
+#: expected: Bot.move of edited_bot_of_mine runs here as its file was
+%%writefile edited_bot_of_mine.py
+class Bot:
+    def move(self, obs):
+        return 3
+# %%
+import edited_bot_of_mine as mine
+text = open("edited_bot_of_mine.py").read()
+open("edited_bot_of_mine.py", "w").write("\n\n" + text.replace("3", "2"))
+# %%
+def my_agent(obs, config):
+    return mine.Bot().move(obs)
+#### a function of before its module's reload
+#: expected: In\[6\], line 2: choose is of reloaded_of_mine before its reload: import it again
+%%writefile reloaded_of_mine.py
+def choose(columns):
+    return columns[0]
+# %%
+import reloaded_of_mine, importlib
+from reloaded_of_mine import choose
+# %%
+%%writefile reloaded_of_mine.py
+def choose(columns):
+    return columns[-1]
+# %%
+importlib.reload(reloaded_of_mine)
+# %%
+def my_agent(obs, config):
+    return choose(free(obs, config))
+#### rules that exec made
+#: expected: my_agent: mid was made by exec: write it into a cell
+rules = {}
+exec("SIDE = 3\ndef mid(c):\n    return -abs(c - SIDE)", rules)
+# %%
+def my_agent(obs, config):
+    return max(free(obs, config), key=rules["mid"])
 #### an open file
 #: expected: my_agent needs a value that no file can hold: book is a .*TextIOWrapper
 import os

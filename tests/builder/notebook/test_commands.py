@@ -103,11 +103,11 @@ def test_evaluate_plays_a_notebooks_agent(folder, capsys):
 
 
 OLD_SCRIPT = """
-import numpy as np
 from connectx_toolkit import build
 
 
 def my_agent(obs, config):
+    import numpy as np
     best, choice = -np.Inf, None
     for column in range(config.columns):
         if obs.board[column] == 0 and np.float_(column % 4) > best:
