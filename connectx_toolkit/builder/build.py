@@ -31,6 +31,7 @@ from connectx_toolkit.builder.preflight.trial import (
 )
 from connectx_toolkit.builder.source.data_files import listed
 from connectx_toolkit.builder.source.inline import Inlined, Refused
+from connectx_toolkit.builder.source.old_numpy import setting
 from connectx_toolkit.builder.source.refusals import TORCH_FILES, adopt_command
 from connectx_toolkit.kaggle.rules import Limits
 from connectx_toolkit.system.files import replacing, version_of
@@ -99,6 +100,7 @@ def submission_text(inlined: Inlined, contents: Mapping[str, bytes], notes: Mapp
         notes: embedded path -> what the header says after the file's name.
     """
     parts = [_header(inlined, contents, notes), "import time as _time\n\n_STARTED = _time.perf_counter()\n"]
+    parts += [f"\n{setting(inlined.old_names)}\n"] if inlined.old_names else []
     parts.append("\nSOURCES = {}\n")
     parts += [f"\nSOURCES[{path!r}] = {quoted(text)}\n" for path, text in sorted(inlined.sources.items())]
     parts.append("\nDATA = {}\n")

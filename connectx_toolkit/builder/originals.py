@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from connectx_toolkit.builder.notebook.carrying import Values, qualified_name
 from connectx_toolkit.builder.notebook.live import namespace_of
-from connectx_toolkit.builder.notebook.old_numpy import settings_in
 from connectx_toolkit.builder.notebook.page import LEFT
 from connectx_toolkit.builder.notebook.written import Written
 from connectx_toolkit.builder.preflight.trial import FEW_NODES, Runner, Sandbox, open_sandbox
 from connectx_toolkit.builder.source.inline import Inlined
+from connectx_toolkit.builder.source.old_numpy import setting, settings_in
 from connectx_toolkit.kaggle.agent_file import Struct
 from connectx_toolkit.kaggle.replies import ask, ask_in_turn, positional
 from connectx_toolkit.kaggle.rules import Limits
@@ -104,7 +104,8 @@ def source_job(inlined: Inlined) -> dict[str, Any]:
     folder = inlined.agent_path.resolve().parent
     paths = list(dict.fromkeys(map(str, (folder, top, inlined.root or folder, *inlined.folders, ROOT))))
     files = {name: str(file) for name, (file, _) in inlined.files.items()}
-    return {"function": inlined.entry[1], "paths": paths, "files": files, "folders": paths}
+    job = {"function": inlined.entry[1], "paths": paths, "files": files, "folders": paths}
+    return job | {"before": setting(inlined.old_names)}
 
 
 class Source:

@@ -124,6 +124,7 @@ def load_source(job):
     if job["files"]:
         provide(job["files"])
     sys.path[:0] = job["paths"]
+    exec(job.get("before", ""), {})
     function = getattr(module_of(job["file"]), job["function"])
     count = positional(function)
 

@@ -13,9 +13,8 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any
 
-from connectx_toolkit.builder.notebook.old_numpy import given_again
 from connectx_toolkit.builder.notebook.ran import RanCell, cells_here
-from connectx_toolkit.builder.notebook.statements import names_of, statements_of
+from connectx_toolkit.builder.notebook.statements import given_again, statements_of
 from connectx_toolkit.builder.notebook.writing import CARRIED, Part, Writer, owner_in
 from connectx_toolkit.builder.notebook.written import AGENT_PY, Written, composed
 from connectx_toolkit.kaggle.dependencies import on_path
@@ -135,7 +134,7 @@ def _write(writer: Writer, entry: str, last: list[Part], folder: Path) -> Writte
     parts = [*writer.parts.values(), *writer.settings, *last]
     text, places = composed(head + values, parts)
     statements = statements_of(text, [places.get(line, "") for line in range(1, 1 + text.count("\n"))])
-    old_names, notes = given_again(statements, names_of([each.node for each in statements]).imported)
+    old_names, notes = given_again(statements)
     if old_names:
         text, places = composed(f"{head}\n{old_names}{values}", parts)
     agent = folder / AGENT_PY

@@ -14,9 +14,8 @@ from pathlib import Path, PurePosixPath
 
 from connectx_toolkit.builder.notebook.cells import SHELL, Cell, cells_of
 from connectx_toolkit.builder.notebook.chosen import File, choose
-from connectx_toolkit.builder.notebook.old_numpy import given_again
 from connectx_toolkit.builder.notebook.reads import BUILTINS, DEFINITIONS, IMPORTS, outside_functions, reads_of, root
-from connectx_toolkit.builder.notebook.statements import Statement, is_future, names_of, statements_of
+from connectx_toolkit.builder.notebook.statements import Statement, given_again, is_future, names_of, statements_of
 from connectx_toolkit.builder.notebook.written import AGENT_PY, Written, composed
 from connectx_toolkit.builder.source.refusals import Refusal, Refused
 from connectx_toolkit.builder.source.text import first_line
@@ -244,7 +243,7 @@ def from_page(path: Path, name: str | None, folder: Path) -> Written:
     page = Page(statements, choice.name, lambda name: bool(find_module((folder, home, *folders), name.split(".")[0])))
     kept = page.run()
     facts = _facts(page, kept, cells, path)
-    old_names, notes = given_again(kept, page.names.imported)
+    old_names, notes = given_again(kept)
     kept.sort(key=lambda each: not is_future(each.node))
     parts = [(page.text_of(each), each.places) for each in kept]
     parts.insert(sum(is_future(each.node) for each in kept), (old_names, []))
@@ -271,7 +270,7 @@ def _write_script(page: Page, name: str, module: str, folder: Path) -> Path:
     script, texts = folder / "cells_of_notebook.py", list[tuple[str, str]]()
     for cell, own in groupby(page.statements, lambda each: IN_CELL.sub(r"\1", each.places[0])):
         texts.append((cell, "\n".join(each.text for each in own) + "\n"))
-    old_names, _ = given_again(page.statements, page.names.imported)
+    old_names, _ = given_again(page.statements)
     facts = {"name": name, "agent": page.agent, "module": module, "old_names": old_names, "left": LEFT}
     script.write_text(CELLS_SCRIPT.format(**facts, cells=texts), encoding="utf-8")
     return script

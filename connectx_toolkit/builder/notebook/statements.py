@@ -1,10 +1,11 @@
 """The statements of a page, and what its names stand for."""
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from connectx_toolkit.builder.notebook.reads import FUNCTIONS, IMPORTS, Reads, outside_functions, reads_of, root
+from connectx_toolkit.builder.source.old_numpy import AGAIN, old_names_in, setting
 from connectx_toolkit.builder.source.text import Text, dotted, first_line
 
 
@@ -38,15 +39,23 @@ class Names:
         return dotted(node, self.imported)
 
 
+def imports_of(nodes: Iterable[ast.AST]) -> dict[str, str]:
+    """What imports bind: "np" -> "numpy"."""
+    imported = dict[str, str]()
+    for each in nodes:
+        module = f"{each.module}." if isinstance(each, ast.ImportFrom) and each.module else ""
+        for alias in each.names if isinstance(each, IMPORTS) else ():
+            top = alias.name if module or alias.asname else alias.name.split(".")[0]
+            imported[alias.asname or top] = module + top
+    return imported
+
+
 def names_of(nodes: Sequence[ast.stmt]) -> Names:
     names = Names()
-    for each in (inner for node in nodes for inner in outside_functions(node)):
-        if isinstance(each, IMPORTS):
-            module = f"{each.module}." if isinstance(each, ast.ImportFrom) and each.module else ""
-            for alias in each.names:
-                top = alias.name if module or alias.asname else alias.name.split(".")[0]
-                names.imported[alias.asname or top] = module + top
-        elif isinstance(each, ast.FunctionDef):
+    inner = [each for node in nodes for each in outside_functions(node)]
+    names.imported |= imports_of(inner)
+    for each in inner:
+        if isinstance(each, ast.FunctionDef):
             names.functions[each.name] = each
         elif isinstance(each, ast.Assign) and isinstance(each.value, ast.Call):
             is_made = names.qualified(each.value.func).startswith("kaggle_environments.")
@@ -64,6 +73,17 @@ def statements_of(code: str, places: Sequence[str] = (), before: Sequence[Statem
         own = list(places[first - 1 : node.end_lineno])
         statements.append(Statement(len(before) + len(statements), node, text, own, reads))
     return statements
+
+
+def given_again(statements: Iterable[Statement]) -> tuple[str, list[str]]:
+    """Code that gives numpy the old names which statements use, "" if they use none; and where each is used."""
+    where, own = dict[str, str](), [*statements]
+    imported = imports_of(inner for each in own for inner in ast.walk(each.node))
+    for each in own:
+        for name, node in old_names_in(ast.walk(each.node), imported):
+            line = getattr(node, "lineno", 0) - first_line(each.node)
+            where.setdefault(name, each.places[min(line, len(each.places) - 1)])
+    return setting(where), [f"{where[name]}: {AGAIN.format(name)}" for name in sorted(where)]
 
 
 def is_future(node: ast.stmt) -> bool:

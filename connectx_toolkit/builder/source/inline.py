@@ -35,6 +35,7 @@ class Inlined:
     places: line of the agent's file -> where people find it
     folders: more folders with modules
     paths: the modules on disk
+    old_names: of numpy, which its sources use and version 2 lacks
     notes: what may fail on the judge, with file and line
     """
 
@@ -47,6 +48,7 @@ class Inlined:
     sources: dict[str, str] = field(default_factory=dict)
     data: dict[str, Path] = field(default_factory=dict)
     files: dict[str, tuple[Path, Refusal]] = field(default_factory=dict)
+    old_names: set[str] = field(default_factory=set)
     notes: list[str] = field(default_factory=list)
 
     def placed(self, refusal: Refusal) -> Refusal:
@@ -94,6 +96,7 @@ def inline(
         if dotted == name:
             inlined.entry = (name, _entry_name(module, entry, refusals))
     inlined.paths = {module.path.resolve() for module in modules.values()}
+    inlined.old_names = set[str]().union(*(module.old_names for module in modules.values()))
     inlined.sources = {module.key: module.rewritten(bool(inlined.files)) for module in modules.values()}
     if refusals:
         raise Refused([inlined.placed(refusal) for refusal in sorted(set(refusals))])

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from connectx_toolkit.builder.source import data_files
+from connectx_toolkit.builder.source.old_numpy import AGAIN, old_names_in, settings_in
 from connectx_toolkit.builder.source.refusals import Refusal, Refused, unknown_package
 from connectx_toolkit.builder.source.text import Edit, Text, dotted, edited
 from connectx_toolkit.kaggle.agent_function import is_main_test
@@ -73,6 +74,8 @@ class Module:
         self._want_parents()
         self._read_imports()
         self._read_uses()
+
+        self.old_names = self._read_old_names()
 
     def refuse(self, node: ast.AST, reason: str) -> None:
         self.refusals.append(Refusal(self.path, getattr(node, "lineno", 1), reason))
@@ -233,6 +236,17 @@ class Module:
                 and self._is_read_data(node)
             ):
                 self.refuse(node, 'read_data must be called where it is named: read_data("file")')
+
+    def _read_old_names(self) -> set[str]:
+        """Those of numpy that the module uses and does not set, as a notebook's does."""
+        known = settings_in(self.text)
+        found = {
+            name: node for name, node in old_names_in(reversed(self.nodes), self.names) if f".{name} =" not in known
+        }
+        self.notes += [
+            Refusal(self.path, getattr(node, "lineno", 1), AGAIN.format(name)) for name, node in found.items()
+        ]
+        return {*found}
 
     def _read_opening(self, call: ast.Call, own_names: set[str]) -> None:
         path = data_files.path_of(call, self.qualified, self.names)
