@@ -4,7 +4,9 @@ The builder packs them, a fingerprint hashes them, and a source that needs any h
 """
 
 import ast
+import contextlib
 import os
+import re
 import sys
 import sysconfig
 from collections.abc import Iterable, Mapping, Sequence
@@ -87,6 +89,28 @@ def find_module(folders: Iterable[Path], dotted: str) -> Path | None:
         if base.is_dir() and any(base.rglob("*.py")):
             return base
     return None
+
+
+def added_folders(nodes: Iterable[ast.AST], home: Path) -> list[Path]:
+    """The folders of modules that ``sys.path.append`` and ``insert`` add, by the texts in what is added.
+
+    ``home``: in which what is added lies.
+    """
+    calls = (node for node in nodes if isinstance(node, ast.Call) and node.args)
+    added = [each.args[-1] for each in calls if re.fullmatch(r"(\w+\.)?path\.(append|insert)", ast.unparse(each.func))]
+    folders = list[Path]()
+    for each in added:
+        values = [part.value for part in ast.walk(each) if isinstance(part, ast.Constant)]
+        texts = [value for value in values if isinstance(value, str) and value != FOLDER]
+        folders.append(home.joinpath(*(text.removeprefix(f"{FOLDER}/") for text in texts)))
+    return [path for path in dict.fromkeys(folders) if path != home and path.is_dir()]
+
+
+def folders_of(agent: Path) -> list[Path]:
+    """The folders that an agent's file adds to ``sys.path``."""
+    with contextlib.suppress(SyntaxError, ValueError):  # whoever loads it says what is wrong
+        return added_folders(ast.walk(ast.parse(agent.read_bytes())), agent.parent)
+    return []
 
 
 class Mentions(NamedTuple):

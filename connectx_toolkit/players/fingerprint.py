@@ -15,6 +15,7 @@ from connectx_toolkit.kaggle.dependencies import (
     REACHED,
     Mentions,
     find_module,
+    folders_of,
     is_installed,
     is_private,
     mentions,
@@ -78,6 +79,7 @@ def files_of(agent: Path, root: Path | None = None, more: Iterable[Path] = ()) -
     """
     first = Path(os.path.abspath(agent))
     folders = [first.parent, *(Path(os.path.abspath(folder)) for folder in filter(None, (root, *more)))]
+    folders += folders_of(first)
     sources: dict[Path, Mentions] = {}
     pending, found = [first], dict[Path, None]()
     while pending:

@@ -4,6 +4,7 @@ import gzip
 import io
 import json
 import pickle
+import sys
 import tarfile
 from pathlib import Path
 
@@ -60,6 +61,13 @@ IDIOMS = {
     "computed_in_a_folder": "import json\nCOLUMN = json.load(open(f'data/{\"book\"}.json'))['column']",
     "matched_by_glob": "import glob, json\nCOLUMN = json.load(open(glob.glob('data/b*.json')[0]))['column']",
     "moved_into_a_folder": "import json, os\nos.chdir('data')\nCOLUMN = json.load(open('book.json'))['column']",
+    "of_pkgutil": "import pack\nCOLUMN = pack.COLUMN",
+    "pickled_objects": "import pickle\nfrom tree import Node\nCOLUMN = pickle.load(open('tree.pkl', 'rb')).column",
+    "in_a_folder_on_the_path": "import os, sys\n"
+    "sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), 'lib'))\nfrom mine import COLUMN",
+    "imported_by_name": "from importlib import import_module\n"
+    "COLUMN = sum(import_module(f'tools.{name}').COLUMN for name in ('reader', 'zero'))",
+    "with_old_names_of_numpy": "import numpy as np\nCOLUMN = int(min(np.Inf, np.float_(open('book.txt').read())))",
     "commented_in_umlauts": "x = 'ä'; COLUMN = int(open('book.txt').read())  # größer",
 }
 
@@ -77,6 +85,16 @@ def fill(folder: Path) -> None:
     (folder / "tools" / "reader.py").write_text(
         "from pathlib import Path\n\nCOLUMN = int((Path(__file__).parent / 'own.txt').read_text())\n"
     )
+    (folder / "tools" / "zero.py").write_text("COLUMN = 0\n")
+    (folder / "pack").mkdir()
+    (folder / "pack" / "__init__.py").write_text(
+        "import pkgutil\nCOLUMN = int(pkgutil.get_data(__package__, 'pack.txt'))\n"
+    )
+    (folder / "pack" / "pack.txt").write_text("5")
+    (folder / "lib").mkdir()
+    (folder / "lib" / "mine.py").write_text("from pathlib import Path\nCOLUMN = int(Path('book.txt').read_text())\n")
+    (folder / "tree.py").write_text("class Node:\n    pass\n")
+    (folder / "tree.pkl").write_bytes(b"\x80\x02ctree\nNode\n)\x81}X\x06\x00\x00\x00columnK\x05sb.")
     (folder / "names.py").write_text("BOOK = 'book.txt'\n")
     (folder / "helper.py").write_text("def load(name):\n    return open(name).read()\n")
     (folder / "unrelated.bin").write_bytes(bytes(100))
@@ -109,7 +127,7 @@ def test_what_is_opened_by_path_is_found_from_another_working_directory(name, tm
     (tmp_path / "source").rename(tmp_path / "gone")
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
-    assert column_of(main) == 5
+    assert column_of(main) == 5 and "tree" not in sys.modules  # another submission may have a module of that name
     assert not capsys.readouterr().err
 
 

@@ -224,8 +224,8 @@ class Submission:
         self._move = None
         sys.meta_path.append(modules)
         weakref.finalize(self, dismantle, modules, self._worker.jobs).atexit = False
-        prefix, has_clock = modules.prefix, "connectx_core/clock.py" in modules.sources
-        self._load = self._worker.start(lambda: load_agent(prefix, entry, started_at, has_clock))
+        has_clock = "connectx_core/clock.py" in modules.sources
+        self._load = self._worker.start(lambda: load_agent(modules, entry, started_at, has_clock))
         if self._load.has_ended(time.perf_counter() + LOAD_WAIT) and self._load.fault is not None:
             self._report(f"the agent did not load: {described(self._load.fault, self._prefix)}")
 
@@ -288,10 +288,13 @@ class Submission:
             print(f"submission guard: {line}", file=sys.stderr)
 
 
-def load_agent(prefix, entry, started_at, has_clock):
+def load_agent(modules, entry, started_at, has_clock):
     """Imports the entry module; returns its agent and the number of arguments that it takes."""
-    module, name = entry
-    function = getattr(importlib.import_module(f"{prefix}.{module}"), name)
+    (module, name), prefix = entry, modules.prefix
+    try:
+        function = getattr(importlib.import_module(f"{prefix}.{module}"), name)
+    finally:
+        modules.drop_aliases()
     if not callable(function):
         raise TypeError(f"{name} of {module} is not callable")
     if has_clock:

@@ -37,6 +37,7 @@ class Modules(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         self.sources = {path: source[1:] for path, source in sources.items()}  # less the line feed after the quotes
         self.data = data  # {"agents/weights/policy.bin": (sha256 of the bytes, whether reduced, zlib as base64)}
         self.folder = folder  # holds the files of an archive
+        self.aliases = set()  # while the agent loads, its modules go by the names that pickles know, too
 
     def _path(self, fullname):
         """The embedded path of a module; None if it is not embedded."""
@@ -60,7 +61,19 @@ class Modules(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
         module.__file__ = os.path.join(self.folder, *path.split("/"))  # does not exist, but its folder has the data
         module.__beside__ = self.beside
+        name = module.__name__[len(self.prefix) + 1 :]
+        if sys.modules.setdefault(name, module) is module:
+            self.aliases.add(name)
         exec(compile(source, filename, "exec", dont_inherit=True), module.__dict__)
+
+    def drop_aliases(self):
+        for name in self.aliases:
+            sys.modules.pop(name, None)
+        self.aliases.clear()
+
+    def get_data(self, path):
+        with open(path, "rb") as file:
+            return file.read()
 
     def get_source(self, fullname):
         return self.sources.get(self._path(fullname), "")

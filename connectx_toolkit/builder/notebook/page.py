@@ -19,7 +19,7 @@ from connectx_toolkit.builder.notebook.statements import Statement, given_again,
 from connectx_toolkit.builder.notebook.written import AGENT_PY, Written, composed
 from connectx_toolkit.builder.source.refusals import Refusal, Refused
 from connectx_toolkit.builder.source.text import first_line
-from connectx_toolkit.kaggle.dependencies import find_module
+from connectx_toolkit.kaggle.dependencies import added_folders, find_module
 
 IN_CELL = re.compile(r"(, cell \d+), line \d+$")
 KAGGLE = "/kaggle/working/"
@@ -215,16 +215,6 @@ def _gives_lambda(each: Statement) -> bool:
     return any(isinstance(node, ast.Lambda) for call in calls for node in outside_functions(call))
 
 
-def _folders(statements: Sequence[Statement], home: Path) -> tuple[Path, ...]:
-    """Those of modules that cells add to sys.path by their names."""
-    names = names_of([each.node for each in statements])
-    nodes = (node for each in statements for node in outside_functions(each.node))
-    calls = [node for node in nodes if isinstance(node, ast.Call) and node.args]
-    added = [each.args[-1] for each in calls if names.qualified(each.func) in ("sys.path.append", "sys.path.insert")]
-    folders = (home / each.value for each in added if isinstance(each, ast.Constant) and isinstance(each.value, str))
-    return tuple(path for path in dict.fromkeys(folders) if path.is_dir())
-
-
 def from_page(path: Path, name: str | None, folder: Path) -> Written:
     """Writes the agent of a page into an empty folder. Raises Refused, ValueError, OSError."""
     cells = cells_of(path)
@@ -239,7 +229,7 @@ def from_page(path: Path, name: str | None, folder: Path) -> Written:
             place = choice.file.places[min(fault.lineno or 1, len(choice.file.places)) - 1]
             why = f"syntax error in {choice.target}: {fault.msg}"
             raise Refused([Refusal(path, 1, why, place)]) from None
-    folders = _folders(statements, home)
+    folders = tuple(added_folders((node for each in statements for node in outside_functions(each.node)), home))
     page = Page(statements, choice.name, lambda name: bool(find_module((folder, home, *folders), name.split(".")[0])))
     kept = page.run()
     facts = _facts(page, kept, cells, path)

@@ -10,14 +10,14 @@ Modules remain modules. Three things are rewritten; everything else, and all lin
 """
 
 import ast
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from connectx_toolkit.builder.source.module import Module, Project
 from connectx_toolkit.builder.source.refusals import Refusal, Refused
 from connectx_toolkit.kaggle.agent_function import agent_in, first_bindings
-from connectx_toolkit.kaggle.dependencies import REACHED, files_below, is_private, named_files, together
+from connectx_toolkit.kaggle.dependencies import REACHED, files_below, folders_of, is_private, named_files, together
 from connectx_toolkit.kaggle.sources import import_name
 from connectx_toolkit.system.console import as_option
 from connectx_toolkit.system.files import ROOT
@@ -64,7 +64,7 @@ def inline(
     entry: str = "",
     root: Path | None = None,
     places: Mapping[int, str] | None = None,
-    folders: Sequence[Path] = (),
+    folders: Iterable[Path] = (),
 ) -> Inlined:
     """The sources that the agent in ``agent_path`` needs, its own included, ready to be embedded, and its data files.
 
@@ -85,6 +85,7 @@ def inline(
     top, name = import_name(agent_path)
     agent_path = agent_path.resolve()
     home = root.resolve() if root else agent_path.parent
+    folders = dict.fromkeys([*folders, *folders_of(agent_path)])
     project = Project((agent_path.parent, top, home, *folders), extra_packages)
     inlined = Inlined(agent_path, (name, entry), root and home, places or {}, tuple(folders))
     refusals: list[Refusal] = []

@@ -119,7 +119,7 @@ class Module:
             elif isinstance(node, ast.ImportFrom):
                 self._read_import_from(node, id(node) in forgiving)
 
-    def _is_project(self, node: ast.stmt, dotted: str, forgiving: bool) -> bool:
+    def _is_project(self, node: ast.stmt | ast.expr, dotted: str, forgiving: bool) -> bool:
         """Whether ``dotted`` is a project module, which is then added. Refuses it if it is no known package either."""
         top = dotted.split(".")[0]
         local = self.project.find(top)
@@ -141,7 +141,7 @@ class Module:
             self.wanted[".".join(parts[:depth])] = path
         return True
 
-    def _note_package(self, node: ast.stmt, package: str) -> None:
+    def _note_package(self, node: ast.stmt | ast.expr, package: str) -> None:
         """Notes the assumption of an import about the judge's packages."""
         if package in self.project.extra_packages:
             text = ON_YOUR_WORD.format(package)
@@ -182,6 +182,24 @@ class Module:
             self._want_members(node, base)
         elif node.level:
             self.refuse(node, f"no module {base} in this package")
+
+    def _read_import_by_name(self, call: ast.Call) -> None:
+        """Adds what import_module("bot.rules") and import_module(f"bot.rules.{name}") may import of the project."""
+        is_import = self.qualified(call.func) == "importlib.import_module" and len(call.args) == 1
+        head = (getattr(call.args[0], "values", None) or call.args)[0] if is_import else None
+        name = head.value if isinstance(head, ast.Constant) and isinstance(head.value, str) else ""
+        top = name.partition(".")[0]
+        if not top or self.project.find(top) is None:
+            return
+        start, end = self._span(call.args[0])
+        self.edits += [(start, start, '"." + ('), (end, end, '), __name__.partition(".")[0]')]
+        is_whole, (package, _, stem) = head is call.args[0], name.rpartition(".")
+        found = self.project.find(package) if package else None
+        beside = (
+            [] if is_whole or found is None else list((found if found.is_dir() else found.parent).glob(f"{stem}*.py"))
+        )
+        for each in [name] if is_whole else [f"{package}.{file.stem}" for file in beside if file.stem != "__init__"]:
+            self._is_project(call, each, False)
 
     def _base(self, node: ast.ImportFrom) -> str | None:
         """The dotted name of the module after ``from``; "" for the agent's root, None for anything above the root."""
@@ -228,6 +246,7 @@ class Module:
         for node in self.nodes:
             if isinstance(node, ast.Call):
                 self._strip_cache(node)
+                self._read_import_by_name(node)
                 self._read_data_call(node)
                 self._read_opening(node, own_names)
             elif (
