@@ -3,17 +3,18 @@
 The original (``connectx_toolkit.builder.originals``) is asked every position after 0 to 3 plies, whole games that it
 plays itself, and other positions. The file is loaded by Kaggle's loader in another process, under another hash seed,
 and asked the same in the same order. Then both play more games in new processes, first from the second seat, the file
-with other seeds of what is random as it loads, and a day later by its clocks. Where moves differ and chance decides
-some of them, both are asked again in new processes, and how often they choose what is compared: with the same seeds,
-with which a faithful file draws the same; with other ones if one side may be slower, or draws a network's moves in
-another way.
+with other seeds of what is random as it loads, and a day later by its clocks. An agent that fails because of what it
+was asked before is asked each game and each position in a new process. Where moves differ and chance decides some of
+them, both are asked again in new processes, and how often they choose what is compared: with the same seeds, with which
+a faithful file draws the same; with other ones if one side may be slower, or draws a network's moves in another way.
 """
 
 import re
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from itertools import groupby
 from math import sqrt
 from pathlib import Path
 from statistics import median
@@ -44,6 +45,9 @@ RELOADED = 60  # positions that the second load is asked then
 ENOUGH, USUAL_SECONDS = 100, 10.0  # so many are asked at least, then no more if usual moves have taken that long
 COMPARE_SECONDS = 40.0  # of each side's moves; after that no further position is asked
 CLOCKED = 0.05  # seconds a move: from there on the clock may decide how far an agent searches
+LEAST_COMPARED = 100  # fewer positions are a note
+FAILED_UNITS = 3  # in which an original fails, that it is asked again
+FRESH, FEWEST_FRESH = 60, 10  # openings and other positions that have a process each
 ROUNDS, LEAST_ROUNDS = 12, 3  # in which both sides are asked again where they differed
 PREDICTOR = "connectx_core/predictor.py"  # draws moves by numpy, where the original's library has generators of its own
 SIGMAS = 4.3  # one faithful file in 100,000 of an agent that draws is refused at a look, of which there are at most ten
@@ -156,6 +160,7 @@ class Comparison:
     def __init__(self, original: Original, judge: Sandbox, file: Path, at_nodes: bool, report: Report):
         self.original, self.judge, self.file, self.at_nodes, self.report = original, judge, file, at_nodes, report
         self.excuse = ""  # why moves may differ
+        self.is_fresh = False  # whether each game and each other position has a process of its own
 
     def run(
         self, positions: int, geometries: tuple[Geometry, ...] = SAMPLE_GEOMETRIES
@@ -177,12 +182,15 @@ class Comparison:
             limits = {"stop_after": COMPARE_SECONDS, "enough": (ENOUGH, USUAL_SECONDS)}
             ours = self.original.ask(kinds, bar=bar, **limits)
             asked = [asked_of(reply) for reply in ours.replies]
+            if self._keeps_state(asked):
+                self.is_fresh = True
+                asked = self._ask_fresh(kinds, bar)
             if not self._is_answered(ours, asked):
                 return None
             later, answers = self._later(ours, bar), list[SideAnswer]()
             bar.total = 2 * len(asked) + (2 * len(later) or len(asked[:RELOADED]))
             for seed, part in enumerate((asked, later or asked[:RELOADED])):
-                answers.append(self._file(alone(part), bar=bar, **LOADS[seed]))
+                answers.append(self._file(part, bar=bar, **LOADS[seed]))
                 if answers[-1].why:
                     self.report.add(TOPIC, "reject", f"the built file {answers[-1].why}")
                 elif differing(part, answers[-1]):
@@ -193,24 +201,72 @@ class Comparison:
         self.report.figures |= {"compared_positions": len(legal)}
         how = f" at {FEW_NODES} nodes a move" if self.at_nodes else ", by the clock" * is_slow(asked)
         cut = ". Its moves take long, so that not all were asked" if len(asked) < most - FULL_GAMES * 12 else ""
+        cut = ". It keeps a state: each had a process of its own" if self.is_fresh else cut
         agree = f"the built file, loaded twice, and {self.original.who} agree on {counted(legal)}{how}{cut}"
-        self.report.add(TOPIC, "note" if self.excuse else "pass", self.excuse or agree)
+        if is_thin := len(legal) < min(LEAST_COMPARED, len(asked)):
+            agree = f"only {len(legal)} positions were compared: {agree}"
+        self.report.add(TOPIC, "note" if self.excuse or is_thin else "pass", self.excuse or agree)
         return ours, answers[0]
 
     def _later(self, ours: SideAnswer, bar: Any) -> list[Query]:
         """More games of the original, in a new process; [] if it takes long to load, or does not answer again."""
-        if ours.loaded and ours.loaded["load_seconds"] - ours.loaded["waited"] > QUICK_LOAD:
+        if self.is_fresh or (ours.loaded and ours.loaded["load_seconds"] - ours.loaded["waited"] > QUICK_LOAD):
             return []
         limits = {"stop_after": COMPARE_SECONDS / 2, "enough": (ENOUGH / 2, USUAL_SECONDS / 2)}
         more = self.original.ask({"games": games_of(range(FULL_GAMES + 1, FULL_GAMES + 1 + LATER))}, bar=bar, **limits)
         return [asked_of(reply, FULL_GAMES) for reply in more.replies]
 
-    def _file(self, kinds: Kinds, **options: Any) -> SideAnswer:
-        return answer_of(self.judge.replies(self.file, "path", kinds, imports=self.original.imports, **options))
+    def _file(self, asked: Sequence[Query], **options: Any) -> SideAnswer:
+        """What the built file replies to the same questions in the same order."""
+
+        def ask(kinds: Kinds, **options: Any) -> SideAnswer:
+            answer = self.judge.replies(self.file, "path", kinds, imports=self.original.imports, **options)
+            return answer_of(answer)
+
+        return self._in_processes(ask, asked, **options)
+
+    def _source(self, asked: Sequence[Query], **options: Any) -> SideAnswer:
+        return self._in_processes(self.original.ask, asked, **options)
+
+    def _as_loaded(self, asked: Sequence[Query], **options: Any) -> SideAnswer | None:
+        """What the original replies where the built file is; None if it is not loaded there."""
+        return self._in_processes(partial(self.original.ask_as_loaded, self.judge), asked, **options)
+
+    def _in_processes(self, ask: Callable[..., Any], asked: Sequence[Query], **options: Any) -> Any:
+        """In one process; or in one for each game and each other position."""
+        if not self.is_fresh:
+            return ask(alone(asked), **options)
+        units = [[*group] for _, group in groupby(asked, lambda each: each.unit)]
+        answers = [ask(alone(unit), **options) for unit in units]
+        if None in answers:
+            return None
+        why = next((answer.why for answer in answers if answer.why), "")
+        return answers[0]._replace(replies=[reply for answer in answers for reply in answer.replies], why=why)
+
+    def _keeps_state(self, asked: Sequence[Query]) -> bool:
+        """Whether a position in which the original fails is one that it answers in a new process."""
+        failed = [each for each in asked if not each.is_legal and each.is_standard]
+        units = dict.fromkeys(each.unit for each in failed)
+        for unit in [*units][:FAILED_UNITS]:
+            again = self.original.ask(alone([each for each in asked if each.unit == unit]))
+            if not again.why and all(reply["column"] is not None for reply in again.replies):
+                return True
+        return False
+
+    def _ask_fresh(self, kinds: Kinds, bar: Any) -> list[Query]:
+        """The original's replies in games and some other positions, each in a process of its own."""
+        asked, started = list[Query](), time.perf_counter()
+        for kind, most in (("games", FULL_GAMES), ("openings", FRESH), ("positions", FRESH)):
+            for number, unit in enumerate(kinds[kind][:most]):
+                if number < FEWEST_FRESH or time.perf_counter() - started < COMPARE_SECONDS:
+                    replies = self.original.ask({kind: [unit]}, bar=bar).replies
+                    asked += [asked_of(reply, number) for reply in replies]
+        return asked
 
     def _is_answered(self, ours: SideAnswer, asked: Sequence[Query]) -> bool:
         """Reports what the original does not answer, and what its guard repairs; whether it answers anything."""
         who, failed = self.original.who, [each for each in asked if not each.is_legal and each.is_standard]
+        failed.sort(key=lambda each: each.unit[0] != "games")
         if ours.why:
             self.report.add(TOPIC, "reject", f"{who} {ours.why}")
         elif failed:
@@ -220,6 +276,7 @@ class Comparison:
                 f"{who} {what} {failed[0].place}, and gives no legal column in {len(failed)} of {len(asked)} positions"
             )
             text += "; the guard plays there" if is_any else ""
+            text = f"asked outside of a game, {text}" if failed[0].unit[0] != "games" and is_any else text
             self.report.add(TOPIC, "note" if is_any else "reject", text)
         for text in ours.changed:
             self.report.add("notebook", "note", text)
@@ -236,12 +293,12 @@ class Comparison:
         Args:
             seed: of what is random as the file was loaded.
         """
-        who, reference, first = self.original.who, self.original.ask, differing(asked, theirs)[0]
+        who, reference, first = self.original.who, self._source, differing(asked, theirs)[0]
         if seed and self._goes_by_date(asked, theirs):
             return
-        again = self.original.ask_as_loaded(self.judge, alone(asked), load_seed=seed)
+        again = self._as_loaded(asked, load_seed=seed)
         if again is not None:
-            reference = partial(self.original.ask_as_loaded, self.judge, load_seed=seed)  # type: ignore[assignment]
+            reference = partial(self._as_loaded, load_seed=seed)  # type: ignore[assignment]
             asked = [each._replace(reply=reply) for each, reply in zip(asked, again.replies, strict=False)]
         if not (differ := differing(asked, theirs)):
             what = "draws as it is loaded" if seed else "goes by the order of a set, or by hash() of texts"
@@ -252,7 +309,7 @@ class Comparison:
         text = f"the built file and {who} play otherwise in {len(differ)} of {len(asked)} positions, first "
         text += f"{differ[0].place}: {said(a)}, and in the file {said(b)}"
         self.report.figures["different_moves"] = len(differ)
-        if not is_slow(asked) and not any(map(differs, asked, reference(alone(asked), draw=1).replies)):
+        if not is_slow(asked) and not any(map(differs, asked, reference(asked, draw=1).replies)):
             self.report.add(TOPIC, "reject", self._with_facts(text))
             return
         units = {each.unit for each in differ}
@@ -269,14 +326,14 @@ class Comparison:
 
     def _goes_by_date(self, asked: Sequence[Query], later: SideAnswer) -> bool:
         """Whether the second load plays otherwise because its clocks are ahead: a reject, or as its source does."""
-        today, again = self._file(alone(asked), load_seed=1), self._file(alone(asked), **LOADS[1])
+        today, again = self._file(asked, load_seed=1), self._file(asked, **LOADS[1])
         columns = [[reply["column"] for reply in answer.replies] for answer in (later, again)]
         if today.why or differing(asked, today) or columns[0] != columns[1]:
             return False
         differ = differing(asked, later)
         text = f"a day later the built file plays otherwise in {len(differ)} of {len(asked)} positions, first "
         text += differ[0].place
-        source = self.original.ask_as_loaded(self.judge, alone(asked), **LOADS[1])
+        source = self._as_loaded(asked, **LOADS[1])
         if source is not None and [reply["column"] for reply in source.replies] == columns[0]:
             self.excuse = self.excuse or f"{text}, as {self.original.who} does: it goes by the date"
             return True
@@ -345,11 +402,11 @@ def draws_of(asked: Sequence[Query], sides: tuple[Any, Any], is_by_clock: bool, 
         is_by_clock: whether the clock may decide: all rounds are needed then, of other seeds each.
         has_own_draws: whether one side draws in another way: of other seeds each.
     """
-    draws, started, kinds = Draws(), time.perf_counter(), alone(asked)
+    draws, started = Draws(), time.perf_counter()
     with progress(ROUNDS, "round", "again") as bar:
         for number in range(1, ROUNDS + 1):
             draw = number if is_by_clock or has_own_draws else 0
-            answers = [side(kinds, draw=draw, stop_after=COMPARE_SECONDS / ROUNDS) for side in sides]
+            answers = [side(asked, draw=draw, stop_after=COMPARE_SECONDS / ROUNDS) for side in sides]
             first, second = ([reply["text"] for reply in answer.replies] for answer in answers)
             both, draws.why = min(len(first), len(second)), answers[0].why or answers[1].why
             draws.rounds.append((first[:both], second[:both]))

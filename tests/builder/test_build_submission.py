@@ -275,8 +275,27 @@ def test_positions_where_the_source_fails_are_left_out(runner, tmp_path):
     report = build(tmp_path / "agent.py", tmp_path / "out.py", BuildOptions(positions=60), runner)
     assert report.figures["compared_positions"] > 300
     (note,) = [finding.text for finding in report.findings if "the guard plays there" in finding.text]
-    assert note.startswith("its source raises KeyError(")
+    assert note.startswith("asked outside of a game, its source raises KeyError(")
     assert re.search(r"after \d+ plies, and gives no legal column in \d+ of \d+ positions", note)
+
+
+OF_ONE_GAME = """OPEN = list(range(7))
+
+
+def agent(obs, config):
+    global OPEN
+    OPEN = [c for c in OPEN if obs.board[c] == 0]  # a full column stays full
+    return OPEN[obs.step % len(OPEN)]
+"""
+
+
+def test_a_state_of_one_game_is_asked_in_new_processes(runner, tmp_path, monkeypatch):
+    monkeypatch.setattr(comparison, "FRESH", 12)
+    (tmp_path / "agent.py").write_text(OF_ONE_GAME)
+    report = build(tmp_path / "agent.py", tmp_path / "out.py", BuildOptions(positions=20), runner)
+    said = [finding.text for finding in report.findings if finding.topic == comparison.TOPIC]
+    text = "agree on 12 openings, 6 games, 12 positions. It keeps a state: each had a process of its own"
+    assert len(said) == 1 and text in said[0]
 
 
 BY_CLOCK = f"""import time

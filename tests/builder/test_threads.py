@@ -5,9 +5,10 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -148,8 +149,18 @@ def server() -> Iterator[Callable[[Path], list[str]]]:
         ) as said:
             return str(json.loads(said.read())["action"])
 
+    def replies(path: Path) -> list[str]:
+        """Between two moves a connection waits: its thread has the number of the last one, which no move has then."""
+        said = []
+        with ExitStack() as waiting:
+            for step in (0, 2, 4, 6):
+                said.append(reply(path, step))
+                time.sleep(0.02)  # until the move's thread has ended
+                waiting.enter_context(closing(socket.create_connection(("127.0.0.1", int(port)))))
+        return said
+
     wait_until(is_up)
-    yield lambda path: [reply(path, step) for step in (0, 2, 4, 6)]
+    yield replies
     process.kill()
     process.wait()
 
