@@ -180,7 +180,7 @@ class Comparison:
         self.judge.runner.tell(f"comparing the file with {self.original.who}{about}")
         with self.original, progress(total, "move", "comparing") as bar:
             limits = {"stop_after": COMPARE_SECONDS, "enough": (ENOUGH, USUAL_SECONDS)}
-            ours = self.original.ask(kinds, bar=bar, **limits)
+            ours = self.original.ask(kinds, bar=bar, traced=self.original.traced, **limits)
             asked = [asked_of(reply) for reply in ours.replies]
             if self._keeps_state(asked):
                 self.is_fresh = True
@@ -206,7 +206,23 @@ class Comparison:
         if is_thin := len(legal) < min(LEAST_COMPARED, len(asked)):
             agree = f"only {len(legal)} positions were compared: {agree}"
         self.report.add(TOPIC, "note" if self.excuse or is_thin else "pass", self.excuse or agree)
+        self._report_trace(ours)
         return ours, answers[0]
+
+    def _report_trace(self, ours: SideAnswer) -> None:
+        """Names the author's lines that never ran, and the errors that the agent catches by a handler for any."""
+        count, of = ours.trace.get("count", 0), len(ours.replies)
+        how = "no game and no position" if count == of else f"none of the {count} positions, of {of}, that were traced"
+        pieces = dict[str, list[str]]()
+        for file, each in ours.trace.get("never", {}).items():
+            for first, last in each:
+                (where, _, begin), end = (self.original.place_of(file, n).rpartition(", line ") for n in (first, last))
+                if begin and end[2]:
+                    pieces.setdefault(where, []).append(begin if begin == end[2] else f"{begin} to {end[2]}")
+        if named := [f"{where}, {counted_lines(lines)}" for where, lines in pieces.items()]:
+            more = f"; and in {len(named) - NAMED_FACTS} more places" if len(named) > NAMED_FACTS else ""
+            self.report.add("never asked", "note", f"{'; '.join(named[:NAMED_FACTS])}{more}: {how} led there")
+        self.report.add_caught(ours.trace, self.original.place_of)
 
     def _later(self, ours: SideAnswer, bar: Any) -> list[Query]:
         """More games of the original, in a new process; [] if it takes long to load, or does not answer again."""
@@ -385,6 +401,11 @@ def counted(asked: Sequence[Query]) -> str:
     """How much was asked, in words: "295 openings, 12 games, 120 positions"."""
     counts = Counter(kind for kind, _ in {each.unit for each in asked})
     return ", ".join(f"{counts[kind]} {kind}" for kind in ("openings", "games", "positions") if counts[kind])
+
+
+def counted_lines(pieces: Sequence[str]) -> str:
+    """ "line 3", "lines 5 to 7, 12"."""
+    return f"line{'s' * (len(pieces) > 1 or ' ' in pieces[0])} {', '.join(pieces)}"
 
 
 def said(reply: dict[str, Any]) -> str:

@@ -18,16 +18,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from connectx_toolkit.builder.notebook.carrying import Values, qualified_name
-from connectx_toolkit.builder.notebook.live import namespace_of
+from connectx_toolkit.builder.notebook.live import cells_behind, namespace_of
+from connectx_toolkit.builder.notebook.own_modules import own_modules
 from connectx_toolkit.builder.notebook.page import LEFT
 from connectx_toolkit.builder.notebook.written import Written
 from connectx_toolkit.builder.preflight.trial import FEW_NODES, Runner, Sandbox, open_sandbox
 from connectx_toolkit.builder.source.inline import Inlined
 from connectx_toolkit.builder.source.old_numpy import setting, settings_in
 from connectx_toolkit.kaggle.agent_file import Struct
+from connectx_toolkit.kaggle.dependencies import REACHED
 from connectx_toolkit.kaggle.replies import ask, ask_in_turn, positional
 from connectx_toolkit.kaggle.rules import Limits
+from connectx_toolkit.kaggle.seats import call_here
 from connectx_toolkit.kaggle.sources import import_name
+from connectx_toolkit.kaggle.traces import Trace
 from connectx_toolkit.system.files import ROOT
 from connectx_toolkit.system.posix import HAS_FORK, signal_name
 
@@ -38,6 +42,7 @@ HANGING = 62.0  # seconds without a reply after which a function hangs: Kaggle w
 WRITES = re.compile(r"""\bopen\([^\n]*['"][wax]|save|dump|write|to_csv|extract""")
 CELLS_SECONDS = 120.0  # that a page's cells may run
 IMPORTS_TORCH = re.compile(r"^\s*(from|import)\b.*\btorch\b", re.MULTILINE)
+IMPORTED = re.compile(r"^(?:import|from) ([\w.]+)", re.MULTILINE)
 NODE_CLOCK = f"moves are compared at {FEW_NODES} nodes each, without a clock; budget.is_late(nodes) counts them, too"
 Kinds = Mapping[str, Sequence[Mapping[str, Any]]]  # name -> units, see connectx_toolkit.kaggle.replies
 
@@ -49,12 +54,14 @@ class SideAnswer(NamedTuple):
     why: why there are none; "" if there are.
     changed: what the play of a running function changes, of ``Written.state``.
     loaded: what the runner says of the load; {} of a running function.
+    trace: see ``connectx_toolkit.kaggle.traces``.
     """
 
     replies: list[dict[str, Any]]
     why: str = ""
     changed: Sequence[str] = ()
     loaded: Mapping[str, Any] = {}
+    trace: Mapping[str, Any] = {}
 
 
 class Original(Protocol):
@@ -64,12 +71,18 @@ class Original(Protocol):
     lacks: what exists there and not in the file, each with its place.
     cure: what to do if the file plays otherwise.
     imports: what both sides import before they load: torch seeds itself by chance as it is imported.
+    traced: the files of the author's code, as its code objects name them.
     """
 
     who: str
     lacks: Sequence[str]
     cure: str
     imports: Sequence[str]
+    traced: Sequence[str]
+
+    def place_of(self, file: str, line: int) -> str:
+        """Where people find a line of the code that is traced; "" if the built file has not got it."""
+        ...
 
     def __enter__(self) -> "Original": ...
 
@@ -95,7 +108,7 @@ def answer_of(answer: dict[str, Any]) -> SideAnswer:
     result = answer["result"]
     if "raised" in result:
         return SideAnswer([], f"does not load: {result['raised']}: {result['text']}")
-    return SideAnswer(result["replies"], loaded=result)
+    return SideAnswer(result["replies"], loaded=result, trace=result["trace"])
 
 
 def source_job(inlined: Inlined) -> dict[str, Any]:
@@ -118,6 +131,10 @@ class Source:
         self.file = inlined.agent_path.resolve()
         self.imports: Sequence[str] = ["torch"] if any(map(IMPORTS_TORCH.search, inlined.sources.values())) else []
         self.job = source_job(inlined) | {"imports": self.imports}
+        self.traced: Sequence[str] = own_files(inlined)
+
+    def place_of(self, file: str, line: int) -> str:
+        return f"{_relative(file, self.file.parent)}, line {line}"
 
     def __enter__(self) -> "Source":
         self._open = contextlib.ExitStack()
@@ -148,6 +165,12 @@ class Cells(Source):
         self.file, self.job = written.page, self.job | {"function": "AGENT", "limits": {"load": CELLS_SECONDS}}
         self.who, self.lacks = f"{written.entry} of the page's own cells", facts_of(written)
         self.cure = f"Run build({written.entry}) in the notebook, which carries its values, or save them to a file"
+        self._places, self._own = {*written.places.values()}, {*own_files(inlined)} - {str(inlined.agent_path)}
+        self.traced = [*self._own, *{place.rpartition(", line ")[0] for place in self._places}]
+
+    def place_of(self, file: str, line: int) -> str:
+        place = super().place_of(file, line) if file in self._own else f"{file}, line {line}"
+        return place if file in self._own or place in self._places else ""
 
     def pack_files_of_cells(self, inlined: Inlined) -> None:
         """Runs the cells once if they write files: the submission holds those that they change as they leave them."""
@@ -184,6 +207,11 @@ class Function:
         self.imports: Sequence[str] = ()
         self.who, self.cure = f"{written.who} here", ""
         self.lacks: Sequence[str] = facts_of(written)
+        self._cells = {cell.file: cell for cell in cells_behind(namespace_of(function)) if cell.file}
+        self._places = {*written.places.values()}
+        modules = own_modules(re.findall(IMPORTED, written.agent.read_text(encoding="utf-8")))
+        self._own = {str(module.__file__) for module in modules}
+        self.traced: Sequence[str] = [*self._cells, *self._own]
         self._old_names = settings_in(written.agent.read_text(encoding="utf-8"))
 
     def __enter__(self) -> "Function":
@@ -199,11 +227,27 @@ class Function:
     def ask_as_loaded(self, judge: Sandbox, kinds: Kinds, **options: Any) -> SideAnswer | None:
         return None
 
+    def place_of(self, file: str, line: int) -> str:
+        if file in self._own:
+            return f"{_relative(file, Path.cwd())}, line {line}"
+        place = self._cells[file].place(line)
+        return place if place in self._places else ""
+
     def _note_of(self, label: str) -> str:
         """That play changes a value, and with what a game of the built file starts."""
         is_new = label.isidentifier() and label not in namespace_of(self.function)
         begins = "without it" if is_new else "with its current value"
         return f"{self.written.who} modifies {label}. Each game of the built file starts {begins}"
+
+
+def own_files(inlined: Inlined) -> list[str]:
+    """The files of an agent's code that are not the toolkit's."""
+    return [str(path) for path in sorted(inlined.paths) if not path.is_relative_to(ROOT / REACHED)]
+
+
+def _relative(file: str, folder: Path) -> str:
+    path = Path(file)
+    return path.relative_to(folder).as_posix() if path.is_relative_to(folder) else path.name
 
 
 def facts_of(written: Written) -> list[str]:
@@ -222,6 +266,7 @@ def asked_here(
     state: Mapping[str, Callable[[], Any]],
     kinds: Kinds,
     draw: int = 0,
+    traced: Sequence[str] = (),
     bar: "tqdm | None" = None,
     before: str = "",
     **limits: Any,
@@ -231,6 +276,7 @@ def asked_here(
     Args:
         state: what may change as it plays, see ``Written``.
         draw, limits: see ``connectx_toolkit.kaggle.replies``.
+        traced: files of its code, see ``connectx_toolkit.kaggle.traces``.
         bar: counts the replies.
         before: code that runs first, where there are forks.
     """
@@ -238,7 +284,7 @@ def asked_here(
         names = namespace_of(function)
         held = dict(names)
         try:
-            return SideAnswer(list(_asked(function, kinds, draw, limits)))
+            return SideAnswer(list(_asked(function, kinds, draw, limits, None)))
         except Exception as problem:
             return SideAnswer([], f"raises {type(problem).__name__}: {problem}")
         finally:
@@ -250,15 +296,16 @@ def asked_here(
             os.close(ours)
             _hush()
             with os.fdopen(theirs, "w", buffering=1) as pipe:
-                held = contents(state)
+                held, trace = contents(state), Trace(traced) if traced else None
                 try:
                     exec(before, {})
-                    for reply in _asked(function, kinds, draw, limits):
+                    for reply in _asked(function, kinds, draw, limits, trace):
                         print(json.dumps(reply), file=pipe)
                 except BaseException as problem:  # SystemExit, too, which no move may raise
                     print(json.dumps(f"raises {type(problem).__name__}: {problem}"), file=pipe)
                 after = contents(state)
-                print(json.dumps([label for label in state if held[label] != after[label]]), file=pipe)
+                changed = [label for label in state if held[label] != after[label]]
+                print(json.dumps([changed, trace.result() if trace else {}]), file=pipe)
         finally:
             os._exit(0)
     os.close(theirs)
@@ -267,14 +314,14 @@ def asked_here(
         os.kill(pid, signal.SIGKILL)
     code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     is_whole = bool(lines) and isinstance(lines[-1], list)
-    changed = lines.pop() if is_whole else []
+    changed, trace = lines.pop() if is_whole else ([], {})
     if lines and isinstance(lines[-1], str):
         return SideAnswer(lines[:-1], lines[-1], changed)
     why = ""
     if not is_whole:
         ends = f"is killed by {signal_name(-code)}" if code < 0 else f"ends its process (exit code {code})"
         why = f"gives no answer in {HANGING:g} s" if code == -signal.SIGKILL else ends
-    return SideAnswer(lines, why, changed)
+    return SideAnswer(lines, why, changed, trace=trace)
 
 
 def contents(state: Mapping[str, Callable[[], Any]]) -> dict[str, str]:
@@ -308,10 +355,15 @@ def _hush() -> None:
         sys.modules["torch"].set_num_threads(1)  # its pool of threads was not forked
 
 
-def _asked(function: Callable, kinds: Kinds, draw: int, limits: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    count = positional(function)
+def _asked(
+    function: Callable, kinds: Kinds, draw: int, limits: Mapping[str, Any], trace: Trace | None
+) -> Iterator[dict[str, Any]]:
+    count, through = positional(function), trace.call if trace else call_here
 
     def agent(obs: Any, config: Any) -> Any:
         return function(*(obs, config)[:count])
 
-    return ask_in_turn(lambda each: ask(agent, each, "", lambda entries: Struct(**entries), draw), kinds, **limits)
+    def asked(question: Mapping[str, Any]) -> dict[str, Any]:
+        return ask(agent, question, "", lambda entries: Struct(**entries), draw, through)
+
+    return ask_in_turn(asked, kinds, **limits)

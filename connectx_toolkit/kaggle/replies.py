@@ -18,6 +18,7 @@ from zlib import crc32
 from connectx_core.position import STANDARD, Position
 from connectx_toolkit.kaggle import seats
 from connectx_toolkit.kaggle.raised import raised
+from connectx_toolkit.kaggle.seats import call_here
 from connectx_toolkit.system.cores import all_cores, waiting
 
 
@@ -118,10 +119,11 @@ def seed_of(question: Mapping[str, Any]) -> int:
     return crc32(json.dumps([question["obs"], question["config"]]).encode())
 
 
-def ask(agent, question, raw_path, structify, draw=0):
+def ask(agent, question, raw_path, structify, draw=0, through=call_here):
     """Calls the agent directly: its reply, what it printed to stderr, its seconds, and those that it waited of them.
 
     The agent may write on its board: it gets a copy. ``draw``: another one, and other random numbers are drawn.
+    ``through``: calls it.
     """
     obs, config = (structify(copy.deepcopy(question[name])) for name in ("obs", "config"))
     config["__raw_path__"] = raw_path  # as Kaggle's loader does: an item, not an attribute
@@ -131,7 +133,7 @@ def ask(agent, question, raw_path, structify, draw=0):
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         fault = None
         try:
-            kind, column, text = described(call(agent, [obs, config]))
+            kind, column, text = described(through(call, agent, [obs, config]))
         except Exception as problem:
             kind, column, text = "exception", None, repr(problem)[:300]
             fault = raised(problem)

@@ -33,6 +33,7 @@ from connectx_toolkit.kaggle.raised import raised
 from connectx_toolkit.kaggle.replies import NewThreads, ask, ask_in_turn, positional, shift_clocks
 from connectx_toolkit.kaggle.sandbox import Watch
 from connectx_toolkit.kaggle.sources import module_of, redirect
+from connectx_toolkit.kaggle.traces import Trace
 from connectx_toolkit.system.cores import waiting
 from connectx_toolkit.system.files import ROOT
 from connectx_toolkit.system.posix import HAS_FORK, c_function
@@ -196,12 +197,15 @@ def job_replies(job, progress, part):
     part(loaded | {"seen": watch.findings()}, "question 0")
     limits = {name: job[name] for name in ("stop_after", "at_least", "enough") if name in job}
 
+    trace = Trace(job["traced"]) if job.get("traced") else None
+    through = trace.call if trace else seats.call_here
+
     def asked(question):
-        return call(ask, agent, question, raw_path, structify, job.get("draw", 0))
+        return call(ask, agent, question, raw_path, structify, job.get("draw", 0), through)
 
     for number, reply in enumerate(ask_in_turn(asked, job["kinds"], **limits), 1):
         part(reply | {"seen": watch.findings()}, f"question {number}")
-    return {"imported": heavy_imports()}
+    return {"imported": heavy_imports(), "trace": trace.result() if trace else {}}
 
 
 def job_game(job, progress, part):

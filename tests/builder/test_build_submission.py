@@ -298,6 +298,28 @@ def test_a_state_of_one_game_is_asked_in_new_processes(runner, tmp_path, monkeyp
     assert len(said) == 1 and text in said[0]
 
 
+UNASKED = f"""def agent(obs, config):
+    legal = {LEGAL}
+    if obs.step > 99:
+        return legal[1]
+    try:
+        return legal[7]
+    except Exception:
+        return legal[0]
+"""
+
+
+def test_what_was_never_asked_and_what_is_caught(runner, tmp_path):
+    (tmp_path / "agent.py").write_text(UNASKED)
+    findings = build(tmp_path / "agent.py", tmp_path / "out.py", BuildOptions(positions=20), runner).findings
+    said = {finding.topic: finding.text for finding in findings}
+    assert said["never asked"] == "agent.py, line 4: no game and no position led there"
+    count = re.fullmatch(
+        r"in (\d+) of (\d+) .* catches IndexError: .* \(agent\.py, line 6\), and goes on", said["caught"]
+    )
+    assert count and int(count[2]) - 9 < int(count[1]) < int(count[2])  # some boards have more columns
+
+
 BY_CLOCK = f"""import time
 
 

@@ -259,7 +259,10 @@ def _write_script(page: Page, name: str, module: str, folder: Path) -> Path:
     """Writes what runs the page's cells as they are. ``module``: of the agent."""
     script, texts = folder / "cells_of_notebook.py", list[tuple[str, str]]()
     for cell, own in groupby(page.statements, lambda each: IN_CELL.sub(r"\1", each.places[0])):
-        texts.append((cell, "\n".join(each.text for each in own) + "\n"))
+        text = ""
+        for each in own:  # in its own line, by which people know it
+            text += "\n" * (int(each.places[0].rpartition(" ")[2]) - 1 - text.count("\n")) + each.text + "\n"
+        texts.append((cell, text))
     old_names, _ = given_again(page.statements)
     facts = {"name": name, "agent": page.agent, "module": module, "old_names": old_names, "left": LEFT}
     script.write_text(CELLS_SCRIPT.format(**facts, cells=texts), encoding="utf-8")

@@ -26,6 +26,7 @@ from connectx_toolkit.builder.preflight.asking import (
 )
 from connectx_toolkit.builder.preflight.findings import Report, ReportLine, async_agent, judge_callable
 from connectx_toolkit.builder.preflight.trial import LONG_GAME, QUICK, Runner, Sandbox, open_sandbox
+from connectx_toolkit.kaggle import sandbox
 from connectx_toolkit.kaggle.jobs import SLOWER
 from connectx_toolkit.kaggle.raised import raised_in
 from connectx_toolkit.kaggle.remedies import KNOWN_PACKAGES, Situation, not_here, remedy, standing
@@ -39,6 +40,7 @@ GUARD_SAYS = re.compile(  # before the exception
     rf".*{GUARD_MARK} (?:the agent did not load|played column \d+ instead): "
     "(?:RuntimeError: (?:not loaded: |(?=SystemExit|KeyboardInterrupt)))?"
 )
+TRACED_LOAD, TRACED_SHARE = 2.0, 0.1  # seconds of a load, and of the time of the questions
 WAITED = 0.1  # share of the time that was spent waiting for a processor, which may be why the guard had to answer
 GUARDED = 3  # threads of a submission of ours: its guard, its agent, and an agent that the guard did not wait for
 LOG_KEPT = 10_000  # characters of what a move prints: a measured limit of Kaggle's log
@@ -100,6 +102,8 @@ def check(
         _judge(here, tree, asked, extra is not None and not full, report)
         if report.accepted:
             _note_assumptions(here, asked, report)
+            if extra is None:
+                _note_caught(here, asked, report)
         if extra is not None:
             extra(here, main, report)
         if slowdown is not None and report.accepted:
@@ -320,6 +324,18 @@ def _note_assumptions(here: Sandbox, asked: Asked, report: Report) -> None:
         report.add("package", "note", text)
     if _is_for_want_of_sandbox(here):
         report.add("place", "note", f"{here.sandbox_note}: what it does there could not be tried, the rest could")
+
+
+def _note_caught(here: Sandbox, asked: Asked, report: Report) -> None:
+    """Names errors that the file catches by a handler for any; asked again for that, for a share of the time."""
+    seconds = sum(reply["seconds"] for reply in asked.replies)
+    if report.figures["load_seconds"] > TRACED_LOAD or here.mentions(GUARD_MARK):
+        return
+    name = f"{sandbox.FOLDER}/main.py" if here.has_sandbox else str(here.main)
+    limits = {"stop_after": TRACED_SHARE * seconds, "at_least": 3}
+    answer = here.replies(here.main, "path", asked.questions, traced=[name], **limits)
+    if answer["ended"] == "ok" and "trace" in answer["result"]:
+        report.add_caught(answer["result"]["trace"], lambda _, line: f"{report.name}, line {line}")
 
 
 def _check_slow(here: Sandbox, report: Report, slowdown: float) -> None:

@@ -2,6 +2,7 @@
 
 import ast
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from operator import itemgetter
 from pathlib import Path
@@ -68,6 +69,12 @@ class Report(Shown):
         finding = ReportLine(topic, level, " ".join(ESCAPES.sub("", text).split()))
         if finding not in self.findings:
             self.findings.append(finding)
+
+    def add_caught(self, trace: Mapping[str, Any], place_of: Callable[[str, int], str]) -> None:
+        """Adds errors that an agent catches by a handler for any, see ``connectx_toolkit.kaggle.traces``."""
+        for text, file, line, number in trace.get("caught", ()):
+            where = f"{text} ({place})" if (place := place_of(file, line)) else text
+            self.add("caught", "note", f"in {number} of {trace['count']} positions it catches {where}, and goes on")
 
     def as_json(self) -> dict[str, Any]:
         findings = [finding._asdict() for finding in self.findings]

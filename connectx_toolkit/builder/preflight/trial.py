@@ -385,7 +385,7 @@ class Sandbox:
         job = {"job": "replies", "form": form, "kinds": kinds} | ({"file": str(file)} if form == "source" else {})
         answer = self.run(job | options, "loading and asking", names, bar)
         if answer["ended"] == "ok" and "raised" not in answer["result"]:
-            answer["result"] = answer["parts"][0] | {"replies": answer["parts"][1:]}
+            answer["result"] |= answer["parts"][0] | {"replies": answer["parts"][1:]}
         return answer
 
     def game(self, act_timeout: float, overage: float, seed: int, **options: Any) -> dict[str, Any]:

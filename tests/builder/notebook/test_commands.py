@@ -112,6 +112,8 @@ def my_agent(obs, config):
     for column in range(config.columns):
         if obs.board[column] == 0 and np.float_(column % 4) > best:
             best, choice = column % 4, column
+    if obs.step > 99:
+        return 0
     return choice
 
 
@@ -126,6 +128,6 @@ def test_a_live_function_has_the_names_that_numpy_2_dropped(tmp_path):
         [sys.executable, "lesson.py"], cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(ROOT)},
         capture_output=True, text=True, check=False,
     )  # fmt: skip
-    assert "ACCEPT built.py" in run.stdout, run.stderr
+    assert "ACCEPT built.py" in run.stdout and "lesson.py, line 12: no game" in run.stdout, run.stderr
     assert "line 7: numpy 2 has no numpy.Inf: the built file sets it again" in " ".join(run.stdout.split())
     assert "numpy.Inf = numpy.inf\nnumpy.float_ = numpy.float64\n" in (tmp_path / "built.py").read_text()

@@ -112,6 +112,23 @@ def test_an_agent_in_a_file_of_the_page_is_a_page_of_its_own(tmp_path, runner):
     ]
 
 
+def test_lines_of_cells_that_were_never_asked(tmp_path, runner):
+    """Of code that the agent needs."""
+    cells = [
+        "def other():\n    return 5",
+        "SIDE = 3",
+        f"{HEAD}    if obs.step > 99:\n        return SIDE\n    return {FREE}[0]",
+    ]
+    (tmp_path / "agent").mkdir()
+    page = from_page(written(tmp_path / "lesson.ipynb", cells), None, tmp_path / "agent")
+    inlined, report = page.inlined(), Report("submission.py")
+    with open_sandbox(Limits(), runner, "submission.py") as judge:
+        judge.main.write_text(render(inlined))
+        Comparison(Cells(inlined, page), judge, judge.main, False, report).run(20)
+    (said,) = (finding.text for finding in report.findings if finding.topic == "never asked")
+    assert said == "lesson.ipynb, cell 3, line 3: no game and no position led there"
+
+
 def test_a_function_that_is_defined_again(tmp_path):
     """Without a name, what the page writes counts; by its name, its last definition."""
     path = written(tmp_path / "lesson.ipynb", [choosing("c"), WRITING, choosing("-c")])

@@ -4,7 +4,7 @@ import torch
 import torch.nn as nn
 import torch.nn.functional as F
 
-from connectx.weights import read_data
+from connectx_core.weights import read_data
 
 
 class Net(nn.Module):

@@ -3,7 +3,7 @@ import io
 
 import numpy as np
 
-from connectx.weights import read_data
+from connectx_core.weights import read_data
 
 tables = np.load(io.BytesIO(read_data("tables.npz")))
 CELL_VALUES = tables["cells"]
