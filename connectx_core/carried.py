@@ -41,7 +41,7 @@ FILLED = (OrderedDict, dict, deque, list, set)  # whose own methods fill subclas
 
 
 class Carried:
-    """The values of a file, each made when it is asked for by its name.
+    """The values of a file, each made when it is asked for by its name. ``made``: objects by their nodes.
 
     Args:
         content: the .npz file.
@@ -57,7 +57,7 @@ class Carried:
                 raise ValueError(f"no carried values: the file has no array {VALUES!r}")
             read, self._memory = json.loads(file[VALUES].tobytes()), file[MEMORY]
         self._roots, self._nodes, self._names = read["roots"], read["nodes"], names
-        self._made: dict[int, Any] = {}
+        self.made: dict[int, Any] = {}
         # Objects that are made and still without their contents, which may lead back to them; keys are hashed last.
         self._unfilled: list[tuple[Any, list[Any]]] = []
         self._unkeyed: list[tuple[Any, list[tuple[Any, ...]]]] = []
@@ -72,7 +72,7 @@ class Carried:
             return ref
         kind = ref[0]
         if kind == "@":
-            return self._made[ref[1]] if ref[1] in self._made else self._make(ref[1])
+            return self.made[ref[1]] if ref[1] in self.made else self._make(ref[1])
         if kind == "b":
             return bytes.fromhex(ref[1])
         parts = ref[1:]
@@ -106,7 +106,7 @@ class Carried:
             function, arguments = self._value(parts[0]), [self._value(ref) for ref in parts[1]]
             self._fill()  # a function sees its arguments whole
             made = function.__new__(function, *arguments) if kind == "new" else function(*arguments)
-        self._made[number] = made
+        self.made[number] = made
         if kind not in ("array", "bytearray"):
             self._unfilled.append((made, self._nodes[number]))
         return made

@@ -89,6 +89,7 @@ class Values:
         self._numbers: dict[int, int] = {}  # id of an object -> its node
         self._whole: dict[int, int] = {}  # of these, what was added with all that it holds
         self._alive: list[Any] = []  # or an id could be another's
+        self._paths: dict[int, str] = {}  # of the nodes
         self._pending: list[tuple[int, Any, str, tuple[str, str]]] = []
         self._attribute = ("", "")  # class and name of the attribute that holds what is being added, if one does
         self._left_out: dict[tuple[str, str], str] = {}
@@ -144,6 +145,15 @@ class Values:
         """What of objects is left out, a line for each attribute."""
         return [f"{cls}.{name} {LEFT_OUT}: {why}" for (cls, name), why in sorted(self._left_out.items())]
 
+    def objects(self) -> list[tuple[int, Any]]:
+        """Those that have a node in the file, with its number."""
+        held = {self._numbers[id(value)]: value for value in self._alive if id(value) in self._numbers}
+        return [(number, value) for number, value in held.items() if self._nodes[number] is not None]
+
+    def path_of(self, number: int) -> str:
+        """Where the object of a node was found first."""
+        return self._paths[number]
+
     def largest(self) -> str:
         """The largest array, in words."""
         array, path = max(self._arrays.values(), key=lambda held: held[0].nbytes, default=(np.zeros(0), "no array"))
@@ -173,6 +183,7 @@ class Values:
             self._alive.append(value)
             number = self._numbers[id(value)] = len(self._nodes)
             self._nodes.append(None)
+            self._paths[number] = path
             self._pending.append((number, value, path, self._attribute))
         return ["@", self._numbers[id(value)]]
 

@@ -14,6 +14,7 @@ from types import FunctionType
 from typing import Any
 
 from connectx_toolkit.builder.notebook.ran import RanCell, cells_here
+from connectx_toolkit.builder.notebook.reading_back import not_read_back
 from connectx_toolkit.builder.notebook.statements import given_again, statements_of
 from connectx_toolkit.builder.notebook.writing import CARRIED, Part, Writer, owner_in
 from connectx_toolkit.builder.notebook.written import AGENT_PY, Written, composed
@@ -131,6 +132,7 @@ def _write(writer: Writer, entry: str, last: list[Part], folder: Path) -> Writte
             cure = "leave out what it can do without, or hold it as float16"
             raise writer.refuse(who, f"{who} holds {size}: {cure}; largest is {writer.carried.largest()}")
         (folder / "values.npz").write_bytes(content)
+        writer.facts |= dict.fromkeys(not_read_back(writer.carried, content, writer.names()), True)
     parts = [*writer.parts.values(), *writer.settings, *last]
     text, places = composed(head + values, parts)
     statements = statements_of(text, [places.get(line, "") for line in range(1, 1 + text.count("\n"))])

@@ -238,6 +238,11 @@ class Writer:
             self.names_by_id.setdefault(id(value), name)
             self._alive.append(value)
 
+    def names(self) -> dict[str, Any]:
+        """What the file's names stand for in the notebook."""
+        known = {id(value): value for value in self._alive}
+        return self.main | {name: known[key] for key, name in self.names_by_id.items() if key in known}
+
     def _import(self, name: str, value: Any, place: str) -> None:
         text = self.imports.by_place(name, value)
         if text is None:

@@ -575,6 +575,18 @@ lines_of_mine.Rule.step = 3
 def my_agent(obs, config):
     columns = free(obs, config)
     return columns[lines_of_mine.value(sum(map(bool, obs.board))) % len(columns)]
+#### a class whose methods keep other values
+#: says: table is a Table, whose own methods keep otherwise: hits, top
+class Table:
+    __slots__ = ("rows", "hits", "top", "next")
+    def __init__(self, rows, next): self.rows, self.hits, self.top, self.next = rows, 0, max(rows), next
+    def __getstate__(self): return {"rows": self.rows, "next": self.next}
+    def __setstate__(self, state): self.rows, self.hits, self.next = state["rows"], 0, state["next"]
+table = Table([5, 3, 9], Table([1], None)); table.hits = 3
+# %%
+def my_agent(obs, config):
+    columns = free(obs, config)
+    return columns[(table.rows[1] + table.next.rows[0] + sum(map(bool, obs.board))) % len(columns)]
 #### a function of one's own module that a cell replaces
 %%writefile replaced_of_mine.py
 def score(n):
