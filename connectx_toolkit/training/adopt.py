@@ -210,7 +210,7 @@ def difference(file: Path, questions: list[Question], chosen: list[int]) -> str:
         agent.begin(questions[0].config, seed=0)
         for asked, column in zip(questions, chosen, strict=True):
             obs = asked.obs
-            reply = agent.ask(obs["step"], obs["mark"], 60.0, bytes(obs["board"]), 60.0)
+            reply = agent.ask(obs["step"], obs["mark"], obs["remainingOverageTime"], bytes(obs["board"]), 60.0)
             if reply.fault:
                 return f"the agent fails where the model does not: {reply.detail}"
             other += reply.action != column
@@ -229,6 +229,7 @@ class Adopted(Shown):
         full: in how many positions more the model chose a full column; there its best legal one is played.
         observation: what the model sees.
         unconfined: why the model was loaded without a sandbox; "" if it was in one, or lived here already.
+        is_untrained: whether the model has taken no steps: its weights came in another way, or it is untrained.
     """
 
     agent: Path
@@ -239,6 +240,7 @@ class Adopted(Shown):
     full: int
     observation: str
     unconfined: str
+    is_untrained: bool
 
     def parts(self) -> list[Part]:
         """The lines that say what was made, what it was compared with, and what to do with it."""
@@ -248,6 +250,11 @@ class Adopted(Shown):
             f"the same moves as {self.reference} in {self.positions} of {self.positions} positions; computed by {how}",
             *([f"in {self.full} more it chose a full column: there its best legal one is played"] if self.full else []),
             *([f"loaded without a sandbox ({self.unconfined}): it could do what you can"] if self.unconfined else []),
+            *(
+                ["it has taken 0 steps: it plays by weights that were put in, or is untrained"]
+                if self.is_untrained
+                else []
+            ),
             f"observation: {self.observation}",
             "next: " + command(f"evaluate {self.agent} random", f'get_win_percentages("{self.agent}", "random")'),
             "      " + command(f"build {self.agent}", f'build("{self.agent}")'),
@@ -300,7 +307,8 @@ def adopt(config: Config, live: Any = None, look: Any = None) -> Adopted:
                     write_whole(config.output, text.encode())  # comes last: whoever finds it finds its network
                     sees = f"what {part.name} of {part.path.name} gives" if part else answers.observation
                     same = len(questions) - answers.full
-                    return Adopted(config.output, data, title, reference, same, answers.full, sees, answers.unconfined)
+                    told = reference, same, answers.full, sees, answers.unconfined
+                    return Adopted(config.output, data, title, *told, bool(answers.algorithm) and not answers.steps)
         finally:
             sys.path.pop()
     raise ValueError(f"{why}, compared with {reference}")

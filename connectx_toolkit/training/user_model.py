@@ -25,7 +25,7 @@ from connectx_core.encoding import ENCODINGS, seen
 from connectx_core.weights import pack
 from connectx_toolkit.builder.notebook.cells import cells_of, is_page
 from connectx_toolkit.builder.notebook.page import Page
-from connectx_toolkit.builder.notebook.predictors import network_of
+from connectx_toolkit.builder.notebook.predictors import NoPredictor, network_of
 from connectx_toolkit.builder.notebook.statements import statements_of
 from connectx_toolkit.kaggle.agent_file import Struct
 from connectx_toolkit.system.console import as_option, missing_package
@@ -322,16 +322,17 @@ def network_in(live: Any, name: str) -> tuple[Any, float]:
     """The network of a model as it is now, and what its input is multiplied by.
 
     Raises:
-        ValueError: it sees or does what no agent does here, or it is untrained.
+        ValueError: it sees or does what no agent does here.
     """
     network, scale = live, 1.0
     if hasattr(live, "observation_space"):
         kinds = type(live.observation_space).__name__, type(live.action_space).__name__
         if kinds != ("Box", "Discrete"):
             raise ValueError(f"{name} sees {kinds[0]} and acts in {kinds[1]}, where Box and Discrete were expected")
-        if not live.num_timesteps:
-            raise ValueError(f"{name} is untrained: it has taken 0 steps; save the model after model.learn(...)")
-        network, scale = network_of(live.policy)
+        try:
+            network, scale = network_of(live.policy)
+        except NoPredictor as fault:
+            raise ValueError(f"{name} {fault}") from None
     with warnings.catch_warnings(action="ignore"):  # of gradients, which a copy of TorchScript has not
         network = copy.deepcopy(network).cpu().eval()
     return (behind(normaliser, network) if (normaliser := normaliser_of(live)) else network), scale

@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 import torch
 from gymnasium import spaces
-from sb3_contrib import MaskablePPO
+from sb3_contrib import MaskablePPO, RecurrentPPO
 from stable_baselines3 import A2C, DQN, PPO
 from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
 from torch import nn
@@ -271,7 +271,7 @@ class Masked(nn.Linear):
 LOOKS = """
 def cells(obs, config):
     import numpy as np
-    return np.array(obs.board, np.float32)
+    return np.array(obs.board, np.float32) + obs.remainingOverageTime / 60
 
 
 def parts(obs, config):
@@ -280,15 +280,26 @@ def parts(obs, config):
 
 
 def test_a_network_that_masks_full_columns_or_sees_a_dict(tmp_path):
-    """Its legal columns decide; of several arrays no agent is made."""
+    """Its legal columns decide, and it may see the clock; of several arrays no agent is made."""
     (tmp_path / "looks.py").write_text(LOOKS)
     torch.manual_seed(1)
     config = adopt.Config(Path("Masked"), tmp_path / "my_agent.py", "", f"{tmp_path}/looks.py:cells", positions=50)
     result = adopt.adopt(config, Masked(42, 7))
     assert (result.positions, result.full) == (345, 0)
+    assert "has taken 0 steps" not in str(result)
     config.observation = f"{tmp_path}/looks.py:parts"
     with pytest.raises(ValueError, match="gives dict for a position: adopt takes models that see one array of numbers"):
         adopt.adopt(config, Masked(42, 7))
+
+
+def test_weights_that_were_put_into_a_model(tmp_path):
+    """Imitation learning takes no steps of the model's own: a line says so. What keeps a state is refused."""
+    assert "it has taken 0 steps: it plays by weights" in str(
+        adopted(saved(tmp_path / "a.zip", PPO, env_of(), steps=0))
+    )
+    model: Any = RecurrentPPO("MlpLstmPolicy", env_of(), policy_kwargs={"lstm_hidden_size": 4, "n_lstm_layers": 1})
+    with pytest.raises(ValueError, match="RecurrentPPO keeps a state from move to move, as RecurrentPPO does"):
+        adopt.adopt(adopt.Config(Path("RecurrentPPO"), tmp_path / "b.py", "", "course"), model)
 
 
 def test_a_live_model_brings_its_normalisation(tmp_path):
@@ -473,10 +484,9 @@ def zipped(path: Path, name: str) -> None:
 
 @FORKED
 def test_archives_that_are_refused(tmp_path, nets):
-    """Damaged, foreign, untrained, with other spaces, of another observation: each with its own words."""
+    """Damaged, foreign, with other spaces, of another observation: each with its own words."""
     path = tmp_path / "model.zip"
     cases: list[tuple[Callable[[], Any], str, dict]] = [
-        (lambda: saved(path, PPO, env_of(), steps=0), "is untrained: it has taken 0 steps", {}),
         (lambda: saved(path, PPO, Continuous()), "acts in Box, where Box and Discrete", {}),
         (
             lambda: saved(path, PPO, Shaped(spaces.Box(0, 2, (43,)))),

@@ -62,8 +62,14 @@ def _is_image(space: Any) -> bool:
 
 
 def network_of(policy: Any) -> tuple[Any, float]:
-    """The layers from the observation to a number for each column, and what observations are multiplied by before."""
+    """The layers from the observation to a number for each column, and what observations are multiplied by before.
+
+    Raises NoPredictor if it keeps a state.
+    """
     from torch import nn
+
+    if hasattr(policy, "lstm_actor"):
+        raise NoPredictor("keeps a state from move to move, as RecurrentPPO does: only networks without one are taken")
 
     is_image = policy.normalize_images and _is_image(policy.observation_space)
     if hasattr(policy, "q_net"):
