@@ -250,11 +250,7 @@ class Adopted(Shown):
             f"the same moves as {self.reference} in {self.positions} of {self.positions} positions; computed by {how}",
             *([f"in {self.full} more it chose a full column: there its best legal one is played"] if self.full else []),
             *([f"loaded without a sandbox ({self.unconfined}): it could do what you can"] if self.unconfined else []),
-            *(
-                ["it has taken 0 steps: it plays by weights that were put in, or is untrained"]
-                if self.is_untrained
-                else []
-            ),
+            *(["it has taken 0 steps: it plays by weights that were put in, or by none"] if self.is_untrained else []),
             f"observation: {self.observation}",
             "next: " + command(f"evaluate {self.agent} random", f'get_win_percentages("{self.agent}", "random")'),
             "      " + command(f"build {self.agent}", f'build("{self.agent}")'),

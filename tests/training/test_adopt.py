@@ -271,7 +271,7 @@ class Masked(nn.Linear):
 LOOKS = """
 def cells(obs, config):
     import numpy as np
-    return np.array(obs.board, np.float32) + obs.remainingOverageTime / 60
+    return np.array([*obs.board[:-1], obs.board[-1] + obs.remainingOverageTime], np.float32)
 
 
 def parts(obs, config):
