@@ -316,8 +316,9 @@ def analyse(
     Raises:
         ValueError: there are no such games, or an option does not apply to them.
     """
+    from connectx_toolkit.games.forms import LINK, is_columns
     from connectx_toolkit.games.game import UNKNOWN_NAMES
-    from connectx_toolkit.games.reader import games_in, games_meant, is_columns, own_games
+    from connectx_toolkit.games.reader import games_in, games_meant, own_games
     from connectx_toolkit.games.review import judged
     from connectx_toolkit.report.tables import Analysis
 
@@ -330,17 +331,18 @@ def analyse(
         if is_review or latest:
             raise ValueError(f"{as_option('me')}, {as_option('html')} and the like are for replays and files of games")
         what = " ".join(texts) if texts else games[0] if len(games) == 1 else games  # 3 3 4 2 is one game
+        from_one |= any(map(LINK.fullmatch, texts))
         read = games_meant(what, Rules(config or {}).geometry, (first, second), from_one)
         return Analysis([judged(game, seconds) for game in read.games], read.left_out, int(from_one))
-    for name, value in (("names", names), ("from-one", from_one), ("config", config)):
+    path = Path(texts[0])
+    is_one = len(texts) == 1 and not path.is_dir() and (path.exists() or not set("*?[") & set(texts[0]))
+    for name, value in (("names", names), ("from-one", from_one and (is_review or not is_one)), ("config", config)):
         if value:
             told = "replays and files of games tell theirs"
             raise ValueError(f"{as_option(name)} is for a game given as columns: {told}")
-    path = Path(texts[0])
-    is_one = len(texts) == 1 and not path.is_dir() and (path.exists() or not set("*?[") & set(texts[0]))
     if is_one and not is_review:
-        read = games_in(path, latest)
-        return Analysis([judged(game, seconds) for game in read.games], read.left_out)
+        read = games_in(path, latest, from_one)
+        return Analysis([judged(game, seconds) for game in read.games], read.left_out, int(from_one))
     return _reviewed(*own_games(texts, me or None, latest), seconds, html, write_mistakes)
 
 

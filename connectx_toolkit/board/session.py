@@ -14,8 +14,9 @@ from typing import Any, NamedTuple
 from connectx_core.position import Geometry, Position
 from connectx_toolkit.board.thinking import Analyst, BoardSeat, Found, MoveQuestion
 from connectx_toolkit.games.database import GameDatabase
+from connectx_toolkit.games.forms import is_columns
 from connectx_toolkit.games.game import UNKNOWN_NAMES, Game
-from connectx_toolkit.games.reader import is_columns, parse_game, read_game
+from connectx_toolkit.games.reader import parse_game, read_game
 from connectx_toolkit.kaggle.rules import OVERAGE, Rules, sizes_of
 from connectx_toolkit.players.spec import AgentSpec, entry_of, kaggle_agents, resolve
 from connectx_toolkit.report.catalogue import read_ladder

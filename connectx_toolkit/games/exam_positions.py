@@ -3,15 +3,26 @@
 Positions of 7x6 with every move's exact score. What was solved once is kept.
 """
 
-import re
+import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from connectx_core.position import STANDARD, Columns, Position
 from connectx_core.solver import Solver
 from connectx_toolkit.games.database import is_database
+from connectx_toolkit.games.forms import (
+    CELLS,
+    COLUMNS_ONE_BY_ONE,
+    SCORED,
+    is_board,
+    is_columns,
+    is_game,
+    is_position,
+    name_of,
+)
 from connectx_toolkit.games.game import Game
 from connectx_toolkit.games.known_scores import KnownScores
 from connectx_toolkit.games.labelled import LABELS_SUFFIX, Labels, concatenated, read_file, spread_keys
@@ -23,8 +34,6 @@ from connectx_toolkit.system.foreign import from_json, noting
 
 EXAMS = Path("runs/exams")
 FRESH_PART = 60  # fresh positions that are drawn, solved and kept at a time: some ten seconds
-SCORED = re.compile(r"([1-7]*)((\s+-?\d+)+)")  # "moves score", columns from 1, as in Pons' files
-COLUMNS_ONE_BY_ONE = re.compile(r"\d(\s+\d)+")  # columns one by one: 3 3 4 2
 
 
 def exam_positions(
@@ -81,9 +90,22 @@ def _holds_games(source: Path) -> bool:
         _, text = next(lines_of(source), (0, ""))
     except ValueError:  # no text: an archive
         return True
+    if not text.startswith(("[", "{", "<", '"')):
+        return False
     with noting([], source):
-        return text.startswith(("[", "{", "<", '"')) and "board" not in from_json(text)
+        return not is_position(text) and not _positions_in_json(source)
     return True
+
+
+def _positions_in_json(path: Path) -> list[str]:
+    """The positions of a JSON list of boards, or of games as columns: each as it would stand in a line."""
+    with noting([], path):
+        found = from_json(path.read_bytes())
+        if is_board(found) or is_game(found):
+            return [json.dumps(found)]
+        if isinstance(found, list) and found and all(is_board(each) or is_game(each) for each in found):
+            return list(map(json.dumps, found))
+    return []
 
 
 def standard_exam(count: int) -> Labels:
@@ -134,8 +156,8 @@ def moves_to(position: Position) -> Columns | None:
 def positions_in(path: Path, from_one: bool = False) -> tuple[list[Position], list[str]]:
     """The positions of a file, one a line; empty lines and what follows a # are skipped.
 
-    A line is columns from 0, such as 3342; columns from 1 and a score, as in Pons' files; or JSON with Kaggle's
-    ``board``, as in the community's set of 1,000.
+    A line is columns from 0, such as 3342; columns from 1 and a score, as in Pons' files; cells and a result, as in the
+    UCI's set; or JSON with Kaggle's ``board``, as in the community's set of 1,000. A file may be a JSON list of these.
 
     Args:
         from_one: columns without a score are counted from 1, too.
@@ -148,7 +170,8 @@ def positions_in(path: Path, from_one: bool = False) -> tuple[list[Position], li
             text names the line.
     """
     positions = list[Position]()
-    for number, text in lines_of(path):
+    listed = _positions_in_json(path)
+    for number, text in enumerate(listed, 1) if listed else lines_of(path):
         try:
             positions.append(_position_of(text, from_one))
         except ValueError as problem:
@@ -163,7 +186,18 @@ def positions_in(path: Path, from_one: bool = False) -> tuple[list[Position], li
 def _position_of(text: str, from_one: bool) -> Position:
     """The position that a line describes. Raises ValueError if it is none, or the game is over."""
     if text.startswith("{"):
-        position = _position_of_board(from_json(text))
+        document = from_json(text)
+        position = _position_of_board(document.get("board") if isinstance(document, dict) else None)
+    elif text.startswith("["):
+        found = from_json(text)
+        moves = parse_moves(",".join(map(str, found)) + ",", STANDARD, from_one) if is_game(found) else None
+        position = _position_of_board(found) if moves is None else Position.from_moves(moves, STANDARD)
+    elif CELLS.fullmatch(text):
+        cells = ["bxo".index(cell) for cell in text.split(",")[: STANDARD.cells]]
+        rows, columns = STANDARD.rows, STANDARD.columns
+        position = _position_of_board([cells[c * rows + rows - 1 - r] for r in range(rows) for c in range(columns)])
+    elif not is_columns(text) and not SCORED.fullmatch(text) and (what := name_of(text)) != "not JSON":
+        raise ValueError(f"it is {what}")
     else:
         scored = None if COLUMNS_ONE_BY_ONE.fullmatch(text) else SCORED.fullmatch(text)
         if len(text.split()) == 2 and COLUMNS_ONE_BY_ONE.fullmatch(text):
@@ -175,9 +209,8 @@ def _position_of(text: str, from_one: bool) -> Position:
     return position
 
 
-def _position_of_board(document: object) -> Position:
-    board = document.get("board") if isinstance(document, dict) else None
-    if not isinstance(board, list) or len(board) != STANDARD.cells or not all(cell in (0, 1, 2) for cell in board):
+def _position_of_board(board: Any) -> Position:
+    if not is_board(board):
         raise ValueError("expected a board of 42 cells, each 0, 1 or 2: exams are of 7x6")
     position = Position.from_observation({"board": board, "mark": 1 + sum(map(bool, board)) % 2}, sizes_of(STANDARD))
     moves = () if position.is_over() else moves_to(position)

@@ -16,6 +16,7 @@ import re
 import tarfile
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from io import BytesIO
 from itertools import chain
@@ -25,11 +26,12 @@ from typing import IO, Any, NamedTuple
 
 from connectx_core.position import STANDARD, Columns, Geometry, parse_columns
 from connectx_toolkit.games.database import GameDatabase, is_database
+from connectx_toolkit.games.forms import LINK, is_board, is_columns, is_game, is_position, name_of, of_positions
 from connectx_toolkit.games.game import UNKNOWN_NAMES, Game, Read, check_playable
 from connectx_toolkit.games.groups import grouped_games
 from connectx_toolkit.games.owner import name_in, name_in_all, team_of
 from connectx_toolkit.games.replay import LOGS, replay_of
-from connectx_toolkit.system.console import as_option, command, plural
+from connectx_toolkit.system.console import as_option, plural
 from connectx_toolkit.system.files import in_words
 from connectx_toolkit.system.foreign import MOST_BYTES, NothingLeft, from_json, noting
 
@@ -39,33 +41,24 @@ OPENERS: dict[bytes, Callable[..., Any]] = {GZIP: gzip.open, b"BZh": bz2.open, b
 ZIP, TAR, TAR_AT = b"PK\x03\x04", b"ustar", 257
 LISTED = 10  # games of each group of a file of games, unless it is asked for more
 PLAYER_PAGE = re.compile(r"window\.kaggle = (?=\{)")  # the replay in a page of Kaggle's player
-NO_REPLAYS = {  # what is no replay, by how it begins
-    "[[{'": "Python's text of env.steps, not JSON: save json.dumps(env.toJSON())",
-    "+--": "a drawing of the board, which does not tell the moves: save json.dumps(env.toJSON())",
-    "SQLite format 3": "a file of games, not a replay",
-    "<": 'a page without a replay; env.render(mode="html") has one',
-}
 EXPECTED = "columns from 0 (3342 or 3,10,3), a replay (.json), a folder of replays or a file of games (.sqlite)"
 
 
 # Text
 
 
-def is_columns(text: str) -> bool:
-    """Whether a text has the form of a game's columns: digits, with or without commas and spaces."""
-    return "".join(text.split()).replace(",", "").isdecimal()
-
-
 def parse_moves(text: str, geometry: Geometry, from_one: bool | None = False) -> Columns:
     """The columns, counted from 0, of a text that a person has typed: 3342, or 3 3 4 2.
 
     Args:
-        from_one: whether the text counts columns from 1, as Pons' files and connect4.gamesolver.org do; None: no, and
-            there is no option to say so.
+        from_one: whether the text counts columns from 1, as Pons' files and connect4.gamesolver.org do (a link to that
+            site always does); None: no, and there is no option to say so.
 
     Raises:
         ValueError: they cannot be played; if they could be counted from 1, it says so.
     """
+    if link := LINK.fullmatch(text.strip()):
+        text, from_one = link[1], True
     parts = text.replace(",", " ").split()
     is_spaced = len(text.split()) > 1
     if is_spaced and max(map(len, parts)) > 2:  # a file of positions has a score after the columns
@@ -109,36 +102,56 @@ def lines_of(path: Path, what: str = "") -> Iterator[tuple[int, str]]:
 # Documents
 
 
-def _replays_in(content: str | bytes) -> list[Any]:
-    """The JSON of each replay in a document, or in its place the ValueError that says what is there instead."""
+def _replays_in(content: str | bytes, from_one: bool = False) -> list[Any]:
+    """The JSON of each replay in a document, a ``Game`` for columns, or a ValueError that says what is there instead.
+
+    ``from_one``: columns are counted from 1.
+    """
     try:
         entries = from_json(content)
     except ValueError as problem:
         if len(content) > MOST_BYTES:
             return [problem]
         text = content if isinstance(content, str) else content.decode(errors="replace")
-        return _replays_in_text(text.strip())
-    return _replays_in_json(entries)
+        return _replays_in_text(text.strip(), from_one)
+    return _replays_in_json(entries, from_one)
 
 
-def _replays_in_json(found: Any) -> list[Any]:
+def _replays_in_json(found: Any, from_one: bool = False) -> list[Any]:
     match found:
         case str():
-            return _replays_in(found)
+            return _replays_in(found, from_one)
         case {"environment": dict() | str() as inner}:
             return _replays_in_json(inner)
         case {"cells": list() as cells, "nbformat": _}:
             shown = [one for text in _outputs(cells) for one in _replays_in(text) if _has_steps(one)]
             return shown or [ValueError("a notebook whose outputs show no replay")]
+        case {"board": list()}:
+            return [of_positions("a board")]
+        case dict() if "steps" not in found and any(map(_are_replays, found.values())):
+            return _replays_in_json(next(filter(_are_replays, found.values())))
         case [dict() | str(), *_]:
-            return _of_several(one for each in found for one in _replays_in_json(each))
-        case int() | float():
-            return [_positions()]
-        case [int(), *_]:
-            return [ValueError("a list of numbers: give a game's columns as text, such as 3342")]
-        case [[int(), *_], *_]:
-            return [ValueError("a list of boards, which do not tell the moves: save json.dumps(env.toJSON())")]
+            return _of_several(one for each in found for one in _replays_in_json(each, from_one))
+        case int():
+            return [_game_of(str(found), from_one)]
+        case list() if is_board(found) or (found and all(map(is_board, found))):
+            return [of_positions("a board" if is_board(found) else "boards")]
+        case list() if is_game(found):
+            return [_game_of(",".join(map(str, found)) + ",", from_one)]
+        case list() if found and all(map(is_game, found)):
+            return [_game_of(",".join(map(str, each)) + ",", from_one) for each in found]
     return [found]
+
+
+def _are_replays(found: Any) -> bool:
+    return isinstance(found, list) and bool(found) and all(map(_has_steps, found))
+
+
+def _game_of(columns: str, from_one: bool) -> Game | ValueError:
+    try:
+        return parse_game(columns, STANDARD, from_one=from_one)
+    except ValueError as problem:
+        return problem
 
 
 def _has_steps(found: Any) -> bool:
@@ -148,15 +161,10 @@ def _has_steps(found: Any) -> bool:
 def _of_several(found: Iterable[Any]) -> list[Any]:
     """The replays of a list, or in place of many things that are none one ValueError."""
     ones = list(found)
-    if len(ones) < 2 or any(map(_has_steps, ones)):
+    if len(ones) < 2 or any(_has_steps(one) or isinstance(one, Game) for one in ones):
         return ones
     forms = 'positions for an exam go one a line, as columns or {"board": [...]}'
     return [ValueError(f"a list in which nothing has 'steps': expected replays, as env.toJSON() gives them; {forms}")]
-
-
-def _positions() -> ValueError:
-    how = command("evaluate exam AGENT --positions FILE", "exam(AGENT, positions=FILE)")
-    return ValueError(f"it is positions, not a replay: {how} asks an agent about them")
 
 
 def _outputs(cells: Sequence[Any]) -> Iterator[str]:
@@ -168,8 +176,8 @@ def _outputs(cells: Sequence[Any]) -> Iterator[str]:
         )
 
 
-def _replays_in_text(text: str) -> list[Any]:
-    """As ``_replays_in``, of what is not JSON: a page, or lines of JSON."""
+def _replays_in_text(text: str, from_one: bool) -> list[Any]:
+    """As ``_replays_in``, of what is not JSON: a page, lines of JSON, or lines of columns."""
     for page in (text, html.unescape(text)) if PLAYER_PAGE.search(text) else ():
         with noting([], "the page"):
             entries = [json.JSONDecoder().raw_decode(page, match.end())[0] for match in PLAYER_PAGE.finditer(page)]
@@ -177,26 +185,31 @@ def _replays_in_text(text: str) -> list[Any]:
     lines = [line for line in text.splitlines() if line.strip()]
     if len(lines) > 1 and all(line.lstrip().startswith(("{", '"')) for line in lines):
         return _of_several(one for line in lines for one in _replays_in(line))
-    if is_columns(next((line.split()[0] for line in lines if line.lstrip()[0] != "#"), "")):
-        return [_positions()]
-    kind = next((kind for start, kind in NO_REPLAYS.items() if text.startswith(start)), "not JSON")
-    return [ValueError(f"it is {kind}")]
+    typed = list(filter(None, (line.partition("#")[0].strip() for line in lines)))
+    if typed and all(map(is_columns, typed)) and not any(map(is_position, typed)):
+        return [_game_of(line, from_one) for line in typed]
+    if typed and is_position(typed[0]):
+        return [of_positions("positions")]
+    return [ValueError(f"it is {name_of(text)}")]
 
 
-def read_games(content: str | bytes, place: Path) -> Read:
+def read_games(content: str | bytes, place: Path, from_one: bool = False) -> Read:
     """The replays in a document; left out is what is no replay of ConnectX.
 
     Args:
         place: where it lies, or only its name; with their numbers after it if it holds several.
+        from_one: games that are columns are counted from 1.
     """
-    entries, read = _replays_in(content), Read([], [])
+    entries, read = _replays_in(content, from_one), Read([], [])
     for number, one in enumerate(entries, 1):
         name = place / f"{place.stem}-{number}" if len(entries) > 1 else place
         with noting(read.left_out, place):
             try:
                 if isinstance(one, ValueError):
                     raise one
-                read.games.append(replay_of(one, name))
+                if from_one and not isinstance(one, Game):
+                    raise ValueError(f"{as_option('from-one')} is for games given as columns, and replays tell theirs")
+                read.games.append(replace(one, source=str(name)) if isinstance(one, Game) else replay_of(one, name))
             except ValueError as problem:
                 raise ValueError(f"{name} is not a ConnectX replay: {problem}") from None
     return read
@@ -284,7 +297,7 @@ class _Bounded:
         return self._file.read(count)
 
 
-def replays_by_document(path: Path) -> Iterator[Read]:
+def replays_by_document(path: Path, from_one: bool = False) -> Iterator[Read]:
     """As ``replays_of``, document by document: an archive of a day may be larger than the memory."""
     left_out = list[str]()
     with noting(left_out, path):
@@ -293,18 +306,18 @@ def replays_by_document(path: Path) -> Iterator[Read]:
         for place, content in documents(path):
             unread = list[str]()
             with noting(unread, place):
-                yield read_games(content(), place)
+                yield read_games(content(), place, from_one)
             yield Read([], unread)
     yield Read([], left_out)
 
 
-def replays_of(*paths: Path) -> Read:
+def replays_of(*paths: Path, from_one: bool = False) -> Read:
     """The replays of files and archives, with those of their agents' logs that lie beside the files.
 
     Left out is what is no replay of ConnectX, or cannot be read.
     """
     read = Read([], [])
-    for one in chain.from_iterable(map(replays_by_document, paths)):
+    for one in chain.from_iterable(replays_by_document(path, from_one) for path in paths):
         read.games.extend(one.games)
         read.left_out.extend(one.left_out)
     return read
@@ -385,11 +398,12 @@ def game_meant(what: Any, geometry: Geometry = STANDARD, from_one: bool = False)
     return one_of(games_meant(what, geometry, from_one=from_one), what)
 
 
-def games_in(path: Path, latest: int | None = None) -> Read:
+def games_in(path: Path, latest: int | None = None, from_one: bool = False) -> Read:
     """The games of a replay or an archive, or the latest games of a file of games. The rest as ``games_meant``.
 
     Args:
         latest: games of each group of a file of games; None: ``LISTED``.
+        from_one: of games that are columns.
     """
     if path.is_dir():
         raise ValueError(
@@ -404,7 +418,7 @@ def games_in(path: Path, latest: int | None = None) -> Read:
     if latest:
         raise ValueError(f"{as_option('latest')} is for files of games, and {path} is none")
     if os.path.exists(path) or path.suffix == ".json":
-        if (read := replays_of(path)).games:
+        if (read := replays_of(path, from_one=from_one)).games:
             return read
         raise ValueError(next(iter(read.left_out), f"{path} holds no replay"))
     raise ValueError(f"{path}: no such file, and not a game's columns; expected {EXPECTED}")

@@ -27,7 +27,7 @@ skimage sklearn spacy statsmodels sympy tensorflow torchinfo torchmetrics torchv
 """
 REQUIRED = frozenset(_REQUIRED_NAMES.split())  # by kaggle_environments, on which the judge runs
 IN_PUBLIC_IMAGE = frozenset(_IMAGE.split()) - REQUIRED
-KNOWN_PACKAGES = SEEN_THERE | REQUIRED | IN_PUBLIC_IMAGE
+KNOWN_PACKAGES = SEEN_THERE | REQUIRED | IN_PUBLIC_IMAGE | {"__main__"}
 _NAMES = "PIL absl bs4 cv2 google learntools pyspiel skimage sklearn upath yaml"
 OTHERS_ON_PYPI = frozenset(_NAMES.split())  # there another project has this name, or none
 FORMER = "connectx"  # the toolkit's package until version 2.0; many have a file of their own by that name

@@ -13,6 +13,7 @@ from connectx_core.solver import Solver
 from connectx_toolkit.games import exam_positions as exams
 from connectx_toolkit.games import labelled, recipes
 from connectx_toolkit.games.exam_positions import (
+    _holds_games,
     fresh_exam,
     moves_to,
     positions_in,
@@ -147,6 +148,19 @@ def test_what_lines_mean(tmp_path):
     assert positions_in(file) == ([position] * 4, [])
     file.write_text(f"{pons}\n{pons} -2\n")
     assert positions_in(file, from_one=True) == ([position] * 2, [])
+    board = position.to_board()
+    cells = ",".join("bxo"[board[row * 7 + column]] for column in range(7) for row in range(5, -1, -1))
+    file.write_text(f"{cells},draw\n")  # as in the UCI's set
+    assert positions_in(file) == ([position], [])
+    for listed in (board, [board, board], [moves, board], moves):
+        file.write_text(json.dumps(listed))
+        assert set(positions_in(file)[0]) == {position} and not _holds_games(file)
+
+
+def test_a_table_with_a_line_of_names(tmp_path):
+    (tmp_path / "set.csv").write_text("a1,a2,Class\nx,b,win\n")
+    with pytest.raises(ValueError, match=r"line 1: .*: it is a table whose first line names its columns \(a1,a2,Class"):
+        positions_in(tmp_path / "set.csv")
 
 
 @pytest.mark.parametrize(

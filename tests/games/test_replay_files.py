@@ -19,7 +19,7 @@ from connectx_toolkit.arena.start_positions import read_openings
 from connectx_toolkit.board.session import Opening, Session
 from connectx_toolkit.board.thinking import Analyst
 from connectx_toolkit.games.exam_positions import positions_in
-from connectx_toolkit.games.reader import game_meant, games_in, parse_moves, replay_paths, replays_of
+from connectx_toolkit.games.reader import game_meant, games_in, games_meant, parse_moves, replay_paths, replays_of
 from connectx_toolkit.games.replay import logs_path
 from connectx_toolkit.system import foreign
 from tests.conftest import evaluate as main
@@ -115,19 +115,54 @@ def test_what_kaggles_player_shows_and_what_it_prints(tmp_path):
     for content, words in {
         repr(environment.steps): "it is Python's text of env.steps",
         environment.render(mode="ansi"): "it is a drawing of the board",
-        json.dumps(boards): "a list of boards",
+        json.dumps(boards): "it is boards, not a replay: python evaluate.py exam AGENT --positions FILE asks an agent",
+        json.dumps(boards[0]): "it is a board, not a replay",
+        json.dumps({"board": boards[0]}): "it is a board, not a replay",
         '{"nbformat": 4, "cells": []}': "a notebook whose outputs show no replay",
         shows(7, 0.5, True, ["a"], {"b": 1}): "a notebook whose outputs show no replay",
         '[{"moves": "3342"}, {"moves": "44"}]': "a list in which nothing has 'steps': expected replays, as env.toJSON",
-        '["3342", "44"]': "a list in which nothing has 'steps'",
         '{"board": [0]}\n{"board": [1]}': "a list in which nothing has 'steps'",
-        "# mine\n3342  # why\n44": "it is positions, not a replay: python evaluate.py exam AGENT --positions FILE",
-        "3342": "it is positions",
+        "4453 -2\n44 3": "it is positions, not a replay: python evaluate.py exam AGENT --positions FILE",
+        f"{'b,' * 42}win": "it is positions",
+        "game,moves\n1,3342": "it is a table whose first line names its columns .game,moves.: leave that out",
+        "x\0y": "it is binary: neither a text nor an archive",
+        ".......\n.......\n...xo..\n": "it is a drawing of the board, which does not tell the moves: give columns",
         "<html></html>": "it is a page without a replay",
     }.items():
         path.write_text(content)
         with pytest.raises(ValueError, match=f"file is not a ConnectX replay: {words}"):
             game_meant(path)
+
+
+@pytest.mark.parametrize(
+    ("content", "games"),
+    [
+        ("# mine\n3342  # why\n44", [(3, 3, 4, 2), (4, 4)]),
+        ("3342", [(3, 3, 4, 2)]),
+        ("3,3,4\n", [(3, 3, 4)]),
+        ("[3, 3, 4, 2]", [(3, 3, 4, 2)]),
+        ("[[3, 3], [6]]", [(3, 3), (6,)]),
+        ('["3342", "44"]', [(3, 3, 4, 2), (4, 4)]),
+        ("https://connect4.gamesolver.org/?pos=4432", [(3, 3, 2, 1)]),
+    ],
+)
+def test_games_as_columns_in_a_file(content, games, tmp_path):
+    path = tmp_path / "games.txt"
+    path.write_text(content)
+    assert [game.moves for game in games_meant(path).games] == games
+    if "pos=" in content:
+        assert game_meant(content).moves == games[0] and game_meant("4432", from_one=True).moves == games[0]
+    else:
+        assert [game.moves for game in games_in(path, from_one=True).games] == [
+            tuple(column - 1 for column in moves) for moves in games
+        ]
+
+
+def test_replays_under_a_key(content, tmp_path):
+    (tmp_path / "batch.json").write_text(json.dumps({"replays": [content, content]}))
+    assert len(games_meant(tmp_path / "batch.json").games) == 2
+    with pytest.raises(ValueError, match="is for games given as columns, and replays tell theirs"):
+        games_in(tmp_path / "batch.json", from_one=True)
 
 
 def test_several_replays_of_a_document(content, tmp_path):
@@ -209,14 +244,13 @@ def day(content: dict, folder: Path) -> Path:
 
 def test_one_bad_replay_of_an_archive_does_not_end_the_others(content, tmp_path, capsys):
     path = day(content, tmp_path)
-    (tmp_path / "more.zip").write_bytes(zipped(b"[1]"))
+    (tmp_path / "more.zip").write_bytes(zipped(b"[true]"))
     replays, left_out = read_replays(replay_paths([str(tmp_path)]))
     assert [replay.source for replay in replays] == [f"{path}/2026-11-20/{number}.json" for number in range(3)]
     assert left_out == [
         f"{path}/2026-11-20/bad.json is not a ConnectX replay: it is not JSON",
         f"{path}/2026-11-20/other.json is not a ConnectX replay: it is of 'halite'",
-        f"{tmp_path}/more.zip/7001.json is not a ConnectX replay: a list of numbers: "
-        "give a game's columns as text, such as 3342",
+        f"{tmp_path}/more.zip/7001.json is not a ConnectX replay: 'steps' has an unexpected form",
     ]
     main(["analyse", str(path), "--time", "0"])
     out = capsys.readouterr().out
