@@ -230,9 +230,10 @@ def build(
         if answers and code:
             _report_code(*answers, report)
 
+    home = inlined.root or inlined.agent_path.parent
     with replacing(output) as draft:
         draft.write_bytes(content)
-        report = check(draft, runner, slowdown=options.slowdown, full=options.full, extra=compare)
+        report = check(draft, runner, slowdown=options.slowdown, full=options.full, extra=compare, home=home)
         report.name = output.name
         if inlined.files:
             report.add("data", "note", f"the archive holds main.py and {packed_files(inlined)}")

@@ -14,8 +14,8 @@ from connectx_core.position import STANDARD, Columns, Position
 from connectx_core.solver import Solver
 from connectx_toolkit.games.database import is_database
 from connectx_toolkit.games.forms import (
-    CELLS,
     COLUMNS_ONE_BY_ONE,
+    ROW_OF_CELLS,
     SCORED,
     is_board,
     is_columns,
@@ -192,7 +192,7 @@ def _position_of(text: str, from_one: bool) -> Position:
         found = from_json(text)
         moves = parse_moves(",".join(map(str, found)) + ",", STANDARD, from_one) if is_game(found) else None
         position = _position_of_board(found) if moves is None else Position.from_moves(moves, STANDARD)
-    elif CELLS.fullmatch(text):
+    elif ROW_OF_CELLS.fullmatch(text):
         cells = ["bxo".index(cell) for cell in text.split(",")[: STANDARD.cells]]
         rows, columns = STANDARD.rows, STANDARD.columns
         position = _position_of_board([cells[c * rows + rows - 1 - r] for r in range(rows) for c in range(columns)])

@@ -14,11 +14,13 @@ from connectx_toolkit.system.foreign import from_json
 LINK = re.compile(r"\S+[?&]pos=([1-9]*)\S*")  # of connect4.gamesolver.org: columns from 1
 SCORED = re.compile(r"([1-7]*)((\s+-?\d+)+)")  # "moves score", columns from 1, as in Pons' files
 COLUMNS_ONE_BY_ONE = re.compile(r"\d(\s+\d)+")  # columns one by one: 3 3 4 2
-CELLS = re.compile(rf"([xob],){{{STANDARD.cells}}}\w+")  # as in the UCI's set: columns from the left, each upwards
-NAMES = re.compile(r"[\w ]*[A-Za-z][\w ]*([,;\t][\w ]+)+")  # a line of a table that names its columns
+ROW_OF_CELLS = re.compile(
+    rf"([xob],){{{STANDARD.cells}}}\w+"
+)  # as in the UCI's set: columns from the left, each upwards
+LINE_OF_NAMES = re.compile(r"[\w ]*[A-Za-z][\w ]*([,;\t][\w ]+)+")  # a line of a table that names its columns
 DRAWN = re.compile(r"([xo.]{3,}\n)+[xo.]{3,}", re.IGNORECASE)  # OpenSpiel's text of a state
 # What is neither a game nor a position, by how it begins.
-OTHERS = {
+NO_GAMES = {
     "[[{'": "Python's text of env.steps, not JSON: save json.dumps(env.toJSON())",
     "+--": "a drawing of the board, which does not tell the moves: save json.dumps(env.toJSON())",
     "SQLite format 3": "a file of games, not a replay",
@@ -47,7 +49,7 @@ def is_position(line: str) -> bool:
     if line.startswith("{"):
         with contextlib.suppress(ValueError):
             return isinstance(found := from_json(line), dict) and "board" in found
-    return bool(scored or CELLS.fullmatch(line))
+    return bool(scored or ROW_OF_CELLS.fullmatch(line))
 
 
 def of_positions(what: str) -> ValueError:
@@ -58,12 +60,12 @@ def of_positions(what: str) -> ValueError:
 
 def name_of(text: str) -> str:
     """What a text is that holds neither games nor positions, after "it is"."""
-    if known := next((kind for start, kind in OTHERS.items() if text.startswith(start)), ""):
+    if known := next((kind for start, kind in NO_GAMES.items() if text.startswith(start)), ""):
         return known
     if "\0" in text[:1000] or "\ufffd" in text[:1000]:
         return "binary: neither a text nor an archive"
     if DRAWN.match(text):
         return "a drawing of the board, which does not tell the moves: give columns, such as 3342"
-    if NAMES.fullmatch(first := text.partition("\n")[0].strip()):
+    if LINE_OF_NAMES.fullmatch(first := text.partition("\n")[0].strip()):
         return f"a table whose first line names its columns ({first:.40}): leave that out, and all but the moves"
     return "not JSON"

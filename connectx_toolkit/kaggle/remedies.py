@@ -59,11 +59,13 @@ class Situation(NamedTuple):
     files: the files in the agent's folder, including main.py, as relative paths.
     numpy: the version on this machine.
     name: what the author calls main.py.
+    folder: in which the author has it, "" if that is not known.
     """
 
     files: frozenset[str]
     numpy: str
     name: str = "main.py"
+    folder: str = ""
 
     @property
     def is_alone(self) -> bool:
@@ -83,6 +85,9 @@ def _no_file(path: str, situation: Situation) -> str:
         path = path.removesuffix(".zip")
     name = os.path.basename(path)
     inside = next((file for file in sorted(situation.files) if os.path.basename(file) == name), None)
+    is_beside = os.path.exists(os.path.join(situation.folder, path))
+    if situation.folder and not (inside or is_beside or os.path.isabs(path)):
+        return f"there is no {path} in {situation.folder}"
     if path.startswith(f"{FOLDER}/") and inside:
         return f"the archive has it at {inside}, which is {FOLDER}/{inside}"
     if path.startswith(f"{FOLDER}/"):

@@ -16,7 +16,7 @@ from typing import Any
 
 from connectx_toolkit.kaggle.raised import raised
 
-SHARE = 0.08  # of the processor's time
+TRACING_SHARE = 0.08  # of the processor's time
 ALLOWED = 0.01  # seconds beyond that
 EVENT = 1e-6  # seconds that an event takes at most; most take a third
 COMPILERS = re.compile(r"jit\b|jit_module|vectorize|cfunc|stencil|torch\.compile")
@@ -42,7 +42,7 @@ class Trace:
 
     def call(self, function: Callable, *arguments: Any) -> Any:
         """What a function returns."""
-        if self._events * EVENT > ALLOWED + SHARE * (time.process_time() - self._started):
+        if self._events * EVENT > ALLOWED + TRACING_SHARE * (time.process_time() - self._started):
             return function(*arguments)
         self.count += 1
         sys.settrace(self._enter)

@@ -1,10 +1,13 @@
 """What Kaggle does with an uploaded file before it runs: determines its kind, unpacks it, compiles it."""
 
 import ast
+import contextlib
+import gzip
 import io
 import json
 import stat
 import warnings
+import zlib
 from pathlib import Path
 
 from connectx_toolkit.kaggle import archive as archives
@@ -60,6 +63,10 @@ def unpack(name: str, content: bytes, folder: Path) -> Path:
     try:
         return archives.unpack(io.BytesIO(content), folder)
     except archives.BadArchive as fault:
+        with contextlib.suppress(EOFError, OSError, zlib.error), gzip.open(io.BytesIO(content)) as file:
+            if file.read(512)[257:262] != b"ustar":
+                inner = name.removesuffix(".gz")
+                raise Unsuitable(f"it is one file compressed by gzip, no archive: submit {inner} itself") from None
         raise Unsuitable(f"{fault}; {UPLOAD_REMEDY}") from None
     except OSError as fault:
         raise Unsuitable(f"the archive cannot be unpacked: {fault}") from fault
@@ -105,6 +112,16 @@ def parse(content: bytes) -> ast.Module:
         text = str(fault).replace("<unknown>", "main.py") or "nested too deeply"
         raise Unsuitable(f"does not compile: {text}{notebook_remedy(content.decode())}") from None
     return tree
+
+
+def refuse_notebook_as_script(tree: ast.Module) -> None:
+    """Raises Unsuitable if a script is a notebook's whose agent is a text that %%writefile wrote."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("run_cell_magic") and len(node.args) == 3:
+            magic, file, _ = (getattr(each, "value", "") for each in node.args)
+            if magic in ("writefile", "file") and str(file).endswith(".py"):
+                cure = f"build the notebook (.ipynb), or run it and check {file}"
+                raise Unsuitable(f"line {node.lineno} holds the text of {file}, as a notebook writes it: {cure}")
 
 
 def notebook_remedy(source: str) -> str:

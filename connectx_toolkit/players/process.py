@@ -139,7 +139,8 @@ class Player:
         return reply._replace(detail=f"{reply.detail.rstrip()}; {cure}") if cure else reply
 
     def _situation(self) -> Situation:
-        return Situation(frozenset({"main.py"}), version_of("numpy"), os.path.basename(self.spec.target))
+        folder, name = os.path.split(os.path.abspath(self.spec.target))
+        return Situation(frozenset({"main.py"}), version_of("numpy"), name, folder)
 
     def drop(self) -> None:
         """Ends the agent; it can be loaded again."""

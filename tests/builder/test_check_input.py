@@ -71,7 +71,7 @@ REJECTED: dict[str, tuple[bytes, str]] = {
     "page.py": (b"<!DOCTYPE html>\n<html></html>\n", "does not compile"),
     "utf_16.py": (AGENT.decode().encode("utf-16"), "is UTF-16"),
     "compiled.pyc": (b"\xa7\r\r\n" + bytes(12) + b"\xe3" + bytes(40), "NUL"),
-    "agent.py.gz": (gzip.compress(AGENT), "cannot be unpacked"),
+    "agent.py.gz": (gzip.compress(AGENT), "one file compressed by gzip, no archive: submit agent.py itself"),
     "text.tar.gz": (AGENT, "named like an archive"),
     "plain.tar": (tar_of(MAIN, mode="w"), "not compressed by gzip"),
     "agent.tar.bz2": (bz2.compress(tar_of(MAIN, mode="w")), "compressed by bzip2"),

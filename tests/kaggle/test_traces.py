@@ -118,4 +118,4 @@ def test_it_takes_its_share_of_the_time_alone(agent_of):
         trace.call(agent, 900)
         times.append(time.process_time() - started)
     assert 0 < trace.count < 150 and sorted(times)[150] < 0.5 * max(times)
-    assert traces.SHARE < 0.1
+    assert traces.TRACING_SHARE < 0.1

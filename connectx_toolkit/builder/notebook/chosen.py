@@ -5,6 +5,7 @@ The one that is named; else what the page itself writes to a file, by %%writefil
 """
 
 import ast
+import copy
 import difflib
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -63,7 +64,7 @@ def choose(path: str, statements: Sequence[Statement], files: Sequence[File], na
     written = {choice.target: choice for choice in sorted(_written(statements, files), key=lambda each: each.end)}
     found = [written[target] for target in USUAL if target in written][:1] or list(written.values())
     nodes = [each.node for each in statements]
-    among = candidates(nodes)
+    among = candidates(nodes) or _objects(nodes)
     ours = {each.target for each in written.values() if each.file is None}  # of getsource: any line above is known
     for file in [*filled.keys() - ours]:
         if file in USUAL or not (found or among):
@@ -81,6 +82,21 @@ def choose(path: str, statements: Sequence[Statement], files: Sequence[File], na
     functions = list(names_of(nodes).functions)
     known = f": it defines {', '.join(functions[:12])}" if functions else ", nor any other function"
     raise ValueError(f"{path} has no function of (obs, config), which an agent should be{known}")
+
+
+def _objects(nodes: Sequence[ast.stmt]) -> list[str]:
+    """Names of objects whose classes have a __call__(self, obs, config)."""
+    methods = [(cls, each) for cls in nodes if isinstance(cls, ast.ClassDef) for each in cls.body]
+    called = [(cls, each) for cls, each in methods if isinstance(each, ast.FunctionDef) and each.name == "__call__"]
+    classes = {cls.name for cls, each in called if candidates([_without_self(each)])}
+    calls = ((node, node.value) for node in nodes if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call))
+    return [ast.unparse(node.targets[0]) for node, call in calls if ast.unparse(call.func) in classes]
+
+
+def _without_self(method: ast.FunctionDef) -> ast.FunctionDef:
+    method = copy.deepcopy(method)
+    del method.args.args[:1]
+    return method
 
 
 def _refuse(filled: Mapping[str, str], file: str, instead: str = "") -> None:

@@ -14,7 +14,15 @@ from pathlib import Path, PurePosixPath
 
 from connectx_toolkit.builder.notebook.cells import SHELL, Cell, cells_of
 from connectx_toolkit.builder.notebook.chosen import File, choose
-from connectx_toolkit.builder.notebook.reads import BUILTINS, DEFINITIONS, IMPORTS, outside_functions, reads_of, root
+from connectx_toolkit.builder.notebook.reads import (
+    BUILTINS,
+    DEFINITIONS,
+    IMPORTS,
+    names_beside,
+    outside_functions,
+    reads_of,
+    root,
+)
 from connectx_toolkit.builder.notebook.statements import Statement, given_again, is_future, names_of, statements_of
 from connectx_toolkit.builder.notebook.written import AGENT_PY, Written, composed
 from connectx_toolkit.builder.source.refusals import Refusal, Refused
@@ -171,7 +179,8 @@ class Page:
             return f"{name} is the notebook's own, which Kaggle's judge does not have: leave it out"
         pattern = re.compile(rf"\b(?:def|class|import|as)\s+{name}\b|^\s*{name}\s*[=,:]", re.MULTILINE)
         hints = [f": {cell.fault}" for cell in cells if cell.fault and pattern.search(cell.text)]
-        close = difflib.get_close_matches(name, sorted(_bound(self.statements)), 1)
+        beside = names_beside(name, (each.node for each in self.statements))
+        close = difflib.get_close_matches(name, sorted(_bound(self.statements) | beside), 1)
         hints += [f": did you mean {each}?" for each in close]
         sources = [word for word in (COURSE_PACKAGE, "%run") if any(word in cell.text for cell in cells)]
         hints += [f"; if {word} brought it, import it yourself" for word in sources]

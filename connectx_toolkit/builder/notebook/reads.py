@@ -7,7 +7,7 @@ import builtins
 import dis
 import warnings
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from inspect import CO_OPTIMIZED
 from types import CodeType
 from typing import NamedTuple
@@ -48,6 +48,18 @@ def root(node: ast.AST | None) -> str:
     while isinstance(node, ast.Attribute | ast.Subscript | ast.Starred):
         node = node.value
     return node.id if isinstance(node, ast.Name) else ""
+
+
+def names_beside(name: str, nodes: Iterable[ast.AST]) -> set[str]:
+    """The parameters and local names of functions that mention a name."""
+    functions = (each for node in nodes for each in ast.walk(node) if isinstance(each, FUNCTIONS | ast.Lambda))
+    parts = [list(ast.walk(each)) for each in functions]
+    known = [own for own in parts if any(isinstance(each, ast.Name) and each.id == name for each in own)]
+    given = {each.arg for own in known for each in own if isinstance(each, ast.arg)}
+    stored = {
+        each.id for own in known for each in own if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)
+    }
+    return given | stored
 
 
 def outside_functions(statement: ast.AST) -> Iterator[ast.AST]:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from connectx_toolkit.builder.notebook.reads import FUNCTIONS, IMPORTS, Reads, outside_functions, reads_of, root
-from connectx_toolkit.builder.source.old_numpy import AGAIN, old_names_in, setting
+from connectx_toolkit.builder.source.old_numpy import SET_AGAIN, old_names_in, setting
 from connectx_toolkit.builder.source.text import Text, dotted, first_line
 
 
@@ -83,7 +83,7 @@ def given_again(statements: Iterable[Statement]) -> tuple[str, list[str]]:
         for name, node in old_names_in(ast.walk(each.node), imported):
             line = getattr(node, "lineno", 0) - first_line(each.node)
             where.setdefault(name, each.places[min(line, len(each.places) - 1)])
-    return setting(where), [f"{where[name]}: {AGAIN.format(name)}" for name in sorted(where)]
+    return setting(where), [f"{where[name]}: {SET_AGAIN.format(name)}" for name in sorted(where)]
 
 
 def is_future(node: ast.stmt) -> bool:

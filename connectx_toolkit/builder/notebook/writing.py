@@ -42,7 +42,7 @@ from connectx_toolkit.builder.notebook.ran import (
     class_source,
     definition_of,
 )
-from connectx_toolkit.builder.notebook.reads import BUILTINS, DUNDERS, reads_of
+from connectx_toolkit.builder.notebook.reads import BUILTINS, DUNDERS, names_beside, reads_of
 from connectx_toolkit.builder.notebook.written import AGENT_PY
 from connectx_toolkit.builder.source.refusals import Refusal, Refused
 from connectx_toolkit.builder.source.text import edited
@@ -118,7 +118,8 @@ class Writer:
             if name in self._stored:
                 self.state[name] = lambda name=name: self.main.get(name)  # type: ignore[misc]
                 continue
-            close = difflib.get_close_matches(name, [*self.main], 1)
+            beside = names_beside(name, (cell.tree for cell in self.cells))
+            close = difflib.get_close_matches(name, [*beside, *self.main], 1)
             meant = f"did you mean {close[0]}? " if close else ""
             meant = "Kaggle runs it without IPython: leave that out. " if name in ONLY_THERE else meant
             reason = f"{self.who} reads {name}, which no cell defines now: {meant}"

@@ -31,7 +31,7 @@ from connectx_toolkit.kaggle.jobs import SLOWER
 from connectx_toolkit.kaggle.raised import raised_in
 from connectx_toolkit.kaggle.remedies import KNOWN_PACKAGES, Situation, not_here, remedy, standing
 from connectx_toolkit.kaggle.rules import Limits
-from connectx_toolkit.kaggle.upload import Unsuitable, parse, read, unpack
+from connectx_toolkit.kaggle.upload import Unsuitable, parse, read, refuse_notebook_as_script, unpack
 from connectx_toolkit.system.console import at_python
 from connectx_toolkit.system.cores import restricted
 
@@ -73,6 +73,7 @@ def check(
     slowdown: float | None = None,
     full: bool = False,
     extra: Callable[[Sandbox, Path, Report], None] | None = None,
+    home: Path | None = None,
 ) -> Report:
     """The pre-flight check of a finished file, a .py or a .tar.gz.
 
@@ -82,6 +83,7 @@ def check(
         full: with ``extra``, play the validation game at the judge's own clock, which may take minutes.
         extra: called as extra(sandbox, file, report) after the games, for the builder's comparison. A built file has a
             guard and is compared with its source, so that a quick game will do.
+        home: the folder in which the author has what the file names; by default the file's.
 
     Raises:
         OSError: the file cannot be read.
@@ -90,6 +92,7 @@ def check(
     limits = limits or Limits()
     report = Report(path.name)
     with open_sandbox(limits, runner, path.name) as here:
+        here.home = home or path.absolute().parent
         try:
             main, tree = _lay_out(path, here, report)
         except Unsuitable:
@@ -126,6 +129,7 @@ def _lay_out(path: Path, here: Sandbox, report: Report) -> tuple[Path, ast.Modul
         main = unpack(path.name, content, here.root / "agent")
         topic = "text"
         tree = parse(main.read_bytes())
+        refuse_notebook_as_script(tree)
         report.add(topic, "pass", "UTF-8, compiles")
         topic = "callable"
         if waits := async_agent(tree):

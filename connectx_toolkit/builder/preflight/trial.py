@@ -306,6 +306,7 @@ class Sandbox:
     runner: Runner
     limits: Limits
     name: str  # what the author calls main.py
+    home: Path | None = None  # in which the author has it
 
     @cached_property
     def has_sandbox(self) -> bool:
@@ -332,7 +333,7 @@ class Sandbox:
     def situation(self) -> Situation:
         folder = self.root / "agent"
         files = frozenset(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
-        return Situation(files, self.runner.hello["numpy"], self.name)
+        return Situation(files, self.runner.hello["numpy"], self.name, str(self.home or ""))
 
     def seal(self) -> None:
         """Makes the agent's folder read-only."""

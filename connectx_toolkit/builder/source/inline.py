@@ -19,6 +19,7 @@ from connectx_toolkit.builder.source.refusals import Refusal, Refused
 from connectx_toolkit.kaggle.agent_function import agent_in, first_bindings
 from connectx_toolkit.kaggle.dependencies import REACHED, files_below, folders_of, is_private, named_files, together
 from connectx_toolkit.kaggle.sources import import_name
+from connectx_toolkit.kaggle.upload import Unsuitable, refuse_notebook_as_script
 from connectx_toolkit.system.console import as_option
 from connectx_toolkit.system.files import ROOT
 
@@ -182,6 +183,10 @@ def _entry_name(module: Module, entry: str, refusals: list[Refusal]) -> str:
     coroutines = {node.name for node in ast.walk(module.tree) if isinstance(node, ast.AsyncFunctionDef)}
     if not name:
         why = "no function is defined: Kaggle calls agent(obs, config), and plays the column that it returns"
+        try:
+            refuse_notebook_as_script(module.tree)
+        except Unsuitable as fault:
+            why = str(fault)
         refusals.append(Refusal(module.path, 1, why))
     elif name in coroutines or (name in lines and lines[name][1] == "class"):
         why = f"{name} must be a plain function (def): Kaggle calls it with (obs, config) and awaits nothing"

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from connectx_toolkit.builder.source import data_files
-from connectx_toolkit.builder.source.old_numpy import AGAIN, old_names_in, settings_in
+from connectx_toolkit.builder.source.old_numpy import SET_AGAIN, old_names_in, settings_in
 from connectx_toolkit.builder.source.refusals import Refusal, Refused, unknown_package
 from connectx_toolkit.builder.source.text import Edit, Text, dotted, edited
 from connectx_toolkit.kaggle.agent_function import is_main_test
@@ -263,7 +263,7 @@ class Module:
             name: node for name, node in old_names_in(reversed(self.nodes), self.names) if f".{name} =" not in known
         }
         self.notes += [
-            Refusal(self.path, getattr(node, "lineno", 1), AGAIN.format(name)) for name, node in found.items()
+            Refusal(self.path, getattr(node, "lineno", 1), SET_AGAIN.format(name)) for name, node in found.items()
         ]
         return {*found}
 

@@ -15,7 +15,7 @@ OLD_NAMES = {
     **{"numpy.prod": "product", "numpy.cumprod": "cumproduct", "numpy.all": "alltrue", "numpy.any": "sometrue"},
     **{"numpy.isin": "in1d", "numpy.vstack": "row_stack"},
 }
-AGAIN = "numpy 2 has no numpy.{}: the built file sets it again"
+SET_AGAIN = "numpy 2 has no numpy.{}: the built file sets it again"
 WERE = {old: now for now, names in OLD_NAMES.items() for old in names.split()}
 
 
