@@ -14,9 +14,7 @@ from connectx_toolkit.system.foreign import from_json
 LINK = re.compile(r"\S+[?&]pos=([1-9]*)\S*")  # of connect4.gamesolver.org: columns from 1
 SCORED = re.compile(r"([1-7]*)((\s+-?\d+)+)")  # "moves score", columns from 1, as in Pons' files
 COLUMNS_ONE_BY_ONE = re.compile(r"\d(\s+\d)+")  # columns one by one: 3 3 4 2
-ROW_OF_CELLS = re.compile(
-    rf"([xob],){{{STANDARD.cells}}}\w+"
-)  # as in the UCI's set: columns from the left, each upwards
+ROW_OF_CELLS = re.compile(rf"([xob],){{{STANDARD.cells}}}\w+")  # of the UCI: columns from the left, each upwards
 LINE_OF_NAMES = re.compile(r"[\w ]*[A-Za-z][\w ]*([,;\t][\w ]+)+")  # a line of a table that names its columns
 DRAWN = re.compile(r"([xo.]{3,}\n)+[xo.]{3,}", re.IGNORECASE)  # OpenSpiel's text of a state
 # What is neither a game nor a position, by how it begins.

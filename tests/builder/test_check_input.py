@@ -65,6 +65,10 @@ REJECTED: dict[str, tuple[bytes, str]] = {
     "blank.py": (b"\n  \n", "is empty"),
     "comments.py": (b"# later\n", "it defines no function"),
     "notebook.py": (json.dumps(NOTEBOOK).encode(), "it is a notebook"),
+    "script.py": (
+        b"get_ipython().run_cell_magic('writefile', 'main.py', 'def agent(obs, config): return 0')\n",
+        "line 1 holds the text of main.py, as a notebook writes it: build the notebook (.ipynb), or run it and check",
+    ),
     "replay.json": (json.dumps(REPLAY).encode(), "it is the replay of a game"),
     "replay.py": (json.dumps(REPLAY).encode(), "it is the replay of a game"),
     "settings.json": (b'{"rows": 6}', "it is JSON, not Python"),

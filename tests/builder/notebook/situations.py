@@ -115,6 +115,19 @@ def fill(c):
 """
 
 PLAYING: dict[str, Page] = {
+    "an object that is called": Page(
+        [
+            "class Near:\n    def __init__(self, middle):\n        self.middle = middle\n"
+            f"    def __call__(self, obs, config):\n        return min({FREE}, key=lambda c: abs(c - self.middle))",
+            "def near(board):\n    return sum(board)",
+            "bot = Near(2)",
+        ],
+        agent="bot",
+    ),
+    "a module that changes another": Page(
+        ["import more_sides, sides", choosing("sides.ORDER[c]")],
+        files=(("sides.py", "ORDER = list(range(7))\n"), ("more_sides.py", "import sides\nsides.ORDER[5] = -1\n")),
+    ),
     "import": Page(
         [
             "import numpy as np, IPython, os.path\nimport nbformat, os",
@@ -575,6 +588,15 @@ REFUSED: dict[str, tuple[list, str]] = {
     "bound by another way": (
         ["import __main__\n__main__.BONUS = 5", choosing("abs(c - BONUS)")],
         "lesson.ipynb, cell 2, line 2: BONUS is used, and no cell defines it",
+    ),
+    "a parameter's name": (
+        [MIDDLE.replace("obs.board", "cobs.board")],
+        "cell 1, line 2: cobs is used, and no cell defines it: did you mean obs?",
+    ),
+    "changed as it is written": (
+        [MIDDLE, WRITING.replace("(function)", "(function).replace('3', '5')")],
+        "lesson.ipynb, cell 2 writes submission.py: run the page, then python build_submission.py --check submission.py; "
+        "or build lesson.ipynb:my_agent",
     ),
     "filled in by the page": (
         [f"text = {MIDDLE!r}", "TO = '/kaggle/working/submission.py'", "with open(TO, 'w') as f:\n    f.write(text)"],

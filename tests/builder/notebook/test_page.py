@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from connectx_toolkit.builder import comparison
+from connectx_toolkit.builder import comparison, originals
 from connectx_toolkit.builder.build import render
 from connectx_toolkit.builder.comparison import Comparison
 from connectx_toolkit.builder.notebook.page import as_page_writes_it, from_page
@@ -110,6 +110,34 @@ def test_an_agent_in_a_file_of_the_page_is_a_page_of_its_own(tmp_path, runner):
     assert notes_of(["%%writefile submission.py\n" + "\n".join(lines)], tmp_path / "again") == [
         "lesson.ipynb, cell 1, line 7: numpy 2 has no numpy.Inf: the built file sets it again"
     ]
+
+
+def test_files_are_packed_as_the_cells_leave_them(tmp_path):
+    """And nothing of the user's is written."""
+    cells = [
+        "import json\nsides = json.load(open('sides.json'))\nsides[5] = -1",
+        "with open('sides.json', 'w') as file:\n    json.dump(sides, file)\nopen('new.txt', 'w').close()",
+        "class Bot:\n    def __init__(self):\n        self.sides = json.load(open('sides.json'))\nbot = Bot()",
+        choosing("bot.sides[c]"),
+    ]
+    (tmp_path / "sides.json").write_text("[0, 1, 2, 3, 4, 5, 6]")
+    (tmp_path / "agent").mkdir()
+    page = from_page(written(tmp_path / "lesson.ipynb", cells), None, tmp_path / "agent")
+    inlined = page.inlined()
+    Cells(inlined, page).pack_files_of_cells(inlined)
+    (packed, _), *others = inlined.files.values()
+    assert (
+        not others
+        and packed.read_text() == "[0, 1, 2, 3, 4, -1, 6]"
+        and "sides.json: as the cells leave it" in inlined.notes
+    )
+    assert (tmp_path / "sides.json").read_text() == "[0, 1, 2, 3, 4, 5, 6]" and not (tmp_path / "new.txt").exists()
+
+
+def test_cells_that_take_too_long_are_named(tmp_path, runner, monkeypatch):
+    monkeypatch.setattr(originals, "CELLS_SECONDS", 1.0)
+    path = written(tmp_path / "lesson.ipynb", [MIDDLE, "import time\nif my_agent:\n    time.sleep(30)"])
+    assert "lesson.ipynb, cell 2 still ran after 1 s; take out what trains or plays there" in refusal_of(path, runner)
 
 
 def test_lines_of_cells_that_were_never_asked(tmp_path, runner):
