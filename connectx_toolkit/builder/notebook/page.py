@@ -47,15 +47,11 @@ class Page:
         self.agent, self.statements = agent, [each for each in statements if not OF_COURSE.match(each.text)]
         nodes = [each.node for each in self.statements]
         self.names = names_of(nodes)
-        inner = (each for node in nodes for each in ast.walk(node) if isinstance(each, DEFINITIONS))
-        self.methods = {each.name for each in inner} - self.names.functions.keys()
         self.reached = {name: self._reached(name) for name in self.names.functions if name != agent}
-        self.changes = {name: self._changes(name) for name in self.reached}
-        changed = set().union(*self.changes.values(), *map(_touched, self.statements))
         self.defined = _bound(each for each in self.statements if isinstance(each.node, DEFINITIONS))
         self.values = _bound(each for each in self.statements if not isinstance(each.node, DEFINITIONS | IMPORTS))
         self.values |= {name for name, module in self.names.imported.items() if is_own(module)}
-        self.values |= set().union(*map(_stored, self.statements)) | changed & self.defined
+        self.values |= set().union(*map(_stored, self.statements))
         self.kept, self.wanted = set[int](), {agent}
 
     def _reached(self, name: str) -> set[str]:
@@ -69,19 +65,9 @@ class Page:
             pending += new
         return reached
 
-    def _changes(self, name: str) -> set[str]:
-        """The names that a function, or one that it reaches, binds, stores parts of, or calls methods of in a line."""
-        changed = set[str]()
-        for function in (self.names.functions.get(each) for each in (name, *self.reached[name])):
-            nodes = [*ast.walk(function)] if function else []
-            called = [getattr(node.value, "func", None) for node in nodes if isinstance(node, ast.Expr)]
-            changed |= _stores(nodes) | {root(each) for each in called if isinstance(each, ast.Attribute)}
-            changed |= reads_of(function).called if function else set()
-        return changed
-
     def mentioned(self, each: Statement) -> set[str]:
-        """The names that it reads as it runs, and that the functions and lambdas read which it mentions."""
-        own = each.reads.now | _stored(each) | (each.reads.later if _gives_lambda(each) else set())
+        """The names that it reads as it runs, and that the functions read which it mentions."""
+        own = each.reads.now | _stored(each)
         reached = set[str]().union(*(self.reached.get(name, set()) for name in own))
         return {*own} | reached | (self.wanted if reached & {"globals", "exec"} else set())
 
@@ -100,18 +86,9 @@ class Page:
         if isinstance(node, DEFINITIONS) and each.is_plain:  # classes may ask for those below them, code for all names
             bases = [name for base in getattr(node, "bases", ()) if (name := root(base)) in self.wanted]
             return bool(bases) or bool(self.wanted & {"globals", "exec", "eval"})
-        is_idle = call is not None and self._is_idle(call, last)
+        is_played = call is not None and root(call.func) in self.names.environments and last in PLAYING
+        is_idle = last in SHOWING or is_played
         return not each.is_plain and not is_idle and bool(self.mentioned(each) & self.wanted & self.values)
-
-    def _is_idle(self, call: ast.Call, last: str) -> bool:
-        """Whether a call, ``last`` by name, only plays or shows something, and changes nothing that the agent uses."""
-        if root(call.func) in self.names.environments and last in PLAYING:
-            return True
-        changed = set[str]()
-        for function in (node.func for node in ast.walk(call) if isinstance(node, ast.Call)):
-            is_method = isinstance(function, ast.Attribute) and function.attr in self.methods
-            changed |= {root(function)} if is_method else self.changes.get(getattr(function, "id", ""), set())
-        return last in SHOWING and not changed & self.wanted & self.values
 
     def text_of(self, each: Statement) -> str:
         """Its text; an import without the names that nothing needs."""
@@ -214,19 +191,6 @@ def _modules_of(node: ast.Import | ast.ImportFrom) -> list[str]:
 
 def _stored(each: Statement) -> set[str]:
     return _stores(outside_functions(each.node))
-
-
-def _touched(each: Statement) -> set[str]:
-    """The names X of X.a(...) and of the decorator X.a."""
-    calls = [node.func for node in outside_functions(each.node) if isinstance(node, ast.Call)]
-    calls += [getattr(node, "func", node) for node in getattr(each.node, "decorator_list", ())]
-    return {root(function) for function in calls if isinstance(function, ast.Attribute)}
-
-
-def _gives_lambda(each: Statement) -> bool:
-    """Whether it calls something with a lambda, which most likely is called then."""
-    calls = (node for node in outside_functions(each.node) if isinstance(node, ast.Call))
-    return any(isinstance(node, ast.Lambda) for call in calls for node in outside_functions(call))
 
 
 def from_page(path: Path, name: str | None, folder: Path) -> Written:

@@ -374,14 +374,6 @@ PLAYING: dict[str, Page] = {
         ],
         files=(("tools.py", TOOLS),),
     ),
-    "filled by a lambda that a call is given": Page(
-        [
-            "heap = []\ndef push(c):\n    heap.append(c * 5 % 7)",
-            "list(map(lambda c: push(c), range(4)))",
-            "total = sum(map(lambda c: heap.append(c) or c, [9, 1]))",
-            choosing("heap[c % len(heap)]"),
-        ]
-    ),
     "bound by globals() in a function, by any name": Page(
         [
             "NEAR = 3\ndef setup(**names):\n    globals().update(names)",
@@ -434,33 +426,6 @@ PLAYING: dict[str, Page] = {
             "import math\nclass Bot:\n    def near(self, c): return c",
             "setattr(Bot, 'near', lambda self, c: abs(c - 5))\nsetattr(math, 'tau', 2)",
             choosing("Bot().near(c) + math.tau * c * .2"),
-        ]
-    ),
-    "changed through a class": Page(
-        [
-            "class Book:\n    replies = {}\n    @classmethod\n    def learn(cls, c): cls.replies[c] = -c",
-            "Book.replies.update({0: 5, 1: 4})\nBook.learn(4)\nprint(Book.learn(6))",
-            "def more(): Book.replies.update({2: 1})",
-            "more()\nBook.side = 3",
-            choosing("Book.replies.get(c, 9) + abs(c - Book.side) / 4"),
-        ]
-    ),
-    "registered for singledispatch": Page(
-        [
-            "from functools import singledispatch\n@singledispatch\ndef score(x, c):\n    return 0",
-            "@score.register\ndef _(x: int, c):\n    return abs(c - x)",
-            "def of_text(x, c): return -abs(c - len(x))\nscore.register(str, of_text)",
-            "class By:\n    def __init__(self, f): self.f, self.known = f, {}\n    def when(self, c): return lambda f: self.known.setdefault(c, f)\n    def __call__(self, c): return self.known.get(c, self.f)(c)\n@By\ndef side(c): return 0\n@side.when(1)\ndef _(c): return -9",
-            choosing("score(5, c) * 2 + score('ab', c) + side(c)"),
-        ]
-    ),
-    "trained as it is shown": Page(
-        [
-            "import random\nrandom.seed(3)\nQ, TIMES = {}, [0]\n"
-            "def train(n):\n    for k in range(n):\n        Q[k % 7] = random.random()\n    return len(Q)\n"
-            "def again(n):\n    TIMES.append(n)\n    return train(n)",
-            "print('states:', again(20))\nprint(len(Q))",
-            choosing("Q[c] + len(TIMES)"),
         ]
     ),
     "bound by their dictionary": Page(
@@ -588,6 +553,22 @@ REFUSED: dict[str, tuple[list, str]] = {
     "bound by another way": (
         ["import __main__\n__main__.BONUS = 5", choosing("abs(c - BONUS)")],
         "lesson.ipynb, cell 2, line 2: BONUS is used, and no cell defines it",
+    ),
+    "filled by a lambda": (
+        ["heap = []", "list(map(lambda c: heap.append(c), range(7)))", choosing("heap[c]")],
+        "Not in the file: lesson.ipynb, cell 2, line 1: list(map(lambda",
+    ),
+    "registered for a class": (
+        [
+            "from functools import singledispatch\n@singledispatch\ndef score(x, c):\n    return 0",
+            "@score.register\ndef _(x: int, c):\n    return abs(c - x)",
+            choosing("score(5, c)"),
+        ],
+        "Not in the file: lesson.ipynb, cell 2, line 1: @score.register",
+    ),
+    "trained as it is shown": (
+        ["Q = {}\ndef train(n):\n    Q.update({k: k * 5 % 7 for k in range(n)})", "print(train(7))", choosing("Q[c]")],
+        "Not in the file: lesson.ipynb, cell 2, line 1: print(train(7))",
     ),
     "a parameter's name": (
         [MIDDLE.replace("obs.board", "cobs.board")],
