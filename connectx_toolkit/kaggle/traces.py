@@ -5,9 +5,11 @@ beginning to its end, or not at all, where tracing has taken its share of the ti
 """
 
 import ast
+import contextlib
 import linecache
 import re
 import sys
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
@@ -39,6 +41,7 @@ class Trace:
         self._now = set[tuple[str, str, int]]()
         self._tries: dict[str, list[ast.Try]] = {}
         self._events, self._started = 0, time.process_time()
+        take_exceptions_of_threads()
 
     def call(self, function: Callable, *arguments: Any) -> Any:
         """What a function returns."""
@@ -122,6 +125,24 @@ class Trace:
                 piece.append(line)
         if piece:
             yield piece[0], piece[-1]
+
+
+class _NoFault(Exception):
+    """Raised in this thread, and caught."""
+
+
+def take_exceptions_of_threads() -> None:
+    """Has Python forget that an exception waits for another thread, as the guard of a submission may have raised one.
+
+    While it remembers, CPython 3.11 does not get past the first step of a function that is traced.
+    """
+    import ctypes
+
+    with contextlib.suppress(_NoFault):
+        me = ctypes.c_ulong(threading.get_ident())
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(me, ctypes.py_object(_NoFault))
+        while True:  # until it is raised
+            pass
 
 
 def lines_of(code: CodeType) -> set[int]:

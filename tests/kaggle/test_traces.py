@@ -1,5 +1,8 @@
 """What a trace tells: lines that never ran, and errors that are caught by a handler for any."""
 
+import contextlib
+import ctypes
+import threading
 import time
 
 import pytest
@@ -108,6 +111,27 @@ def test_an_error_that_is_raised_again_is_not_caught(agent_of):
     with pytest.raises(KeyError):
         trace.call(agent, {}, 1)
     assert trace.result()["caught"] == []
+
+
+def test_an_exception_that_waits_for_a_thread_stops_no_trace(agent_of):
+    asleep, woken = threading.Event(), threading.Event()
+
+    def wait() -> None:
+        with contextlib.suppress(KeyError):
+            asleep.set()
+            woken.wait()
+            woken.is_set()
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    asleep.wait()
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident or 0), ctypes.py_object(KeyError))
+    try:
+        agent, trace, _ = agent_of("def agent(n):\n    return n\n")
+        assert trace.call(agent, 3) == 3
+    finally:
+        woken.set()
+        thread.join()
 
 
 def test_it_takes_its_share_of_the_time_alone(agent_of):
