@@ -147,7 +147,7 @@ class Writer:
                 self.need_now(self._names_in(act.node.value), act.place)
                 self.settings.append(part(act.text, act))
             elif last not in known:
-                self._tell(f"{act.place} {LEFT_OUT}: {' '.join(act.text.split()):.100}", is_used)
+                self._tell(f"{act.place} does not come along: {' '.join(act.text.split()):.100}", is_used)
         for owner, name, held in changed:
             self._set_attributes(self.name_of(owner), owner, {name: held})
 

@@ -280,7 +280,8 @@ class Runner:
 def _stage_text(at: str, names: list[str]) -> str:
     """A step of the runner in words."""
     kind, _, number = at.partition(" ")
-    return f"at {names[int(number)]!r}" if kind == "question" and names else at
+    is_named = kind == "question" and int(number) < len(names)  # after the last one the process ends
+    return f"at {names[int(number)]!r}" if is_named else at
 
 
 @contextlib.contextmanager

@@ -886,7 +886,7 @@ def my_agent(obs, config):
     columns = free(obs, config)
     return columns[-1] if book.get(state(obs.board)) else columns[-1]
 #### what cells did to a package
-#: says: In[2], line 3 left out: np.set_printoptions(linewidth=200)
+#: says: In[2], line 3 does not come along: np.set_printoptions(linewidth=200)
 import numpy as np
 import statistics
 np.set_printoptions(linewidth=200)
