@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from connectx_core.position import STANDARD, Columns, Position
+from connectx_core.position import STANDARD, Columns, Position, write_columns
 from connectx_core.solver import Solver
 from connectx_toolkit.games.database import is_database
 from connectx_toolkit.games.forms import (
@@ -190,7 +190,7 @@ def _position_of(text: str, from_one: bool) -> Position:
         position = _position_of_board(document.get("board") if isinstance(document, dict) else None)
     elif text.startswith("["):
         found = from_json(text)
-        moves = parse_moves(",".join(map(str, found)) + ",", STANDARD, from_one) if is_game(found) else None
+        moves = parse_moves(write_columns(found), STANDARD, from_one) if is_game(found) else None
         position = _position_of_board(found) if moves is None else Position.from_moves(moves, STANDARD)
     elif ROW_OF_CELLS.fullmatch(text):
         cells = ["bxo".index(cell) for cell in text.split(",")[: STANDARD.cells]]

@@ -24,7 +24,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from connectx_core.position import STANDARD, Columns, Geometry, parse_columns
+from connectx_core.position import STANDARD, Columns, Geometry, parse_columns, write_columns
 from connectx_toolkit.games.database import GameDatabase, is_database
 from connectx_toolkit.games.forms import LINK, is_board, is_columns, is_game, is_position, name_of, of_positions
 from connectx_toolkit.games.game import UNKNOWN_NAMES, Game, Read, check_playable
@@ -137,9 +137,9 @@ def _replays_in_json(found: Any, from_one: bool = False) -> list[Any]:
         case list() if is_board(found) or (found and all(map(is_board, found))):
             return [of_positions("a board" if is_board(found) else "boards")]
         case list() if is_game(found):
-            return [_game_of(",".join(map(str, found)) + ",", from_one)]
+            return [_game_of(write_columns(found), from_one)]
         case list() if found and all(map(is_game, found)):
-            return [_game_of(",".join(map(str, each)) + ",", from_one) for each in found]
+            return [_game_of(write_columns(each), from_one) for each in found]
     return [found]
 
 

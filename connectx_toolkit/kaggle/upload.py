@@ -116,7 +116,7 @@ def parse(content: bytes) -> ast.Module:
 
 def refuse_notebook_as_script(tree: ast.Module) -> None:
     """Raises Unsuitable if a script is a notebook's whose agent is a text that %%writefile wrote."""
-    for node in ast.walk(tree):
+    for node in (getattr(each, "value", None) for each in tree.body):
         if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("run_cell_magic") and len(node.args) == 3:
             magic, file, _ = (getattr(each, "value", "") for each in node.args)
             if magic in ("writefile", "file") and str(file).endswith(".py"):

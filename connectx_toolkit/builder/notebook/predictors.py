@@ -69,7 +69,7 @@ def network_of(policy: Any) -> tuple[Any, float]:
     from torch import nn
 
     if hasattr(policy, "lstm_actor"):
-        raise NoPredictor("keeps a state from move to move, as RecurrentPPO does: only networks without one are taken")
+        raise NoPredictor("keeps a state from move to move: only networks without one are taken")
 
     is_image = policy.normalize_images and _is_image(policy.observation_space)
     if hasattr(policy, "q_net"):
