@@ -28,7 +28,6 @@ from unittest import mock
 import requests
 from kaggle_environments import make
 from kagglesdk.competitions.types.competition_api_service import (
-    ApiGetLeaderboardResponse,
     ApiListSubmissionEpisodesResponse,
     ApiSubmission,
 )
@@ -233,20 +232,17 @@ def answer(rng: random.Random) -> str:
     answers: dict[str, Any] = {
         "get_submission": {"ref": 7, "publicScore": "640.1"},
         "list_submission_episodes": {"episodes": [{"id": number + 1, **others} for number in range(3)]},
-        "get_leaderboard": {"submissions": [{"teamName": "you", "score": "812.5"}]},
     }
     replays = {n: game | {"info": {"TeamNames": ["me", "you"], "EpisodeId": n}} for n, game in enumerate(games(), 1)}
-    kept, what = {1, 2, 3}, rng.choice(("all", "replay", "episode", "get_leaderboard"))
+    kept, what = {1, 2, 3}, rng.choice(("all", "replay", "episode"))
     if what == "all":
         name = rng.choice([*answers])
         answers[name], kept = damaged(answers[name], rng), set()
     elif what == "replay":
         replays[2], kept = damaged(replays[2], rng), {1, 3}
-    elif what == "episode":
+    else:
         listed, kept = answers["list_submission_episodes"]["episodes"], {1, 3}
         listed[1] = damaged(listed[1], rng) if rng.random() < 0.7 else {**listed[1], "agents": [damaged(own, rng)]}
-    else:
-        answers[what]["submissions"][0] = damaged(answers[what]["submissions"][0], rng)
     connected = mock.patch("connectx_toolkit.kaggle.account.connected", answering(answers, replays))
     with tempfile.TemporaryDirectory() as folder, connected:
         options = ["--games", f"{folder}/games.sqlite", "--time", "0"]
@@ -273,7 +269,6 @@ def answering(answers: dict[str, Any], replays: dict[int, Any]) -> Callable[[], 
     calls = SimpleNamespace(
         get_submission=made(ApiSubmission, "get_submission"),
         list_submission_episodes=made(ApiListSubmissionEpisodesResponse, "list_submission_episodes"),
-        get_leaderboard=made(ApiGetLeaderboardResponse, "get_leaderboard"),
         get_episode_replay=lambda request: sent(replays.get(request.episode_id)),
         get_episode_agent_logs=lambda request: sent([]),
     )

@@ -359,7 +359,7 @@ def episodes(
 ) -> "Reviewed | Told":
     """Fetches the games of one of your submissions from Kaggle, with your agent's logs, and analyses them.
 
-    Each file is fetched once, into runs/episodes. The games and today's leaderboard are added to the file of games. You
+    Each file is fetched once, into runs/episodes. The games are added to the file of games. You
     need Kaggle's credentials, in ~/.kaggle/access_token or KAGGLE_API_TOKEN.
 
     Args:
@@ -392,7 +392,6 @@ def explore(
     me: str | None = None,
     seat: Literal["first", "second"] | None = None,
     opponent: str | None = None,
-    rating: Sequence[float] | None = None,
     since: str | None = None,
     from_one: bool = False,
     config: dict | None = None,
@@ -411,7 +410,6 @@ def explore(
         me: your name in the games; if not given, the owner of the added games, or the name that is in all games.
         seat: count only games in which you moved first, or second.
         opponent: count only games against this player.
-        rating: count only opponents whose latest known leaderboard score is between these two.
         since: count only games known to be from this day (UTC) or later, for example 2026-11-30 or 2026-11.
         from_one: columns are counted from 1.
         config: Kaggle's configuration of another board.
@@ -425,7 +423,7 @@ def explore(
 
     found = explored(
         moves, from_one=from_one, config=config, games=Path(games), origin=origin, add=add or (), remove=remove or (),
-        me=me, opponent=opponent, seat=seat, rating=rating, since=since, seconds=seconds,
+        me=me, opponent=opponent, seat=seat, since=since, seconds=seconds,
     )  # fmt: skip
     return explored_parts(found)
 

@@ -102,7 +102,7 @@ class AnswerFile:
         if not spec.is_here:
             parts = [spec.kind, spec.target, spec.fingerprint(), rules.config, rules.overage]
             number = sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:12]
-            name = re.sub(r"[^\w.@~-]", "_", os.path.basename(spec.label))[:80]
+            name = re.sub(r"[^\w.@~-]", "_", os.path.basename(spec.label)).encode()[:80].decode(errors="ignore")
             self.path = folder / f"{name}-{number}.jsonl"
             self._read()
 

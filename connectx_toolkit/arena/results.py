@@ -202,6 +202,11 @@ def signed(elo: float) -> str:
     return f"{elo:+.0f}"
 
 
+def _bound(elo: float) -> str:
+    """An Elo difference as it was typed: +50, -1.75."""
+    return f"{elo:+g}"
+
+
 def interval(result: Estimate, kind: str = ANY_TIME) -> str:
     """ "Elo +55, between +28 and +83 (95%, valid at every look)"; where the games give one bound only, that one."""
     ends = isfinite(result.low), isfinite(result.high)
@@ -264,11 +269,11 @@ def sprt_words(sprt: Sprt, evidence: Evidence) -> str:
     """ "SPRT of +0 against +50 Elo accepts +50: LLR 3.07 is above the upper bound 2.94"."""
     counts, (lower, upper) = evidence.counts, sprt.bounds
     llr, accepted = sprt.llr(counts), sprt.accepted(counts)
-    title = f"SPRT of {signed(sprt.elo0)} against {signed(sprt.elo1)} Elo"
+    title = f"SPRT of {_bound(sprt.elo0)} against {_bound(sprt.elo1)} Elo"
     if accepted == "H1":
-        return f"{title} accepts {signed(sprt.elo1)}: LLR {llr:.2f} is above the upper bound {upper:.2f}"
+        return f"{title} accepts {_bound(sprt.elo1)}: LLR {llr:.2f} is above the upper bound {upper:.2f}"
     if accepted == "H0":
-        return f"{title} accepts {signed(sprt.elo0)}: LLR {llr:.2f} is below the lower bound {lower:.2f}"
+        return f"{title} accepts {_bound(sprt.elo0)}: LLR {llr:.2f} is below the lower bound {lower:.2f}"
     return f"{title} is undecided: LLR {llr:.2f} is between its bounds {lower:.2f} and {upper:.2f}"
 
 
@@ -298,9 +303,9 @@ def verdict(evidence: Evidence, first: str, second: str, sprt: Sprt | None = Non
     if result.is_proof:
         return f"{first if result.low > 0 else second} {better}"
     if sprt and accepted == "H1":
-        return f"{first} {better}: {BY_TEST}" if sprt.elo0 >= 0 else f"{first} is above {signed(sprt.elo0)} Elo{scope}"
+        return f"{first} {better}: {BY_TEST}" if sprt.elo0 >= 0 else f"{first} is above {_bound(sprt.elo0)} Elo{scope}"
     if sprt and accepted == "H0":
-        return f"{second} {better}: {BY_TEST}" if sprt.elo1 <= 0 else f"{first} is below {signed(sprt.elo1)} Elo{scope}"
+        return f"{second} {better}: {BY_TEST}" if sprt.elo1 <= 0 else f"{first} is below {_bound(sprt.elo1)} Elo{scope}"
     if result.low > -WITHIN and result.high < WITHIN:
         return f"no difference of {WITHIN:g} Elo or more{scope}"
     if evidence.distinct < FEWEST_PAIRS:

@@ -243,12 +243,19 @@ def may_open_browser() -> bool:
     return sys.platform != "linux" or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 
+def _way_to(address: Address, folder: Path) -> str:
+    """A page that leads to the board, in a folder of this user's alone: every user sees a browser's command line."""
+    page = folder / "board.html"
+    page.write_text(f'<meta http-equiv="refresh" content="0; url={address.url}">', encoding="utf-8")
+    return page.as_uri()
+
+
 def board(opening: Opening, browser: bool) -> None:
     """Serves the board until Ctrl-C."""
     sock, address = listen(last_address())
     remember(address)
     print(f"board: {address.url}\nPress Ctrl-C to stop it.", flush=True)
-    if browser and may_open_browser():
-        webbrowser.open(address.url)
-    with archive.shared(), suppress(KeyboardInterrupt):
+    with archive.shared(), tempfile.TemporaryDirectory(prefix="connectx-board-") as folder, suppress(KeyboardInterrupt):
+        if browser and may_open_browser():
+            webbrowser.open(_way_to(address, Path(folder)))
         asyncio.run(serve(sock, address, opening))

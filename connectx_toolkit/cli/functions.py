@@ -23,7 +23,7 @@ from connectx_toolkit.system.files import ROOT
 FLAGS = {"n_rounds": "rounds"}  # the course's function has its own word
 ALIASES = {"workers": "concurrency", "overage": "bank", "seconds": "time", "origin": "from"}  # their old flags
 SHORT = {"output": "o"}
-METAVARS = {"sprt": ("ELO0", "ELO1"), "names": ("FIRST", "SECOND"), "rating": ("LOW", "HIGH")}
+METAVARS = {"sprt": ("ELO0", "ELO1"), "names": ("FIRST", "SECOND")}
 MAY_BE_NONE = (api.board, api.explore)  # functions that take no agent, or no move, as well
 JSON = (api.exam, api.analyse, api.episodes)  # functions whose results machines may want
 TAKE_AGENTS = (api.get_win_percentages, api.match, api.tournament, api.exam, api.board)

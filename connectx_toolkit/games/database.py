@@ -1,13 +1,11 @@
 """The file of games: every game of a match that was played here, and every game of the ladder.
 
 Matches are added by ``connectx_toolkit.arena.store``. A game of the ladder is there once: Kaggle's number identifies
-it, or else a digest of what happened in it. Teams' scores on the leaderboard are kept with the day on which they were
-fetched.
+it, or else a digest of what happened in it.
 
 A row has the columns that questions ask for, and in ``record`` every other field of a ``Game`` that is not its default.
 """
 
-import bisect
 import contextlib
 import json
 import os
@@ -16,10 +14,9 @@ import sqlite3
 import tempfile
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import fields
 from itertools import chain, islice
-from math import inf
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -45,15 +42,14 @@ CREATE TABLE IF NOT EXISTS games (
     match INTEGER REFERENCES matches, number INTEGER,  -- odd: the match's second agent moves first
     first TEXT, second TEXT, rows INTEGER, columns INTEGER, inarow INTEGER, opening INTEGER, moves TEXT,
     points REAL,  -- the first player's; NULL of a game that was not played to its end
-    date TEXT, submission INTEGER, owner TEXT, ratings TEXT, source TEXT,
+    date TEXT, submission INTEGER, owner TEXT, source TEXT,
     conditions TEXT, seeds TEXT, record TEXT, UNIQUE (match, number));
-CREATE TABLE IF NOT EXISTS scores (name TEXT, date TEXT, score REAL, PRIMARY KEY (name, date)) WITHOUT ROWID;
 """
-RECORDED = ("geometry", "moves", "names", "opening", "ratings", "date", "episode", "submission", "source")  # of a Game
+RECORDED = ("geometry", "moves", "names", "opening", "date", "episode", "submission", "source")  # of a Game
 CLOCK_FIELDS = ("act_timeout", "reserve")  # in every record: Kaggle may change its own
 FIELD_DEFAULTS = {field.name: field.default for field in fields(Game)}
 LEARN = """ON CONFLICT DO UPDATE SET date = coalesce(excluded.date, date), source = coalesce(source, excluded.source),
-    ratings = coalesce(ratings, excluded.ratings), owner = coalesce(owner, excluded.owner), submission =
+    owner = coalesce(owner, excluded.owner), submission =
     CASE coalesce(owner, excluded.owner) WHEN excluded.owner THEN coalesce(submission, excluded.submission)
     ELSE submission END WHERE match IS NULL"""
 Row = dict[str, Any]
@@ -122,9 +118,16 @@ def _opened(path: Path, create: bool) -> sqlite3.Connection:
     if create:
         path.parent.mkdir(parents=True, exist_ok=True)
         with locked(path):  # two processes may make it at once
+            is_new = not path.exists()  # no other process makes it before the lock is released
             connection = sqlite3.connect(path, timeout=BUSY_SECONDS)
-            _check(connection, path, may_be_new=True)
-            connection.executescript(f"PRAGMA journal_mode = WAL; {TABLES} PRAGMA user_version = {VERSION};")
+            try:
+                _check(connection, path, may_be_new=True)
+                connection.executescript(f"PRAGMA journal_mode = WAL; {TABLES} PRAGMA user_version = {VERSION};")
+            except sqlite3.Error:
+                connection.close()
+                if is_new:
+                    path.unlink(missing_ok=True)
+                raise
         connection.execute("PRAGMA synchronous = NORMAL")  # survives SIGKILL without waiting for the disk
         return connection
     if not path.exists():
@@ -153,7 +156,7 @@ def _opened(path: Path, create: bool) -> sqlite3.Connection:
 def _check(connection: sqlite3.Connection, path: Path, may_be_new: bool = False) -> None:
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
-    if not (tables >= {"matches", "games", "scores"} or (may_be_new and not tables)):
+    if not (tables >= {"matches", "games"} or (may_be_new and not tables)):
         raise ValueError(f"{path} is not a file of games")
     if tables and version != VERSION:
         versions = f"written by another version of the toolkit ({version}, this one reads {VERSION})"
@@ -168,7 +171,6 @@ def row_of(game: Game) -> Row:
         **sizes_of(game.geometry), "first": shown(game.names[0]), "second": shown(game.names[1]),
         "opening": game.opening, "moves": write_columns(game.moves), "points": game.points and game.points[0],
         "date": game.date, "episode": game.episode, "submission": game.submission,
-        "ratings": json.dumps(game.ratings) if any(game.ratings) else None,
         "source": absolute(game.source) if game.source else None, "record": json.dumps(record),
     }  # fmt: skip
 
@@ -182,7 +184,7 @@ def game_of(row: sqlite3.Row, path: Path) -> Game:
     record |= {
         "geometry": geometry_of(row["rows"], row["columns"], row["inarow"]), "moves": parse_columns(row["moves"]),
         "names": (row["first"], row["second"]), "opening": row["opening"], "faults": faults, "date": row["date"],
-        "episode": row["episode"], "ratings": tuple(json.loads(row["ratings"] or "[null, null]")),
+        "episode": row["episode"],
         "submission": row["submission"], "source": source,
     }  # fmt: skip
     game = Game(**record)
@@ -213,12 +215,10 @@ class GameDatabase:
     """
 
     def __init__(self, path: Path, create: bool = True, origin: str = "ladder"):
-        self.path, self.chosen, self.left_out, is_new = path, ORIGINS[origin], list[str](), not path.exists()
+        self.path, self.chosen, self.left_out = path, ORIGINS[origin], list[str]()
         try:
             self.connection = _opened(path, create)
         except sqlite3.Error as problem:
-            if is_new:
-                path.unlink(missing_ok=True)
             if not isinstance(problem, sqlite3.OperationalError):  # no SQLite file, or a damaged one
                 raise ValueError(f"{path} is not a file of games: {problem}") from None
             raise ValueError(f"{path}: {problem}; choose another file with {as_option('games')}") from None
@@ -304,19 +304,6 @@ class GameDatabase:
             raise ValueError(f"{self.path} holds no game of {what}: {expected}")
         return removed
 
-    def add_scores(self, scores: Mapping[str, float], date: str) -> None:
-        """Keeps teams' scores on the leaderboard of a day. ``date``: ISO 8601."""
-        rows = [(name, date, score) for name, score in scores.items()]
-        with self.connection:
-            self.connection.executemany("INSERT OR REPLACE INTO scores VALUES (?, ?, ?)", rows)
-
-    def scores(self) -> dict[str, list[tuple[str, float]]]:
-        """The scores that were kept of each team, (date, score), by date."""
-        by_name: dict[str, list[tuple[str, float]]] = defaultdict(list)
-        for name, date, score in self.connection.execute("SELECT * FROM scores ORDER BY name, date"):
-            by_name[name].append((date, score))
-        return dict(by_name)
-
     # Questions
 
     def __len__(self) -> int:
@@ -332,25 +319,23 @@ class GameDatabase:
         rows = self.connection.execute(f"SELECT owner FROM games WHERE owner NOT NULL AND {self.chosen}")
         return Counter(name for (name,) in rows)
 
-    def games(self, opponent: str = "", me: str = "", seat: int | None = None, since: str = "",
-              rated: tuple[float, float] | None = None) -> Iterator[Game]:  # fmt: skip
+    def games(self, opponent: str = "", me: str = "", seat: int | None = None, since: str = "") -> Iterator[Game]:
         """The games that fit all that is asked, in the order in which they were played: by Kaggle's number, if any.
 
         Args:
             opponent, me: players' names, exactly.
             seat: of "me", so that the opponent has the other one; it applies where one of both is named.
             since: date, or its beginning, from which on (ISO 8601).
-            rated: lowest and highest rating of the opponent, the latest kept one; without ``me``, of either player.
         """
-        where, values = self._where(opponent, me, seat, since, rated)
-        kept, order = self.scores(), "episode IS NULL, episode, date, id"
+        where, values = self._where(opponent, me, seat, since)
+        order = "episode IS NULL, episode, date, id"
         for row in self.connection.execute(f"SELECT * FROM games WHERE {where} ORDER BY {order}", values):
             with noting(self.left_out, f"{self.path}: row {row['id']} of its games"):
-                game = game_of(row, self.path)
-                yield game if row["match"] is not None else _rated_by(game, kept)
+                yield game_of(row, self.path)
 
-    def at(self, position: Position, opponent: str = "", me: str = "", seat: int | None = None, since: str = "",
-           rated: tuple[float, float] | None = None) -> list[Played]:  # fmt: skip
+    def at(
+        self, position: Position, opponent: str = "", me: str = "", seat: int | None = None, since: str = ""
+    ) -> list[Played]:
         """What was played in a position or its mirror image, the most frequent move first. Args: as ``games``.
 
         A position of so many stones is met at that ply of a game only: their first moves are played again.
@@ -359,7 +344,7 @@ class GameDatabase:
         mirror, columns = position.mirror(), range(last + 1)
         heights = [(position.mask & geometry.column_mask(column)).bit_count() for column in columns]
         results, players = defaultdict[int, Counter](Counter), defaultdict[int, Counter[str]](Counter)
-        where, values = self._where(opponent, me, seat, since, rated)
+        where, values = self._where(opponent, me, seat, since)
         board = " AND ".join(f"{name} = {size}" for name, size in sizes_of(geometry).items())
         which = f"SELECT id, first, second, moves, points FROM games WHERE {where} AND {board} AND opening <= {ply}"
         for number, first, second, text, points in self.connection.execute(which, values):
@@ -381,21 +366,14 @@ class GameDatabase:
         ]  # fmt: skip
         return sorted(made, key=lambda one: (-one.games, one.column))
 
-    def _where(
-        self, opponent: str, me: str, seat: int | None, since: str, rated: tuple[float, float] | None
-    ) -> tuple[str, list[Any]]:
+    def _where(self, opponent: str, me: str, seat: int | None, since: str) -> tuple[str, list[Any]]:
         """The condition for games that fit, in SQL, and its values; notes how many cannot be told apart by date."""
         seated, values = [], list[Any]()
         sides = [("first", "second"), ("second", "first")]
         for own, other in sides if seat is None else [sides[seat]]:
-            latest = f"(SELECT score FROM scores WHERE name = {other} ORDER BY scores.date DESC LIMIT 1)"
-            terms: list[tuple[str, Sequence[Any], object]] = [
-                (f"{own} = ?", [me], me),
-                (f"{other} = ?", [opponent], opponent),
-                (f"{latest} BETWEEN ? AND ?", rated or (), rated),
-            ]
-            seated.append(" AND ".join(term for term, _, asked in terms if asked) or "1")
-            values += [value for _, given, asked in terms if asked for value in given]
+            asked = {f"{side} = ?": name for side, name in ((own, me), (other, opponent)) if name}
+            seated.append(" AND ".join(asked) or "1")
+            values += asked.values()
         where = f"{self.chosen} AND ({' OR '.join(seated)})" if values else self.chosen
         if not since:
             return where, values
@@ -403,18 +381,6 @@ class GameDatabase:
         (count,) = self.connection.execute(undated, values).fetchone()
         self.left_out += [f"{count} games of which no date is known (--since {since})"] if count else []
         return f"{where} AND date >= ?", [*values, since]
-
-
-def _rated_by(game: Game, kept: Mapping[str, list[tuple[str, float]]]) -> Game:
-    """A game with the scores kept last before it, or else first after it, for ratings that it does not tell."""
-
-    def rating(seat: int) -> float | None:
-        scores = kept.get(game.names[seat], []) if game.date else []
-        if game.ratings[seat] is not None or not scores:
-            return game.ratings[seat]
-        return scores[max(0, bisect.bisect_right(scores, (game.date or "", inf)) - 1)][1]
-
-    return replace(game, ratings=(rating(0), rating(1)))
 
 
 def now() -> str:

@@ -3,7 +3,6 @@
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,7 +17,6 @@ from connectx_toolkit.kaggle.account import (
     connected,
     episodes_of,
     fetch,
-    leaderboard,
     missing,
     submissions,
 )
@@ -60,7 +58,6 @@ def fetched(submission: int, latest: int | None, games: Path, me: str | None) ->
         if not episodes:
             raise ValueError(f"submission {submission} has played no game to its end yet")
         left_out += _fetch(kaggle, episodes, folder)
-        scores = leaderboard(kaggle)
     replays, unread = replays_of(*sorted(folder.glob("*-replay.json")))
     left_out += unread
     if not replays:
@@ -71,7 +68,6 @@ def fetched(submission: int, latest: int | None, games: Path, me: str | None) ->
     dated = [replace(replay, date=dates.get(replay.episode or 0)) for replay in replays]
     with GameDatabase(games) as database:
         added = database.add(dated, me or "", submission)
-        database.add_scores(scores, datetime.now(UTC).date().isoformat())  # in UTC, as the games' days are
         print(f"{games}: {added} games added, {len(database)} in all", file=sys.stderr)
         left_out += database.left_out
     return Fetched(replays, me, left_out)

@@ -44,7 +44,6 @@ def explored(
     me: str | None,
     opponent: str | None,
     seat: str | None,
-    rating: Sequence[float] | None,
     since: str | None,
     seconds: float,
 ) -> Explored:
@@ -52,16 +51,14 @@ def explored(
     geometry = Rules(config or {}).geometry
     columns = parse_moves(" ".join(moves), geometry, from_one)
     position = Position.from_moves(columns, geometry)
-    if rating and not rating[0] <= rating[1]:
-        raise ValueError(f"{as_option('rating')} takes the lower score first, not {rating[0]:g} {rating[1]:g}")
     if since and not _is_day(since):
         raise ValueError(f"{as_option('since')} takes a date such as 2026-11-30 or 2026-11, not {since!r}")
     notes = [_remove(games, remove)] if remove else []
     database, more = _opened(games, origin, add, me, is_allowed_empty=bool(remove))
     with database:
         name = name_in(database.names(), opponent, as_option("opponent")) if opponent else ""
-        own = own_name(database, me) if me or seat or rating else ""
-        played = database.at(position, name, own, SEAT[seat], since or "", (rating[0], rating[1]) if rating else None)
+        own = own_name(database, me) if me or seat else ""
+        played = database.at(position, name, own, SEAT[seat], since or "")
     scores = None
     if position.geometry.fits_word and not position.is_over():
         with solvers_for(position.geometry) as (solver, *_):

@@ -39,7 +39,6 @@ class Game:
     overage: tuple[float, ...] = ()  # seconds of it left to the mover after each call, by ply, a fatal call included
     measured: tuple[float | None, ...] = ()  # seconds of each call, by ply, loads included; None: opening, or no log
     loads: tuple[float, float] | None = None  # the part of each player's first call that was its load, by seat
-    ratings: tuple[float | None, float | None] = (None, None)  # before the game, by seat, as the replay tells
     date: str | None = None  # when it was played: ISO 8601, UTC
     episode: int | None = None  # Kaggle's number of the game
     submission: int | None = None  # one's own, by Kaggle's number

@@ -89,13 +89,14 @@ def lines_of(path: Path, what: str = "") -> Iterator[tuple[int, str]]:
         ValueError: it cannot be read, or is no text; the words begin with ``what``.
     """
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = path.read_text(encoding="utf-8-sig").split("\n")
     except OSError as problem:
         raise ValueError(f"{what}{in_words(problem, path)}") from None
     except UnicodeDecodeError as problem:
         raise ValueError(f"{what}{path} is not text ({problem.reason} at byte {problem.start})") from None
     for number, line in enumerate(lines, 1):
-        if text := line.partition("#")[0].strip():
+        is_json = line.lstrip().startswith("{")
+        if text := (line if is_json else line.partition("#")[0]).strip():
             yield number, text
 
 
@@ -182,7 +183,7 @@ def _replays_in_text(text: str, from_one: bool) -> list[Any]:
         with noting([], "the page"):
             entries = [json.JSONDecoder().raw_decode(page, match.end())[0] for match in PLAYER_PAGE.finditer(page)]
             return [one for each in entries for one in _replays_in_json(each)]
-    lines = [line for line in text.splitlines() if line.strip()]
+    lines = [line for line in text.split("\n") if line.strip()]  # a JSON text may hold other ends of lines
     if len(lines) > 1 and all(line.lstrip().startswith(("{", '"')) for line in lines):
         return _of_several(one for line in lines for one in _replays_in(line))
     typed = list(filter(None, (line.partition("#")[0].strip() for line in lines)))

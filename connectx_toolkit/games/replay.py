@@ -6,7 +6,7 @@ command line names them: ``episode-7-replay.json`` and ``episode-7-agent-0-logs.
 and what a crash said, where the replay alone tells only what was taken of the overage time.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -69,7 +69,6 @@ def replay_of(content: Any, path: Path) -> Game:
         reserve=reserve,
         overage=overage,
         measured=tuple(calls[ply].seconds if ply in calls else None for ply in range(max(calls, default=-1) + 1)),
-        ratings=_ratings(info),
         episode=None if episode is None else integer(episode, "EpisodeId"),
         source=str(path),
     )
@@ -103,18 +102,6 @@ def _completed(steps: list[Any]) -> dict[str, Any]:
     if Position.from_moves(columns, STANDARD).to_board() != last[0]["observation"]["board"]:
         raise ValueError(UNTOLD)
     return {"name": "connectx", "configuration": sizes_of(STANDARD), "statuses": statuses, "steps": steps}
-
-
-def _ratings(info: Mapping[str, Any]) -> tuple[float | None, float | None]:
-    """The players' ratings before the game, where the replay tells them (as InitialScore, Meta Kaggle's word)."""
-
-    def rating(seat: int) -> float | None:
-        try:
-            return number(info["Agents"][seat]["InitialScore"], "InitialScore")
-        except (LookupError, TypeError, ValueError):
-            return None
-
-    return rating(0), rating(1)
 
 
 @contextmanager

@@ -21,7 +21,6 @@ from kagglesdk.competitions.types.competition_api_service import (
     ApiCreateSubmissionRequest,
     ApiGetEpisodeAgentLogsRequest,
     ApiGetEpisodeReplayRequest,
-    ApiGetLeaderboardRequest,
     ApiGetSubmissionLimitsRequest,
     ApiGetSubmissionRequest,
     ApiListSubmissionEpisodesRequest,
@@ -35,7 +34,7 @@ from requests.adapters import HTTPAdapter
 
 from connectx_toolkit.system.console import shell
 from connectx_toolkit.system.files import write_whole
-from connectx_toolkit.system.foreign import from_json, integer, noting, number, shown
+from connectx_toolkit.system.foreign import from_json, integer, noting, shown
 
 COMPETITION = "connectx"
 PAUSE = 1.0  # seconds between two requests: Kaggle's documentation of episodes asks for no more than 60 a minute
@@ -163,7 +162,6 @@ def connected() -> Iterator[Kaggle]:
 
 
 NOT_OURS = (403, 404)
-MOST_TEAMS = 1000  # of the leaderboard, in one request
 
 
 class Episode(NamedTuple):
@@ -229,26 +227,6 @@ def _episode(episode: Any, own: Sequence[Any]) -> Episode:
     seats = tuple(integer(agent.index, "its seat", 0, 1) for agent in own)
     date = when.strftime("%Y-%m-%dT%H:%M:%SZ") if when else ""
     return Episode(integer(episode.id, "its number", 1), seats, shown(own[0].team_name or ""), date)
-
-
-def leaderboard(kaggle: Kaggle) -> dict[str, float]:
-    """The teams' scores of today, as far as one request tells them; none if Kaggle refuses."""
-    request = ApiGetLeaderboardRequest()
-    request.competition_name, request.page_size = COMPETITION, MOST_TEAMS
-    try:
-        teams = kaggle.call("get_leaderboard", request).submissions or []
-    except KaggleProblem:
-        return {}
-    scores = ((team.team_name, _score(team.score)) for team in teams)
-    return {shown(name): score for name, score in scores if name and score is not None}
-
-
-def _score(said: str | None) -> float | None:
-    """A score as Kaggle writes it; None if there is none yet."""
-    try:
-        return number(said, "a score")
-    except ValueError:
-        return None
 
 
 def missing(episodes: Sequence[Episode], folder: Path) -> list[tuple[Episode, Path, int | None]]:

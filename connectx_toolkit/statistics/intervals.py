@@ -20,6 +20,7 @@ import numpy as np
 PAIR_SCORES = (0.0, 0.25, 0.5, 0.75, 1.0)  # mean score of the two games
 ERROR_RATE = 0.05  # an interval misses the truth, and a verdict is wrong, in at most this share of all matches
 LOGISTIC = 400 / math.log(10)  # Elo points per unit of natural log odds
+LARGEST_ELO = 2000.0  # of a test
 FEWEST_DEVIATING = 5  # pairs that must differ from the commonest result to estimate a variance from the sample
 BETS = (np.arange(64) + 0.5) / 64  # shares of the largest bet that cannot ruin the gambler
 # How the first stake is spread over the bets. Of the spreads c^a (1 - c)^b tried, a = 1, b = 2 needs few games over the
@@ -248,6 +249,8 @@ def sprt_of(elos: Sequence[float] | None) -> Sprt | None:
     if elos is None:
         return None
     low, high = elos
-    if not -math.inf < low < high < math.inf:
-        raise ValueError(f"sprt takes two Elo differences, the lower one first, not {low:g} {high:g}")
+    if not -LARGEST_ELO <= low < high <= LARGEST_ELO:
+        raise ValueError(
+            f"sprt takes two Elo differences up to {LARGEST_ELO:g}, the lower one first, not {low:g} {high:g}"
+        )
     return Sprt(low, high)

@@ -61,7 +61,6 @@ CASES = [
     Case("evaluate board --second --no-browser", "--second is for"),
     Case("evaluate explore --since tomorrow", "--since takes a date"),
     Case("evaluate explore --since 2026-11-31", "2026-11-31"),
-    Case("evaluate explore --rating 1000 800", "--rating takes the lower score first"),
     Case("evaluate missing.py random", "missing.py"),
     Case("build missing.py", "missing.py"),
     Case("evaluate folder random", "folder"),

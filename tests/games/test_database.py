@@ -1,4 +1,4 @@
-"""The database of games: each game once, positions with their mirror images, filters and ratings."""
+"""The database of games: each game once, positions with their mirror images, filters."""
 
 import os
 import random
@@ -47,7 +47,7 @@ def database(tmp_path):
 
 def test_a_game_comes_back_as_it_was_read(database):
     replay = played(
-        (3, 3, 2, 2, 4, 4, 1), episode=7, measured=(1.25, None, 0.5), date="2026-01-02", ratings=(None, 812.5),
+        (3, 3, 2, 2, 4, 4, 1), episode=7, measured=(1.25, None, 0.5), date="2026-01-02",
         overage=(60.0, 57.5, 60.0, 57.5, 60.0, 57.5, 60.0),
     )  # fmt: skip
     assert database.add([replay], ME, 44) == 1
@@ -141,8 +141,6 @@ def test_who_played_what_and_how_it_ended(database):
 
 def test_filters(database):
     database.add([replace(game, date=f"2026-01-{game.episode:02}") for game in random_games(28)])
-    database.add_scores({"team 1": 900.0, "team 2": 700.0}, "2026-01-01")
-    database.add_scores({"team 1": 1100.0}, "2026-01-09")
 
     def episodes(**asked):
         return [(game.episode or 0) - 1 for game in database.games(**asked)]
@@ -150,7 +148,6 @@ def test_filters(database):
     assert episodes(opponent="team 3") == [3, 10, 17, 24]
     assert episodes(opponent="team 3", seat=0) == [3, 17] and episodes(me=ME, opponent="team 3", seat=1) == [10, 24]
     assert episodes(me=ME, since="2026-01-27") == [26, 27] and episodes(me="team 3", opponent="team 2") == []
-    assert episodes(rated=(1000, 1200)) == [1, 8, 15, 22] and episodes(rated=(600, 800), me=ME, seat=1) == [2, 16]
     counted = sum(made.games for made in database.at(Position.empty(STANDARD), opponent="team 3", me=ME))
     assert counted == 4 and database.names()[ME] == 28
 
@@ -186,23 +183,13 @@ def test_a_damaged_row_does_not_end_the_others(database):
 def test_the_time_of_a_file_is_not_the_date_of_its_game(database, tmp_path):
     (tmp_path / "1.json").touch()
     game = played((3, 3), episode=1, source=str(tmp_path / "1.json"))
-    database.add_scores({THEM: 700.0}, "2026-01-01")
     database.add([game])
-    assert [(one.date, one.ratings) for one in database.games()] == [(None, (None, None))]
+    assert [one.date for one in database.games()] == [None]
     assert [*database.games(since="2026")] == [] and "1 games of which no date is known" in database.left_out[0]
-    database.add([replace(game, date="2026-01-05T10:00:00Z", ratings=(650.0, None))])
-    assert [(one.date, one.ratings) for one in database.games()] == [("2026-01-05T10:00:00Z", (650.0, 700.0))]
+    database.add([replace(game, date="2026-01-05T10:00:00Z")])
+    assert [one.date for one in database.games()] == ["2026-01-05T10:00:00Z"]
     database.add([game])
     assert [one.date for one in database.games()] == ["2026-01-05T10:00:00Z"]
-
-
-@pytest.mark.parametrize(("date", "rating"), [("2026-01-02", 700.0), ("2026-01-04", 800.0), ("2025-12-31", 700.0)])
-def test_the_rating_is_the_score_kept_last_before_the_game(date, rating, database):
-    """Or the first one after it."""
-    for day, score in (("2026-01-01", 700.0), ("2026-01-03", 800.0), ("2026-01-05", 900.0)):
-        database.add_scores({THEM: score}, day)
-    database.add([played((3, 3), episode=1, date=date)])
-    assert [one.ratings[1] for one in database.games()] == [rating]
 
 
 def test_games_of_matches_are_not_of_the_ladder(database):
