@@ -83,7 +83,7 @@ def _reviewed(
     if file:
         boards = {game.geometry for game in own.games}
         if len(boards) > 1:
-            sizes = ", ".join(sorted(f"{board.rows}x{board.columns}" for board in boards))
+            sizes = ", ".join(sorted(f"{board.columns}x{board.rows}" for board in boards))
             raise ValueError(
                 f"{as_option('write-mistakes')} takes games of one board, not of {sizes}: name fewer replays"
             )

@@ -22,7 +22,8 @@ still err, the rule is one word, and the solver proves a result sooner than a sc
 import gzip
 import random
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from hashlib import sha256
 from itertools import islice
 from pathlib import Path
 
@@ -189,6 +190,15 @@ def openings_for(geometry: Geometry, path: Path | None, seed: int) -> list[Openi
         openings = list(islice(random_openings(geometry, seed), RANDOM_COUNT))
     random.Random(seed).shuffle(openings)
     return openings or [()]
+
+
+def source_of(openings: Sequence[Opening], path: Path | None, geometry: Geometry) -> str:
+    """Where the openings of a match come from, in words. Files with the same name and other openings differ."""
+    if path == EMPTY:
+        return "the empty board"
+    if path is None:
+        return "balanced" if geometry == STANDARD else "random"
+    return f"{path.name} {sha256(repr(sorted(openings)).encode()).hexdigest()[:6]}"
 
 
 def main() -> None:

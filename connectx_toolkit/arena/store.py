@@ -31,9 +31,9 @@ class MatchStore(GameDatabase):
     """The file of games, to which matches can be added."""
 
     def match_id(
-        self, first: AgentSpec, second: AgentSpec, setup: Setup, openings: Sequence[Columns], seed: int
+        self, first: AgentSpec, second: AgentSpec, setup: Setup, openings: Sequence[Columns], seed: int, source: str
     ) -> int:
-        """The id to add games of a match with, a new one if there is none."""
+        """The id to add games of a match with, a new one if there is none. ``source``: where the openings come from."""
         hashed = [
             (spec._replace(target="") if spec.is_here else spec, spec.fingerprint())  # a callable's key does not last
             for spec in (first, second)
@@ -45,9 +45,10 @@ class MatchStore(GameDatabase):
         row = {
             "key": sha256(key.encode()).hexdigest(), "first": agents[0], "second": agents[1], "config": config,
             "reserve": reserve, "seed": seed, "started": now(),
+            "openings": source,
         }  # fmt: skip
         with self.connection:
-            self.insert("matches", row)
+            self.insert("matches", row, "ON CONFLICT DO UPDATE SET openings = excluded.openings")
         return self.connection.execute("SELECT id FROM matches WHERE key = :key", row).fetchone()["id"]
 
     def add_played(self, match: int, task: Task, game: Game, conditions: str = "") -> None:

@@ -8,7 +8,7 @@ from typing import Unpack
 from connectx_toolkit.arena.match import Unchanged, open_pool, play_match, setup_of
 from connectx_toolkit.arena.options import MatchOptions, spelt_out
 from connectx_toolkit.arena.results import Match, sprt_progress
-from connectx_toolkit.arena.start_positions import openings_for
+from connectx_toolkit.arena.start_positions import openings_for, source_of
 from connectx_toolkit.arena.store import MatchStore, conditions_here
 from connectx_toolkit.arena.tournament import Tournament
 from connectx_toolkit.games.game import Game
@@ -46,12 +46,13 @@ def play_matches(
     place = options["workers"], options["scheduler"]
     integer(seed, "seed")
     check_concurrency(options["workers"])
-    named = options["openings"]
-    openings = openings_for(setup.rules.geometry, None if named is None else Path(named), seed)
+    named = None if options["openings"] is None else Path(options["openings"])
+    openings = openings_for(setup.rules.geometry, named, seed)
+    source = source_of(openings, named, setup.rules.geometry)
     here, total = conditions_here(*place), 2 * pairs
     with MatchStore(file) as database, open_pool(setup, *place) as pool:
         agents = Unchanged(spec for pair in matches for spec in pair)
-        entries = [(pair, database.match_id(*pair, setup, openings, seed)) for pair in matches]
+        entries = [(pair, database.match_id(*pair, setup, openings, seed, source)) for pair in matches]
         known = {number: sum(n < total for n in database.match_games(number)) for _, number in entries}
         if reused := sum(known.values()):
             played = sum((database.conditions(number, total) for number in known), Counter[str]())

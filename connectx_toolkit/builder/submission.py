@@ -200,7 +200,7 @@ def with_book(agent: Path, book: Path | None, folder: Path) -> Path:
         raise ValueError(f"{book}: no such file. {made}; without it, perfect plays with its own book")
     content = read_as(Book.from_bytes, book)
     if content.geometry != STANDARD:
-        raise ValueError(f"{book}: a book for {content.geometry.rows}x{content.geometry.columns}, expected one for 7x6")
+        raise ValueError(f"{book}: a book for {content.geometry.columns}x{content.geometry.rows}, expected one for 7x6")
     shutil.copy(agent, folder)
     shutil.copytree(WEIGHTS, folder / WEIGHTS.name)
     shutil.copy(book, folder / WEIGHTS.name / "perfect_second_book.bin")

@@ -27,7 +27,7 @@ from connectx_toolkit.system.console import as_option
 from connectx_toolkit.system.files import in_words, locked
 from connectx_toolkit.system.foreign import noting, shown
 
-VERSION = 5
+VERSION = 6
 BUSY_SECONDS = 30.0  # how long to wait while another process writes, which takes milliseconds
 GAMES_AT_ONCE = 200  # games in a transaction: what a kill loses at most
 ORIGINS = {"ladder": "match IS NULL", "arena": "match IS NOT NULL", "all": "1"}
@@ -35,7 +35,8 @@ TABLES = """
 CREATE TABLE IF NOT EXISTS matches (
     id INTEGER PRIMARY KEY, key TEXT UNIQUE,  -- digest of what determines the games
     first TEXT, second TEXT,  -- JSON: kind, target, label, fingerprint
-    config TEXT, reserve REAL, seed INTEGER, started TEXT);
+    config TEXT, reserve REAL, seed INTEGER, started TEXT,
+    openings TEXT);  -- where they come from; NULL where version 5 did not tell
 CREATE TABLE IF NOT EXISTS games (
     id INTEGER PRIMARY KEY,
     episode INTEGER UNIQUE, digest TEXT UNIQUE,  -- Kaggle's number; of a game without one what happened in it
@@ -48,6 +49,9 @@ CREATE TABLE IF NOT EXISTS games (
 RECORDED = ("geometry", "moves", "names", "opening", "date", "episode", "submission", "source")  # of a Game
 CLOCK_FIELDS = ("act_timeout", "reserve")  # in every record: Kaggle may change its own
 FIELD_DEFAULTS = {field.name: field.default for field in fields(Game)}
+UPGRADE = f"""BEGIN IMMEDIATE; ALTER TABLE matches ADD COLUMN openings TEXT;
+    UPDATE games SET record = json_remove(record, '$.ratings') WHERE json_valid(record);
+    PRAGMA user_version = {VERSION}; COMMIT"""
 LEARN = """ON CONFLICT DO UPDATE SET date = coalesce(excluded.date, date), source = coalesce(source, excluded.source),
     owner = coalesce(owner, excluded.owner), submission =
     CASE coalesce(owner, excluded.owner) WHEN excluded.owner THEN coalesce(submission, excluded.submission)
@@ -88,17 +92,17 @@ class StoredMatch(NamedTuple):
     config: dict[str, Any]
     overage: float  # seconds of overage time
     seed: int
+    openings: str  # where they come from; "" where that is not known
     games: dict[int, Game]  # by number; in odd ones the second agent moves first
 
     @property
     def title(self) -> str:
-        """The configuration and the overage time."""
+        """The configuration, the overage time, and where the openings come from."""
         config = self.config
         changed = {key: value for key, value in config.items() if DEFAULTS.get(key) != value}
-        size = f"{config['rows']}x{config['columns']}, {config['inarow']} in a row, {self.overage:g} s overage time"
-        return size + "".join(
-            f", {key}={value}" for key, value in changed.items() if key not in ("rows", "columns", "inarow")
-        )
+        size = f"{config['columns']}x{config['rows']}, {config['inarow']} in a row, {self.overage:g} s overage time"
+        more = [f"{key}={value}" for key, value in changed.items() if key not in ("rows", "columns", "inarow")]
+        return ", ".join([size, *more, f"openings: {self.openings or 'not recorded'}"])
 
 
 def is_database(path: Path) -> bool:
@@ -109,12 +113,24 @@ def is_database(path: Path) -> bool:
         return file.read(16) == b"SQLite format 3\0"
 
 
+def _upgrade(path: Path) -> None:
+    """Brings a file of version 5 up to date. Where it cannot be written it stays as it is."""
+    with contextlib.closing(sqlite3.connect(path, timeout=BUSY_SECONDS)) as connection:
+        if connection.execute("PRAGMA user_version").fetchone() == (5,):
+            with locked(path):
+                if connection.execute("PRAGMA user_version").fetchone() == (5,):
+                    connection.executescript(UPGRADE)
+
+
 def _opened(path: Path, create: bool) -> sqlite3.Connection:
     """A connection to a file of games. Raises ValueError if it is none, and what SQLite raises.
 
     On a read-only disk, such as a dataset on Kaggle, SQLite does not read what a killed run has left in a -wal file. So
     copies of both are read there.
     """
+    if path.is_file():
+        with contextlib.suppress(sqlite3.Error, OSError):  # what is wrong is said below
+            _upgrade(path)
     if create:
         path.parent.mkdir(parents=True, exist_ok=True)
         with locked(path):  # two processes may make it at once
@@ -257,7 +273,7 @@ class GameDatabase:
                     continue
                 first, second = (StoredAgent(*json.loads(row[seat])) for seat in ("first", "second"))
                 config, overage, seed = json.loads(row["config"]), row["reserve"], row["seed"]
-                yield StoredMatch((first, second), config, overage, seed, games)
+                yield StoredMatch((first, second), config, overage, seed, row["openings"] or "", games)
 
     # Games of the ladder
 

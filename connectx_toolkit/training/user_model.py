@@ -246,7 +246,7 @@ def named(observation: str, space: Any, model: str, positions: list[tuple[Any, A
                 arrangement_of(np.stack([seen(*position, each) for position in positions]), space, each)
                 readings.append(f"{each} ({MEANINGS[each]})" if each in MEANINGS else each)
         sees = f" sees arrays of shape {space.shape}, {space.dtype}, {space.low.min():g} to {space.high.max():g}"
-        board = "{rows}x{columns}".format(**positions[0][1])
+        board = "{columns}x{rows}".format(**positions[0][1])
         sees += "" if readings else f", unlike any observation of the toolkit on a board of {board}"
     readings.append("FILE.py:NAME, a function of (obs, config)")
     raise ValueError(f"{model}{sees}: say what it sees by {as_option('observation')}: {' or '.join(readings)}")

@@ -51,7 +51,7 @@ def add(store: MatchStore, match: int, number: int, game: Game = FAULTY, conditi
 
 def add_games(store: MatchStore, numbers: range, conditions: str = HERE, setup: Setup = FAST) -> int:
     """Stores games of a match, and returns its id."""
-    match = store.match_id(LEFT, RANDOM, setup, OPENINGS, 1)
+    match = store.match_id(LEFT, RANDOM, setup, OPENINGS, 1, "mine.txt")
     for number in numbers:
         add(store, match, number, replace(FAULTY, geometry=setup.rules.geometry), conditions)
     return match
@@ -67,7 +67,7 @@ def games_in(store: MatchStore, match: int) -> dict[int, Game]:
 
 def test_games_come_back(tmp_path):
     with MatchStore(tmp_path / "new" / "store.sqlite") as store:
-        match = store.match_id(LEFT, RANDOM, FAST, OPENINGS, 1)
+        match = store.match_id(LEFT, RANDOM, FAST, OPENINGS, 1, "mine.txt")
         played = play(LEFT, RANDOM, FAST, OPENINGS, 3)
         for number, game in played.games.items():
             add(store, match, number, game)
@@ -94,7 +94,7 @@ def test_games_come_back(tmp_path):
 def test_a_game_is_stored_once(tmp_path):
     """The first one stays, and is what whoever adds another one gets."""
     with MatchStore(tmp_path / "store") as store:
-        match = store.match_id(LEFT, RANDOM, FAST, OPENINGS, 1)
+        match = store.match_id(LEFT, RANDOM, FAST, OPENINGS, 1, "mine.txt")
         assert add(store, match, 0) == FAULTY == add(store, match, 0, SHORT)
         assert games_in(store, match) == {0: FAULTY}
 
@@ -112,7 +112,7 @@ def test_a_game_is_stored_once(tmp_path):
 def test_every_ending_comes_back(game, tmp_path):
     """A game that the run limit ended is half a point for either."""
     with MatchStore(tmp_path / "store") as store:
-        match = store.match_id(LEFT, RANDOM, FAST, OPENINGS, 1)
+        match = store.match_id(LEFT, RANDOM, FAST, OPENINGS, 1, "mine.txt")
         found = add(store, match, 0, game)
     assert (found.ending, found.points, found.faults) == (game.ending, game.points, game.faults)
     assert found.points == {"line": (1, 0), "timeout": (1, 0)}.get(game.ending, (0.5, 0.5))
@@ -124,13 +124,13 @@ def test_what_decides_the_games_decides_the_match(tmp_path):
     path.write_text("def agent(obs, config):\n    return 0\n")
     with MatchStore(tmp_path / "store") as store:
         asked: list[tuple] = [
-            (LEFT, RANDOM, FAST, OPENINGS, 1),
-            (RANDOM, LEFT, FAST, OPENINGS, 1),
-            (LEFT, RANDOM, FAST._replace(rules=Rules({"rows": 5})), OPENINGS, 1),
-            (LEFT, RANDOM, FAST._replace(rules=Rules(overage=1.0)), OPENINGS, 1),
-            (LEFT, RANDOM, FAST, OPENINGS[:1], 1),
-            (LEFT, RANDOM, FAST, OPENINGS, 2),
-            (LEFT, resolve(str(path)), FAST, OPENINGS, 1),
+            (LEFT, RANDOM, FAST, OPENINGS, 1, "mine.txt"),
+            (RANDOM, LEFT, FAST, OPENINGS, 1, "mine.txt"),
+            (LEFT, RANDOM, FAST._replace(rules=Rules({"rows": 5})), OPENINGS, 1, "mine.txt"),
+            (LEFT, RANDOM, FAST._replace(rules=Rules(overage=1.0)), OPENINGS, 1, "mine.txt"),
+            (LEFT, RANDOM, FAST, OPENINGS[:1], 1, "mine.txt"),
+            (LEFT, RANDOM, FAST, OPENINGS, 2, "mine.txt"),
+            (LEFT, resolve(str(path)), FAST, OPENINGS, 1, "mine.txt"),
         ]
         ids = [store.match_id(*match) for match in asked]
         assert len(set(ids)) == len(asked) and ids == [store.match_id(*match) for match in asked]
@@ -155,7 +155,9 @@ def test_games_under_other_conditions_are_of_the_same_match(tmp_path, monkeypatc
             assert set(known) == set(range(5))
         add_games(store, range(2), theirs, FAST._replace(rules=Rules({"rows": 5})))
         group, other = groups(store)
-    assert [group.title, other.title] == [f"{rows}x7, 4 in a row, 60 s overage time" for rows in (6, 5)]
+    assert [group.title, other.title] == [
+        f"7x{rows}, 4 in a row, 60 s overage time, openings: mine.txt" for rows in (6, 5)
+    ]
     assert [len(match.games) for match in group.matches] == [7]
     api.match("leftmost", "middle", 2, games=tmp_path / "games")
     monkeypatch.setattr("connectx_toolkit.arena.stored_games.conditions_here", lambda *_: HERE)
@@ -266,7 +268,7 @@ def test_a_disk_that_fills_up(disk):
     """In the middle of a match: one line, and all games that were stored before are there."""
     stored = 0
     with pytest.raises(ValueError) as refused, MatchStore(disk / "store") as store:
-        match = store.match_id(LEFT, RANDOM, FAST, OPENINGS, 1)
+        match = store.match_id(LEFT, RANDOM, FAST, OPENINGS, 1, "mine.txt")
         with store.turn(match, 100_000):
             for number in range(100_000):
                 add(store, match, number)

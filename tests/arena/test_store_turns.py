@@ -1,9 +1,12 @@
 """Processes that share a file of games: each match is played by one of them at a time; who waits sees its games."""
 
 import json
+import random
 import signal
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,9 +14,10 @@ from pathlib import Path
 import pytest
 
 from connectx_toolkit.arena.store import MatchStore
-from connectx_toolkit.system.files import lock_at, unlock
+from connectx_toolkit.games.database import GameDatabase
+from connectx_toolkit.system.files import lock_at, locked, unlock
 from tests.arena.test_store import FAST, LEFT, OPENINGS, RANDOM, ROOT, add_games
-from tests.conftest import wait_until
+from tests.conftest import fill, small_disk, wait_until
 
 pytestmark = pytest.mark.slow
 GAMES = 40
@@ -30,7 +34,7 @@ store, seed, pause = Path(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
 signal.signal(signal.SIGINT, signal.default_int_handler)  # what runs in the background inherits an ignored one
 sys.stdin.readline()  # all start at once
 with MatchStore(store) as store, Slot(FAST._replace(isolate=False)) as slot:
-    match, played = store.match_id(LEFT, RANDOM, FAST, OPENINGS, seed), 0
+    match, played = store.match_id(LEFT, RANDOM, FAST, OPENINGS, seed, "mine.txt"), 0
     with store.turn(match, {GAMES}) as known:
         for task in pair_tasks(LEFT, RANDOM, OPENINGS, {GAMES // 2}, seed):
             if task.number not in known:
@@ -72,7 +76,7 @@ def games_of(path: Path, seed: int = 1) -> int:
     if not path.exists():
         return 0
     with MatchStore(path) as store:
-        return len(store.match_games(store.match_id(LEFT, RANDOM, FAST, OPENINGS, seed)))
+        return len(store.match_games(store.match_id(LEFT, RANDOM, FAST, OPENINGS, seed, "mine.txt")))
 
 
 def test_two_that_start_at_once_see_the_same_games(tmp_path):
@@ -150,3 +154,81 @@ def test_a_lock_file_that_cannot_be_made(tmp_path):
         store.turn(add_games(store, range(1)), 2),
     ):
         pass
+
+
+OPEN = "import sys; from pathlib import Path; from connectx_toolkit.games.database import GameDatabase as games; games"
+
+
+def test_a_start_on_a_full_disk_removes_no_file_that_another_made(tmp_path):
+    """It begins when there is no file yet; while it waits, another makes one and stores games, and the disk fills."""
+    with MatchStore(tmp_path / "made") as store:
+        add_games(store, range(5))
+    with small_disk(tmp_path / "disk") as disk:
+        path, pipe = disk / "store", subprocess.PIPE
+        with locked(path):
+            command = [sys.executable, "-c", f"{OPEN}(Path(sys.argv[1]))", str(path)]
+            starting = subprocess.Popen(command, cwd=ROOT, text=True, stderr=pipe)
+            assert starting.stderr is not None and "another process is writing" in starting.stderr.readline()
+            path.write_bytes((tmp_path / "made").read_bytes())
+            fill(disk)
+        words = starting.communicate(timeout=60)[1]
+        assert starting.returncode and "ValueError" in words.splitlines()[-1] and str(path) in words
+        with GameDatabase(path, create=False) as store:
+            (stored,) = store.matches()
+    assert len(stored.games) == 5
+
+
+WRITE = """
+import itertools, sys
+from pathlib import Path
+from connectx_toolkit.arena.store import MatchStore
+from connectx_toolkit.players.process import Task
+from tests.arena.test_store import FAST, FAULTY, HERE, LEFT, OPENINGS, RANDOM
+
+seed = int(sys.argv[2])
+with MatchStore(Path(sys.argv[1])) as store:
+    match = store.match_id(LEFT, RANDOM, FAST, OPENINGS, seed, "mine.txt")
+    with store.turn(match, 10**9) as known:
+        for number in itertools.count(len(known)):
+            store.add_played(match, Task(number, (LEFT, RANDOM), (), (1, 2)), FAULTY, HERE)
+            print(match, number, flush=True)
+"""
+
+
+@pytest.mark.parametrize("size", ["64m", "3m"], ids=["room", "full"])
+def test_three_writers_and_twenty_kills(size, tmp_path):
+    """What was said to be stored is stored, on a disk that fills, too; and nobody reads what is not whole."""
+    told, listeners, rng = set[tuple[int, int]](), list[threading.Thread](), random.Random(1)
+    with small_disk(tmp_path / "disk", size) as disk:
+        path = disk / "store"
+
+        def begin(seed: int) -> subprocess.Popen:
+            command, quiet = [sys.executable, "-c", WRITE, str(path), str(seed)], subprocess.DEVNULL
+            process = subprocess.Popen(command, cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=quiet)
+            listeners.append(threading.Thread(target=listen, args=(process.stdout,)))
+            listeners[-1].start()
+            return process
+
+        def listen(lines: Iterator[str]) -> None:
+            for line in lines:
+                if line.endswith("\n"):
+                    match, number = map(int, line.split())
+                    told.add((match, number))
+
+        writers = [begin(seed) for seed in range(3)]
+        for _ in range(20):
+            time.sleep(rng.uniform(0, 1.5))
+            place = rng.randrange(3)
+            writers[place].kill()
+            writers[place].wait()
+            writers[place] = begin(place)
+        time.sleep(2)
+        for writer in writers:
+            writer.kill()
+            writer.wait()
+        for listener in listeners:
+            listener.join()
+        with GameDatabase(path, create=False) as store:
+            kept = {(number, game) for number in (1, 2, 3) for game in store.match_games(number)}
+            assert store.left_out == []
+    assert len(told) > 100 and told <= kept

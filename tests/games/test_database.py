@@ -1,7 +1,9 @@
 """The database of games: each game once, positions with their mirror images, filters."""
 
+import contextlib
 import os
 import random
+import sqlite3
 from dataclasses import replace
 from typing import Any
 
@@ -197,7 +199,7 @@ def test_games_of_matches_are_not_of_the_ladder(database):
     pair = resolve("leftmost"), resolve("random")
     game = played((2, 3), (ME, "random"), cut="run limit", measured=(0.1, 0.2), source="")
     with MatchStore(database.path) as store:
-        match = store.match_id(*pair, Setup(Rules()), [()], 1)
+        match = store.match_id(*pair, Setup(Rules()), [()], 1, "the empty board")
         store.add_played(match, Task(0, pair, (), (1, 2)), game)
     stored = database.match_games(match)[0]
     database.add([played((3, 3), episode=1, date="2026-01-05"), played((2, 1), episode=2)], ME)
@@ -233,3 +235,22 @@ def test_games_are_removed_by_number_and_by_source(database, tmp_path):
         with pytest.raises(ValueError):
             database.remove([what])
     assert database.add([at("a/1.json", 1)]) == 1
+
+
+def test_a_file_of_version_5_is_brought_up_to_date(tmp_path):
+    """Its matches say nothing of their openings, and its games had ratings; the match played again tells."""
+    path, pair = tmp_path / "old", (resolve("leftmost"), resolve("random"))
+    with MatchStore(path) as store:
+        match = store.match_id(*pair, Setup(Rules()), [()], 1, "balanced")
+        store.add_played(match, Task(0, pair, (), (1, 2)), played((2, 3), cut="run limit"))
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.executescript(
+            "ALTER TABLE matches DROP COLUMN openings; PRAGMA user_version = 5;"
+            "UPDATE games SET record = json_set(record, '$.ratings', json('[1200.5, null]'))"
+        )
+    with GameDatabase(path, create=False) as database:
+        (stored,) = database.matches()
+        assert database.left_out == [] and (stored.openings, stored.games[0].moves) == ("", (2, 3))
+    with MatchStore(path) as store:
+        assert store.match_id(*pair, Setup(Rules()), [()], 1, "balanced") == match
+        assert [stored.openings for stored in store.matches()] == ["balanced"]

@@ -56,14 +56,14 @@ class Elements(HTMLParser):
             self.data += data
 
 
-def play_into(store: MatchStore, first: str, second: str, setup: Setup, pairs: int) -> None:
+def play_into(store: MatchStore, first: str, second: str, setup: Setup, pairs: int, openings=((),)) -> None:
     specs = resolve(first), resolve(second)
-    match = store.match_id(*specs, setup, [()], 1)
+    match = store.match_id(*specs, setup, openings, 1, "the empty board" if openings == ((),) else "mine.txt")
 
     def add(task: Task, game: Game) -> None:
         store.add_played(match, task, game)
 
-    play(*specs, setup, [()], pairs, on_game=add)
+    play(*specs, setup, openings, pairs, on_game=add)
 
 
 @pytest.fixture(scope="module")
@@ -85,6 +85,16 @@ def test_agents_of_one_name_are_told_apart_by_content(tmp_path):
             play_into(store, str(agent), "leftmost", SMALL, 1)
         names = [pair[0] for pair in groups(store)[0].names]
     assert names[0] != names[1] and all(re.fullmatch(re.escape(str(agent)) + " [0-9a-f]{6}", name) for name in names)
+
+
+def test_matches_with_other_openings_are_groups_of_their_own(tmp_path):
+    """What an agent scores from chosen openings is not pooled with what it scores from the empty board."""
+    with MatchStore(tmp_path / "store") as store:
+        for pairs, openings in ((2, ((),)), (3, ((1,), (0,)))):
+            play_into(store, "one_step", "leftmost", SMALL, pairs, openings)
+        titles = {group.title: len(group.games()) for group in groups(store)}
+    board = "3x4, 3 in a row, 60 s overage time, openings: "
+    assert titles == {f"{board}the empty board": 4, f"{board}mine.txt": 6}
 
 
 def test_report_command(path, capsys):

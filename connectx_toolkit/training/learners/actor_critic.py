@@ -96,7 +96,7 @@ def geometry_for(games: Games) -> Geometry:
     inarow = games.geometry.inarow if isinstance(games, ConnectX) else min(games.rows, games.columns)
     geometry = geometry_of(games.rows, games.columns, inarow)
     if not geometry.fits_word:
-        raise ValueError(f"a board of {games.rows}x{games.columns} does not fit the 64 bits of the network's input")
+        raise ValueError(f"a board of {games.columns}x{games.rows} does not fit the 64 bits of the network's input")
     return geometry
 
 
