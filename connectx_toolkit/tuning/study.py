@@ -74,13 +74,17 @@ class Study:
         return optuna.importance.get_param_importances(self.study, evaluator=evaluator)
 
     def written(self, values: Mapping[str, Value], folder: Path, name: str) -> AgentSpec:
-        """Writes a candidate into a new folder, with links to what lies beside the original, which it may need."""
+        """Writes a candidate into a folder, with links to what lies beside the original, which it may need.
+
+        A folder of a call before is used again; nothing in it is removed.
+        """
         beside = self.agent.absolute().parent
         place = folder.absolute() / (beside.name or "agent")  # a package may be imported by its name
-        place.mkdir(parents=True)
+        place.mkdir(parents=True, exist_ok=True)
         for entry in beside.iterdir():
-            if entry.name not in (name, self.agent.name, "__pycache__") and entry != OUR_PACKAGE:
-                (place / entry.name).symlink_to(entry)
+            link = place / entry.name
+            if entry.name not in (name, self.agent.name, "__pycache__") and entry != OUR_PACKAGE and not link.exists():
+                link.symlink_to(entry)
         (place / name).write_text(with_values(self.text, self.numbers, values), encoding="utf-8")
         return AgentSpec("file", str(place / name), name)
 

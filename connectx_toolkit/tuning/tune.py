@@ -18,7 +18,6 @@ It is written, to another file, only if it is proven better.
 import hashlib
 import io
 import re
-import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -139,8 +138,8 @@ def _judge(config: Config, search: "Study", original: AgentSpec, setup: Setup) -
     if search.study.best_value == search.cost_of_original():
         said = ["nothing is proven: no candidate was better than the original. Nothing is written"]
     else:
-        shutil.rmtree(config.folder / "best", ignore_errors=True)  # of a call before
-        tuned = search.written(values, config.folder / "best", config.tuned.name)
+        place = config.folder / "best" / f"{search.name}-{search.study.best_trial.number}"  # another call has its own
+        tuned = search.written(values, place, config.tuned.name)
         exam, match = _compared(config, tuned, original, setup)
         tables, said = [*exam.tables(), match_table(match)], [*exam_lines(exam.sheets), *match_lines(match)]
         if is_proven(exam.sheets, match.evidence):

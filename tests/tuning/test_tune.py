@@ -69,6 +69,9 @@ def for_tuning(count: int):
 
 
 def test_better_numbers_are_found_proven_and_written(folder, capsys):
+    own = folder / "runs/tune/my_agent/best/notes.txt"
+    own.parent.mkdir(parents=True)
+    own.write_text("mine")
     train(config(judged=500, pairs=12))
     text = (folder / "my_agent_tuned.py").read_text()
     (found,) = map(int, re.findall(r"^PLAY = (\d+)  # tune: 1 to 99$", text, re.M))
@@ -83,7 +86,7 @@ def test_better_numbers_are_found_proven_and_written(folder, capsys):
     asked = sorted((folder / "runs/tune/my_agent/answers").iterdir())
     train(config(judged=500, pairs=13))  # its own file may be replaced, and more evidence is added to what there is
     assert sorted((folder / "runs/tune/my_agent/answers").iterdir()) == asked
-    assert "wrote my_agent_tuned.py" in capsys.readouterr().out
+    assert "wrote my_agent_tuned.py" in capsys.readouterr().out and own.read_text() == "mine"
 
 
 def test_what_is_not_proven_is_not_written(folder, capsys):
