@@ -442,8 +442,8 @@ export class Board extends Table {
     const open = this.wished && !this.isOverAt(game.cursor) && !known?.done && now - this.wishedAt > PATIENCE;
     const seconds = Math.floor((now - this.wishedAt) / 1000);
     const solving = online && (this.shows || this.hinted) && open ? `solving … ${seconds ? `${seconds} s` : ""}` : "";
-    const lost = !online && this.welcomed ? "Connection lost. You can still play, without agents and scores. "
-      + "The page reconnects when the server is back." : "";
+    const lost = !online && this.welcomed ? "Connection lost. You can still play, without agents and scores. The page "
+      + "reconnects if its board still runs. One that was started again is at another address: paste this one into its Load." : "";
     const waits = !this.asking && this.seats[moverOf(game.shown) - 1] !== null && !game.isOver && !lost
       ? `${this.nameOf(moverOf(game.shown) - 1)} waits: press Space to let it play from here` : "";
     setText(this.working, lost || waits || solving);

@@ -23,7 +23,7 @@ from connectx_toolkit.games.analysis import JudgedMove, mistakes
 from connectx_toolkit.games.database import GameDatabase
 from connectx_toolkit.page import style
 from connectx_toolkit.system.files import ROOT
-from tests.conftest import BROWSER, CHROMIUM
+from tests.conftest import BROWSER, CHROMIUM, start_interruptible
 from tests.games.test_database import played
 
 pytestmark = [pytest.mark.slow, CHROMIUM]
@@ -34,15 +34,10 @@ WAIT = 20.0  # seconds: the solver compiles on a busy machine
 
 @contextmanager
 def served(folder: Path, *options: str) -> Iterator[tuple[str, subprocess.Popen]]:
-    """The board's address and its process. ``folder``: where the address is remembered."""
+    """The board's address and its process. ``folder``: where it runs."""
     command = [sys.executable, str(ROOT / "evaluate.py"), "board", "--no-browser", *options]
     environment = {**os.environ, "TMPDIR": str(folder), "PYTHONUNBUFFERED": "1"}
-    before = signal.signal(
-        signal.SIGINT, signal.default_int_handler
-    )  # background jobs ignore it, and so would the server
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment, cwd=folder)
-    signal.signal(signal.SIGINT, before)
-    with process:
+    with start_interruptible(command, stdout=subprocess.PIPE, text=True, env=environment, cwd=folder) as process:
         try:
             assert process.stdout is not None
             yield process.stdout.readline().split()[-1], process
@@ -392,7 +387,7 @@ def test_clicks_are_answered_while_an_agent_hangs(page, tmp_path):
 
 
 def test_a_server_that_was_killed_and_started_again(open_page, tmp_path):
-    """The page goes on: without an agent first, then with the agent, at the same address."""
+    """The page goes on without an agent, and where its link is loaded with the agent, at another address."""
     options = ("leftmost", "--config", LARGE)
     with served(tmp_path, *options) as (url, process):
         page = open_page(url)
@@ -403,8 +398,13 @@ def test_a_server_that_was_killed_and_started_again(open_page, tmp_path):
         expect(page.locator(".cx-working")).to_contain_text("Connection lost")
         column(page, 6).click()
         assert stones(page)[6] == 1
+        link = page.evaluate("location.href")
         with served(tmp_path, *options) as (again, _):
-            assert again == url
+            assert again.split("/")[3] != url.split("/")[3]
+            page = open_page(again)
+            page.keyboard.press("l")
+            page.locator("dialog textarea").fill(link)
+            page.get_by_role("button", name="Load", exact=True).last.click()
             until(page, "board.game.moves.length === 4")
             assert moves(page) == [5, 0, 6, 0]
 
