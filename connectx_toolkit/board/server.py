@@ -38,7 +38,9 @@ from connectx_toolkit.system.posix import is_own
 HOST = "127.0.0.1"
 USUAL_PORT = 6744  # so that a tunnel is good for the next run, too
 BOARD_PAGE = "board.html"
-LARGEST_MESSAGE = 16 * 2**20  # bytes of a message: a replay has 10 to 60 kB
+LARGEST_MESSAGE = 16 * 2**20  # characters of a message, as page/board.js has it: a replay has 10 to 60 kB
+LARGEST_READ = 4 * LARGEST_MESSAGE  # bytes: what is larger is not read to its end, and its socket is closed
+OPEN_LINES = web.AppKey("open_lines", set[web.WebSocketResponse])  # the sockets of the boards that are open
 SECURITY = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
     "connect-src 'self' ws://{host}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -63,7 +65,7 @@ class Address(NamedTuple):
 def application(address: Address, opening: Opening, analyst: Analyst) -> web.Application:
     """The board's server: its page below the token, and a socket for each board that is open."""
     app = web.Application(middlewares=[_guard(address)])
-    app["lines"] = set()
+    app[OPEN_LINES] = set()
 
     async def page(request: web.Request) -> web.StreamResponse:
         name = request.match_info["name"] or BOARD_PAGE
@@ -99,13 +101,13 @@ async def _add_headers(request: web.Request, response: web.StreamResponse) -> No
 
 
 async def _close_all(app: web.Application) -> None:
-    for line in set(app["lines"]):
+    for line in [*app[OPEN_LINES]]:
         await line.close(code=1001)
 
 
 async def _converse(request: web.Request, opening: Opening, analyst: Analyst) -> web.WebSocketResponse:
     """One board, as long as its page is open."""
-    line = web.WebSocketResponse(max_msg_size=LARGEST_MESSAGE, heartbeat=30.0)
+    line = web.WebSocketResponse(max_msg_size=LARGEST_READ, heartbeat=30.0)
     await line.prepare(request)
     loop, outgoing = asyncio.get_running_loop(), asyncio.Queue[dict]()
 
@@ -118,23 +120,25 @@ async def _converse(request: web.Request, opening: Opening, analyst: Analyst) ->
             await line.send_str(_encoded(await outgoing.get()))
 
     session, sender = Session(send, analyst, opening), asyncio.create_task(deliver())
-    request.app["lines"].add(line)
+    request.app[OPEN_LINES].add(line)
     try:
         async for message in line:
-            if message.type is WSMsgType.TEXT:
+            if message.type in (WSMsgType.TEXT, WSMsgType.BINARY):
                 await loop.run_in_executor(None, _receive, session, message.data, send)
     finally:
-        request.app["lines"].discard(line)
+        request.app[OPEN_LINES].discard(line)
         sender.cancel()
         session.close()
     return line
 
 
-def _receive(session: Session, text: str, send: Callable[[dict], None]) -> None:
+def _receive(session: Session, text: str | bytes, send: Callable[[dict], None]) -> None:
     try:
+        if len(text) > LARGEST_MESSAGE:
+            raise ValueError(f"a message has at most {LARGEST_MESSAGE >> 20} MiB")
         message = json.loads(text)
     except (ValueError, RecursionError) as problem:
-        send({"type": "problem", "text": f"expected JSON: {problem}"})
+        send({"type": "problem", "text": f"cannot read a message: {problem}"})
         return
     session.receive(message)
 

@@ -19,6 +19,7 @@ const OVERLAYS = [["on", "On"], ["after", "After the game"], ["off", "Off"]];
 const PACES = [[0, "none"], [0.5, "0.5 s"], [1, "1 s"], [2, "2 s"], [4, "4 s"]];
 const TICK = 100; // milliseconds between two looks at the clock
 const PATIENCE = 300; // milliseconds of solving that nobody is told of
+const LARGEST_FILE = 16 * 2 ** 20; // bytes, as LARGEST_MESSAGE of connectx_toolkit/board/server.py
 const RESULTS = {1: "win", 0: "draw", [-1]: "loss"};
 
 // What a button or a key does, in the order of the buttons. group: where the button is; says: for the list of keys; also:
@@ -156,7 +157,12 @@ export class Board extends Table {
   }
 
   askLoad() {
-    this.loading = askGame(this.root, this.game.start.columns, (text, name) => this.load(text, name));
+    this.loading = askGame(this.root, this.game.start.columns, text => this.load(text), file => this.loadFile(file));
+  }
+
+  async loadFile(file) {
+    if (file.size > LARGEST_FILE) this.say(`${file.name} has more than ${LARGEST_FILE >> 20} MiB: it is no replay of one game.`);
+    else this.load(await file.text(), file.name);
   }
 
   copy() {
@@ -502,11 +508,11 @@ export class Board extends Table {
     this.root.addEventListener("drop", event => this.dropped(event), {signal});
   }
 
-  async dropped(event) {
+  dropped(event) {
     event.preventDefault();
     this.root.classList.remove("cx-dropping");
     const [file] = event.dataTransfer.files;
-    if (file && !this.options.replayer) this.load(await file.text(), file.name);
+    if (file && !this.options.replayer) this.loadFile(file);
   }
 
   key(event) {

@@ -40,9 +40,9 @@ export function askNewGame(root, size, clock, timed, done) {
   values => done(Object.fromEntries(Object.entries(values).map(([name, text]) => [name, Number(text)]))));
 }
 
-// load: called with the text of a game, and the name of its file if it has one. The window stays until it is closed: a text
+// load: called with the text of a game; loadFile: with its file. The window stays until it is closed: a text
 // that is wrong is there to be mended, beside what is said of it.
-export function askGame(root, columns, load) {
+export function askGame(root, columns, load, loadFile) {
   const file = el("input", {type: "file", accept: ".json,application/json,.txt", "aria-label": "replay file"});
   const made = dialog(root, "Load a game", [
     el("label", {class: "cx-label"}, el("span", {}, "the moves, as columns counted from 0; or a link to a position"),
@@ -51,7 +51,7 @@ export function askGame(root, columns, load) {
       " (you can also drop it on the board)"), file),
     el("p", {class: "cx-notice", role: "alert"}),
   ], "Load", ({text}) => text.trim() && load(text), true);
-  file.addEventListener("change", async () => load(await file.files[0].text(), file.files[0].name));
+  file.addEventListener("change", () => file.files.length && loadFile(file.files[0]));
   return made;
 }
 
