@@ -241,10 +241,11 @@ class Session:
 
     def _read(self, message: Message) -> None:
         """A game as text: the columns of a game, or the content of a replay file."""
-        content = str(message["text"]).strip()
+        content, first = str(message["text"]).strip(), integer(message.get("first", 0), "first", 0, 1)
         is_typed = not message.get("name") and not content.startswith(("{", "[", "<", '"'))
         if is_typed or is_columns(content):
-            game = parse_game(content, geometry_in(message))
+            game = parse_game(content, geometry_in(message), from_one=first == 1 or None)
         else:
-            game = read_game(content, Path(Path(str(message.get("name") or "replay.json")).name))
+            place = Path(Path(str(message.get("name") or "the text")).name)
+            game = read_game(content, place, first == 1 and "{" not in content)  # replays have counts of their own
         self._send({"type": "game", "game": _game_message(game)})

@@ -9,7 +9,7 @@ import { Graph } from "./graph.js";
 import { legend } from "./legend.js";
 import { MoveList } from "./movelist.js";
 import { PlayedList } from "./played.js";
-import { emptyPosition, keyOf, landing, moverOf, openColumns, setUpProblem, stonesOf, threatsIn, withCell }
+import { emptyPosition, keyOf, landing, moverOf, openColumns, setUpProblem, stonesOf, threatsIn, withCell, writeColumns }
   from "./rules.js";
 import { SeatCard } from "./seats.js";
 import { Table } from "./table.js";
@@ -61,6 +61,7 @@ export class Board extends Table {
   // host: {start(receive, online), send(message)}.
   // options: {keys: the element whose keys are ours (the board itself),
   //           replayer: whether nothing can be played, storage: where the game is kept over a reload, if anywhere,
+  //           pageKeys: [[keys, what they do]] of the page around it, for the list of keys,
   //           address: whether the page's address tells the position, mine: the player whose mistakes count, if one's,
   //           moved: called with the game after every change}.
   constructor(root, host, options = {}) {
@@ -95,9 +96,9 @@ export class Board extends Table {
     this.working = el("p", {class: "cx-working", "aria-hidden": "true"});
     this.notice = el("p", {class: "cx-notice", role: "alert"});
     const said = el("div", {class: "cx-said"}, this.verdict, this.working, this.notice);
-    this.panel = el("div", {class: "cx-panel"}, replayer ? null : said,
-      this.graph.element, this.list.element, this.playedList.element, this.bar("go through the game", "steps"), replayer ? null : this.bar("game", "tools", "sharing"), this.choices(),
-      legend(!replayer));
+    const bars = [this.bar("go through the game", "steps"), replayer ? null : this.bar("game", "tools", "sharing")];
+    this.panel = el("div", {class: "cx-panel"}, ...bars, replayer ? null : said, // buttons stay while the rest grows
+      this.graph.element, this.list.element, this.playedList.element, this.choices(), legend(!replayer));
     this.setUpBar = el("div", {class: "cx-setup"});
     this.main = el("div", {class: "cx-main-area"}, el("div", {class: "cx-seats"}, ...this.cards.map(card => card.element)),
       replayer ? said : null, this.setUpBar, this.board.element); // a replayer's panel may lie below the screen
@@ -157,7 +158,8 @@ export class Board extends Table {
   }
 
   askLoad() {
-    this.loading = askGame(this.root, this.game.start.columns, text => this.load(text), file => this.loadFile(file));
+    const {start: {columns}} = this.game, {first} = this.view;
+    this.loading = askGame(this.root, columns, first, text => this.load(text), file => this.loadFile(file));
   }
 
   async loadFile(file) {
@@ -166,8 +168,9 @@ export class Board extends Table {
   }
 
   copy() {
-    const {moves} = this.game, text = moves.some(column => column > 9) ? moves.join(",") : moves.join("");
-    return this.copyText(text, `Moves copied: ${text || "none yet"}`, `Moves: ${text}`);
+    const {first} = this.view, text = writeColumns(this.game.moves, first);
+    const counted = first ? `, columns counted from ${first}` : "";
+    return this.copyText(text, `Moves copied${counted}: ${text || "none yet"}`, `Moves${counted}: ${text}`);
   }
 
   copyLink() {
@@ -186,7 +189,7 @@ export class Board extends Table {
 
   help() {
     const listed = this.actions.filter(({says}) => says).map(({key, says}) => [key, says]);
-    showKeys(this.root, [...KEYS.slice(this.options.replayer ? 1 : 0), ...listed], this.view.first);
+    showKeys(this.root, [...KEYS.slice(this.options.replayer ? 1 : 0), ...listed, ...this.options.pageKeys ?? []], this.view.first);
   }
 
   flip() { this.look({flipped: !this.view.flipped}); }

@@ -173,7 +173,7 @@ export class Table {
     }
     if (!this.online) this.say("Without a connection, only links can be loaded.");
     const {rows, columns, inarow} = this.game.start;
-    this.host.send({type: "read", text, name, rows, columns, inarow});
+    this.host.send({type: "read", text, name, first: this.view.first, rows, columns, inarow});
   }
 
   sit(seat, name) {

@@ -129,6 +129,8 @@ def question(agent: str, number: int = 1) -> dict:
         ({"type": "read", "text": "{" + "[" * 100_000, "name": "a.json"}, "a.json is not a ConnectX replay: it is not"),
         ({"type": "read", "text": "9", "rows": 6, "columns": 7, "inarow": 4}, "there is no column 9"),
         ({"type": "read", "text": "{", "name": "a/b.json"}, "b.json is not a ConnectX replay: it is not JSON"),
+        ({"type": "read", "text": "[]"}, "the text is not a ConnectX replay"),
+        ({"type": "read", "text": "3", "first": 2, "rows": 6, "columns": 7, "inarow": 4}, "first should be an integer"),
         ({"type": "solve", "positions": [{"rows": 3}]}, "expected rows"),
     ],
     ids=str,
