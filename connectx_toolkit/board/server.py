@@ -40,7 +40,7 @@ USUAL_PORT = 6744  # so that a tunnel is good for the next run, too
 BOARD_PAGE = "board.html"
 LARGEST_MESSAGE = 16 * 2**20  # characters of a message, as page/board.js has it: a replay has 10 to 60 kB
 LARGEST_READ = 4 * LARGEST_MESSAGE  # bytes: what is larger is not read to its end, and its socket is closed
-OPEN_LINES = web.AppKey("open_lines", set[web.WebSocketResponse])  # the sockets of the boards that are open
+OPEN_SOCKETS = web.AppKey("open_sockets", set[web.WebSocketResponse])  # the sockets of the boards that are open
 SECURITY = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
     "connect-src 'self' ws://{host}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -65,7 +65,7 @@ class Address(NamedTuple):
 def application(address: Address, opening: Opening, analyst: Analyst) -> web.Application:
     """The board's server: its page below the token, and a socket for each board that is open."""
     app = web.Application(middlewares=[_guard(address)])
-    app[OPEN_LINES] = set()
+    app[OPEN_SOCKETS] = set()
 
     async def page(request: web.Request) -> web.StreamResponse:
         name = request.match_info["name"] or BOARD_PAGE
@@ -101,7 +101,7 @@ async def _add_headers(request: web.Request, response: web.StreamResponse) -> No
 
 
 async def _close_all(app: web.Application) -> None:
-    for line in [*app[OPEN_LINES]]:
+    for line in [*app[OPEN_SOCKETS]]:
         await line.close(code=1001)
 
 
@@ -120,13 +120,13 @@ async def _converse(request: web.Request, opening: Opening, analyst: Analyst) ->
             await line.send_str(_encoded(await outgoing.get()))
 
     session, sender = Session(send, analyst, opening), asyncio.create_task(deliver())
-    request.app[OPEN_LINES].add(line)
+    request.app[OPEN_SOCKETS].add(line)
     try:
         async for message in line:
             if message.type in (WSMsgType.TEXT, WSMsgType.BINARY):
                 await loop.run_in_executor(None, _receive, session, message.data, send)
     finally:
-        request.app[OPEN_LINES].discard(line)
+        request.app[OPEN_SOCKETS].discard(line)
         sender.cancel()
         session.close()
     return line
@@ -159,16 +159,9 @@ def listen() -> tuple[socket.socket, Address]:
         OSError: no port is free.
     """
     for port in (USUAL_PORT, 0):
-        sock = socket.socket()
-        # where another process could listen at the same port (Windows) none may
-        sock.setsockopt(socket.SOL_SOCKET, getattr(socket, "SO_EXCLUSIVEADDRUSE", socket.SO_REUSEADDR), 1)
-        try:
-            sock.bind((HOST, port))
-            sock.listen()  # a browser may ask as soon as it has the address
-        except OSError:
-            sock.close()
-            continue
-        return sock, Address(sock.getsockname()[1], secrets.token_urlsafe(24))
+        with suppress(OSError):
+            sock = socket.create_server((HOST, port))
+            return sock, Address(sock.getsockname()[1], secrets.token_urlsafe(24))
     raise OSError(f"no free port on {HOST}")
 
 

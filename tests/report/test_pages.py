@@ -88,7 +88,7 @@ def test_the_board_needs_no_scrolling(report, tmp_path):
 
 
 def test_ladders_legends_and_keys(tmp_path):
-    """A laptop shows all columns of a ladder, a phone what a chart's lines are, and ? lists also the page's own keys."""
+    """A laptop shows all columns of a ladder, a phone what lines of a chart are; ? lists the page's own keys, too."""
     long = "my_agent_with_a_long_name.py"
     games = {n: scripted(n, score) for n, score in enumerate([1, 0, 0.5, 0, 1, 1, 0, 0.5])}
     tournament = Tournament([Match(resolve("middle"), resolve("random"), games)], [(long, "random")])
