@@ -167,7 +167,7 @@ MATCH = (  # of rows (agent, seat, side)
     Column("forfeits", lambda row: row[2].forfeits, is_rare=True),
     Column("faults", lambda row: kinds(row[2].faults)),
 )
-SECONDS = (  # of the same rows
+SIDE_SECONDS = (  # of the same rows
     *MATCH[:2],
     Column("load s", lambda row: max(row[2].load_seconds, default=None), three_digits),
     Column("mean s", lambda row: _mean(row[2].move_seconds), three_digits),
@@ -187,7 +187,7 @@ def match_table(match: Match) -> Table:
 
 def seconds_table(match: Match) -> Table:
     """The same rows: longest load, times of moves without it, and overage time of the game that used the most."""
-    return Table("seconds of a move", SECONDS, _sides(match), names=2)
+    return Table("seconds of a move", SIDE_SECONDS, _sides(match), names=2)
 
 
 def _sides(match: Match) -> Iterator[tuple[str, str, Side]]:

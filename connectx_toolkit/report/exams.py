@@ -176,7 +176,7 @@ WEAKNESSES = (  # of rows (agent, weakness)
 )
 EXAMPLES = (  # of rows (theme, mistake)
     "theme",
-    Column("position", lambda row: write_columns(row[1].game.moves[:-1]) or "empty board", help="columns from 0"),
+    Column("after", lambda row: write_columns(row[1].game.moves[:-1]) or "empty board", help="columns from 0"),
     Column("played", lambda row: row[1].moves[0].column),
     Column("best", lambda row: " ".join(map(str, row[1].moves[0].best_columns)), align="right"),
 )

@@ -16,6 +16,7 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.text import Text
 
+from connectx_toolkit.system.console import in_notebook
 from connectx_toolkit.system.foreign import shown
 
 # How columns show numbers.
@@ -282,7 +283,8 @@ def print_parts(parts: Iterable[Part], console: Console | None = None, style: st
     """
     console = console or console_for_tables()
     for part in parts:
-        if console.is_terminal and isinstance(part, str) and not isinstance(part, Typed):
+        is_narrow = console.is_terminal and not in_notebook()  # whose cells go on between words by themselves
+        if is_narrow and isinstance(part, str) and not isinstance(part, Typed):
             fill = partial(textwrap.fill, width=console.width, break_long_words=False, break_on_hyphens=False)
             part = "\n".join(map(fill, part.split("\n")))
         console.print(part, style=style, soft_wrap=isinstance(part, str))
