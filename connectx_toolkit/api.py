@@ -130,11 +130,12 @@ def get_win_percentages(
     """
     from connectx_toolkit.arena.match import play_rounds, setup_of
     from connectx_toolkit.arena.results import course_lines
+    from connectx_toolkit.system.table import print_parts
 
     setup, seed = setup_of(options, "kaggle"), secrets.randbits(32) if seed is None else seed
     first, second = told_apart((resolve(agent1), resolve(agent2)))
     match = play_rounds((first, second), n_rounds, setup, options["workers"], seed)
-    print(*course_lines(match), sep="\n")
+    print_parts(course_lines(match))
     return match
 
 
@@ -442,7 +443,7 @@ def report(
         games: file that keeps the games.
         ladder: write the ladder to this path, with the endings .md, .svg and .json.
         html: write a page to this file, with charts and games to replay.
-        latest: number of games of each group on the page, the latest ones.
+        latest: number of games of each group on the page: the latest ones of every two agents, at least one of each.
         judge: add exact scores to the games on the page.
 
     Raises:
@@ -460,7 +461,7 @@ def report(
     if ladder and len(found) > 1:
         titles = "; ".join(group.title for group in found)
         raise ValueError(f"{as_option('ladder')} takes a file of one kind of matches, but {games} holds {titles}")
-    shown = [group.games()[-latest:] if html else [] for group in found]
+    shown = [group.latest(latest) if html else [] for group in found]
     pages = [[judged(game) if judge else Review(game, []) for game in part] for part in shown]
     return results(found, pages, left_out, _path(ladder), _path(html), judge)
 

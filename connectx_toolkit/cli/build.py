@@ -81,8 +81,8 @@ def show(report: "Report", as_json: bool) -> None:
 
     console = console_for_tables()
     table, verdict, *written = report.parts()
-    console.print(table)
-    console.print(verdict, style="green" if report.accepted else "bold red", soft_wrap=True)
+    print_parts([table], console)
+    print_parts([verdict], console, "green" if report.accepted else "bold red")
     print_parts(written, console)
 
 

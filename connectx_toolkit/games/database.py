@@ -404,7 +404,7 @@ class GameDatabase:
             return where, values
         undated = f"SELECT count(*) FROM games WHERE {where} AND date IS NULL"
         (count,) = self.connection.execute(undated, values).fetchone()
-        self.left_out += [f"{count} games of which no date is known (--since {since})"] if count else []
+        self.left_out[:0] = [f"{count} games of which no date is known (--since {since})"] if count else []
         return f"{where} AND date >= ?", [*values, since]
 
 

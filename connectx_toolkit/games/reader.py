@@ -416,7 +416,7 @@ def games_in(path: Path, latest: int | None = None, from_one: bool = False) -> R
         groups, left_out = grouped_games(path)
         games = [game for group in groups for game in group[-(latest or LISTED) :]]
         if older := sum(map(len, groups)) - len(games):
-            left_out.append(f"{path}: {older} older {plural('game', older)} ({as_option('latest', 'N')} shows more)")
+            left_out.insert(0, f"{path}: {older} older {plural('game', older)} ({as_option('latest', 'N')} shows more)")
         return Read(games, left_out)
     if latest:
         raise ValueError(f"{as_option('latest')} is for files of games, and {path} is none")

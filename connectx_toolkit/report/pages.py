@@ -72,7 +72,7 @@ def group_html(
         sections += [_titled(cross_table(tournament, names), "h3")]
     sections += ["<h3>Median time per move, without each agent's first move</h3>", _chart_html(time_chart(tournament))]
     if judged:
-        latest = f"Good move rate by ply, in the latest {shown} {plural('game', shown)}"
+        latest = f"Good move rate by ply, in {shown} {plural('game', shown)}: the latest of each two agents"
         sections += [f"<h3>{latest}</h3>", _chart_html(accuracy_chart(judged))]
     return sections
 

@@ -235,19 +235,25 @@ class _Lines:
         sys.stderr.flush()
 
 
-def progress(total: int, unit: str, title: str | None = None, *, done: int = 0, delay: float = 2.0) -> "tqdm":
+BAR = "{l_bar}{bar}| {n_fmt}/{total_fmt} {unit}s [{elapsed}, {remaining} left]"
+
+
+def progress(total: int | None, unit: str, title: str | None = None, *, done: int = 0, delay: float = 2.0) -> "tqdm":
     """A progress bar on standard error; a line every ``LINE_EVERY`` seconds if that is not a terminal.
 
     Args:
-        total: number of units, of which ``done`` were finished before.
+        total: number of units, of which ``done`` were finished before. Of 0, nothing is shown. None: nobody knows; then
+            there are only the title, which is set again as more is known, and the time.
         title: text in front of the bar.
         delay: seconds until the bar is shown, 0 for at once; in a log, any value but 0 means ``LINE_EVERY``.
     """
     from tqdm import tqdm
 
-    bar = partial(tqdm, total=total, unit=unit, desc=title, initial=done, leave=False, unit_scale=total >= 100_000)
+    form = {"bar_format": BAR if total else "{desc} [{elapsed}]", "disable": total == 0}
+    scaled = total is not None and total >= 100_000
+    bar = partial(tqdm, total=total, unit=unit, desc=title, initial=done, leave=False, unit_scale=scaled, **form)
     if sys.stderr.isatty() or in_notebook():
-        return bar(delay=delay)
+        return bar(delay=delay, dynamic_ncols=True)
     return bar(delay=LINE_EVERY if delay else 0, mininterval=LINE_EVERY, miniters=1, file=_Lines(), ncols=80)
 
 

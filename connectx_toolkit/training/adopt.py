@@ -244,11 +244,12 @@ class Adopted(Shown):
 
     def parts(self) -> list[Part]:
         """The lines that say what was made, what it was compared with, and what to do with it."""
+        full = f"in {self.full} more the model chose a full column; the file plays its best legal one"
         how = "numpy" if self.data.suffix == FORMS[0] else "TorchScript"
         return [
             f"{self.agent} and {self.data.name}: {self.title}",
             f"the same moves as {self.reference} in {self.positions} of {self.positions} positions; computed by {how}",
-            *([f"in {self.full} more it chose a full column: there its best legal one is played"] if self.full else []),
+            *([full] if self.full else []),
             *([f"loaded without a sandbox ({self.unconfined}): it could do what you can"] if self.unconfined else []),
             *(["it has taken 0 steps: it plays by weights that were put in, or by none"] if self.is_untrained else []),
             f"observation: {self.observation}",

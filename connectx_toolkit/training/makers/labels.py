@@ -195,6 +195,7 @@ def train(config: Config) -> dict[str, Any]:
     labels = concatenated([*(read_file(path)[0] for path in files), *added])
     counts = np.bincount(splits_of(labels.positions, labels.masks), minlength=3).tolist()
     facts = {"positions": len(labels), **dict(zip(("training", "validation", "test"), counts, strict=True))}
-    score = f"{len(labels):,} positions, of {labels.whole.sum():,} all scores, {counts[0]:,} to learn from"
+    told = f"{labels.whole.sum():,} with the score of every move, {counts[0]:,} to learn from"
+    score = f"{len(labels):,} positions: {told}"
     publish(config, to_bytes(labels, config.recipe | {"of": config.games}), facts, score)
     return facts
