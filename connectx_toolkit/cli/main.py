@@ -33,14 +33,15 @@ from connectx_toolkit.system.console import (
 from connectx_toolkit.system.files import our_agents
 from connectx_toolkit.system.foreign import NothingLeft
 
-DONE, FAILED, REFUSED, NOT_JUDGED, OUR_FAULT, STOPPED = 0, 1, 2, 3, 70, 130
+DONE, FAILED, REFUSED, NOT_JUDGED, OUR_FAULT, STOPPED, READER_LEFT = 0, 1, 2, 3, 70, 130, 141
 EXIT_CODES = {  # of all commands; docs/reference/exit-codes.md has the same table
-    DONE: "done; a submission is accepted",
+    DONE: "done; a submission is accepted; or a board was stopped by Ctrl-C",
     FAILED: "a submission is rejected; or a process has died; or none of the files could be read",
     REFUSED: "the input is wrong, and a line says what to change; or an agent cannot be built",
     NOT_JUDGED: "a submission could not be judged: this machine lacks a package, Kaggle's folder or an idle processor",
     OUR_FAULT: "a fault of the toolkit; the second line names the file with the details",
     STOPPED: "stopped by Ctrl-C",
+    READER_LEFT: "what read the output has ended, as `head -1` does: nothing is said, and what was done is kept",
 }
 BAD_INPUT = (ValueError, OSError, sqlite3.Error, MemoryError)
 NO_RESULT = (ProcessFailed, BrokenExecutor, NothingLeft)
@@ -73,14 +74,17 @@ def run(word: str, arguments: Sequence[str] | None = None) -> int:
     """
     words, name = word, prog(word)
     os.environ[DOOR] = Path(sys.argv[0]).stem
-    for stream in (sys.stdout, sys.stderr):
-        if getattr(stream, "errors", "") == "strict":  # a Windows code page lacks many letters of names
-            stream.reconfigure(errors="replace")  # type: ignore[union-attr]
+    _open_streams()
     try:
-        command_of = evaluate if word == "evaluate" else _module_of(word).command_of
-        words, work = command_of(list(sys.argv[1:] if arguments is None else arguments))
-        name = prog(words)
-        return work() or DONE
+        try:
+            command_of = evaluate if word == "evaluate" else _module_of(word).command_of
+            words, work = command_of(list(sys.argv[1:] if arguments is None else arguments))
+            name = prog(words)
+            return work() or DONE
+        finally:
+            sys.stdout.flush()  # at Python's end it would be too late to say what went wrong
+    except BrokenPipeError:
+        return READER_LEFT
     except KeyboardInterrupt as stop:
         more = str(stop) or GOES_ON.get(words) or GOES_ON.get(word, "")
         complain(name, f"stopped{more and '; '}{more}")
@@ -98,6 +102,30 @@ def run(word: str, arguments: Sequence[str] | None = None) -> int:
         return REFUSED
     except Exception as problem:
         return _our_fault(name, problem)
+    finally:
+        _drop_unwritten()
+
+
+def _open_streams() -> None:
+    """Opens nothing in the place of closed streams (``>&-``, daemons): a file of games would be what ``print`` gets."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # it gets this number, the lowest one that is free
+            setattr(sys, name, os.fdopen(number, "w" if number else "r", encoding="utf-8"))
+    for stream in (sys.stdout, sys.stderr):
+        if getattr(stream, "errors", "") == "strict":  # a Windows code page lacks many letters of names
+            stream.reconfigure(errors="replace")  # type: ignore[union-attr]
+
+
+def _drop_unwritten() -> None:
+    """Leaves nothing that Python would try to write once more at its end, to a pipe that is closed or a full disk."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _module_of(word: str) -> ModuleType:

@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -134,8 +134,9 @@ class ProcessFailed(RuntimeError):
 
 def complain(script: str, *lines: str) -> None:
     """Prints to stderr what went wrong in a script, line by line; what a terminal would obey is shown as escapes."""
-    for line in lines:
-        print(shown(f"{script}: {line}", None), file=sys.stderr)
+    with suppress(OSError):  # nobody reads it
+        for line in lines:
+            print(shown(f"{script}: {line}", None), file=sys.stderr)
 
 
 def tell(line: str) -> None:
@@ -160,6 +161,12 @@ class Parser(argparse.ArgumentParser):
     def __init__(self, **settings: Any):
         # with abbreviations, --sample 4 would mean --samples 4, and replace the shipped network by one of 4 samples
         super().__init__(formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False, **settings)
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        if file is sys.stdout:  # argparse would say nothing where that cannot be written
+            file.write(message)
+        else:
+            super()._print_message(message, file)
 
     def error(self, message: str) -> NoReturn:
         more = ""

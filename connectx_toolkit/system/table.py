@@ -164,6 +164,10 @@ class _Plain(Console):
             is_plain = segment.control or (segment.text.isascii() and segment.text.replace("\n", "").isprintable())
             yield segment if is_plain else segment._replace(text=_printable(segment.text))
 
+    def on_broken_pipe(self) -> None:
+        """Rich would end the process with code 1 here."""
+        raise BrokenPipeError
+
 
 def console_for_tables(file: io.StringIO | None = None) -> Console:
     """A console on standard output that prints every text as it is; if that is not a terminal, wide enough for tables.
