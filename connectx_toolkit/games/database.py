@@ -116,7 +116,6 @@ def _opened(path: Path, create: bool) -> sqlite3.Connection:
     copies of both are read there.
     """
     if create:
-        path.parent.mkdir(parents=True, exist_ok=True)
         with locked(path):  # two processes may make it at once
             is_new = not path.exists()  # no other process makes it before the lock is released
             connection = sqlite3.connect(path, timeout=BUSY_SECONDS)
