@@ -114,8 +114,8 @@ class AnswerFile:
         for line in self.path.read_text(encoding="utf-8", errors="replace").split("\n"):
             with suppress(ValueError, TypeError):  # empty, damaged, cut as its writer was killed: it is asked again
                 seed, key, column, seconds, fault, detail = from_json(line)
-                position = Position(*stones_of(integer(key, "key", 0), STANDARD), STANDARD)
-                if column in (NO_ANSWER, *position.legal_columns()):
+                stones, mask = stones_of(integer(key, "key", 0), STANDARD)
+                if column in (NO_ANSWER, *Position(stones, mask, STANDARD).legal_columns()):
                     answer = Answer(integer(column, "column"), number(seconds, "seconds", 0.0), str(fault), str(detail))
                     self.known[integer(seed, "seed"), key] = answer
 

@@ -8,10 +8,15 @@ import argparse
 import inspect
 import json
 import re
+import shutil
+import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import redirect_stdout
 from dataclasses import MISSING, fields, is_dataclass
+from math import isfinite
 from os import PathLike
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import NoneType
 from typing import Any, Literal, NamedTuple, get_args, get_origin
 
@@ -25,7 +30,14 @@ ALIASES = {"workers": "concurrency", "overage": "bank", "seconds": "time", "orig
 SHORT = {"output": "o"}
 METAVARS = {"sprt": ("ELO0", "ELO1"), "names": ("FIRST", "SECOND")}
 MAY_BE_NONE = (api.board, api.explore)  # functions that take no agent, or no move, as well
-JSON = (api.exam, api.analyse, api.episodes)  # functions whose results machines may want
+PRINT = (api.get_win_percentages, api.board)  # functions that print themselves, and have no --json
+READ = {  # arguments for which - is standard input
+    api.match: ["openings"],
+    api.tournament: ["openings"],
+    api.exam: ["positions"],
+    api.analyse: ["games"],
+    api.board: ["game", "practise"],
+}
 TAKE_AGENTS = (api.get_win_percentages, api.match, api.tournament, api.exam, api.board)
 NOT_TYPED = {"isolate"}  # what only callables need
 KINDS: dict[Any, tuple[Callable[[str], Any], str]] = {
@@ -116,7 +128,8 @@ def add_options(parser: argparse.ArgumentParser, declared: Callable) -> None:
         read, metavar = KINDS.get(each.kind, (str, "NAME"))
         if is_dataclass(declared):  # which checks its values itself
             read, metavar = each.kind, each.kind.__name__.upper()
-        help_text = f"{each.help} (default: {each.shown})" if each.shown and each.kind is not bool else each.help
+        help_text = f"{each.help}; - reads standard input" if each.name in READ.get(declared, ()) else each.help
+        help_text += f" (default: {each.shown})" if each.shown and each.kind is not bool else ""
         if each.default is MISSING:
             parser.add_argument(each.name, type=read, help=help_text, nargs=each.many or None)
             continue
@@ -151,6 +164,26 @@ def values_of(function: Callable, given: argparse.Namespace) -> tuple[list[Any],
     return places, keywords
 
 
+def _read_from(value: Any, folder: str) -> Any:
+    """The path of a file, or of several; of one called "-", that of a file with all of standard input."""
+    if isinstance(value, list):
+        return [_read_from(each, folder) for each in value]
+    if str(value) != "-":
+        return value
+    with Path(folder, "stdin").open("wb") as file:
+        shutil.copyfileobj(sys.stdin.buffer, file)
+    return type(value)(file.name)
+
+
+def _finite(value: Any) -> Any:
+    """A JSON value with null in place of the numbers that JSON does not have."""
+    if isinstance(value, dict):
+        return {name: _finite(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(each) for each in value]
+    return value if not isinstance(value, float) or isfinite(value) else None
+
+
 def command(function: Callable, summary: str, examples: str = "") -> Command:
     """The command that calls a function, prints what it gives, and ends as one that was stopped if it was."""
 
@@ -161,20 +194,20 @@ def command(function: Callable, summary: str, examples: str = "") -> Command:
         parser.epilog = as_help(f"{named}\nexamples\n{examples}" if examples else "")
         parser.set_defaults(run=run)
         add_options(parser, function)
-        if function in JSON:
+        if function not in PRINT:
             parser.add_argument("--json", action="store_true", help="print the result as JSON, not as tables")
 
     def run(options: argparse.Namespace) -> None:
         from connectx_toolkit.system.table import print_parts
 
-        places, keywords = values_of(function, options)
         is_json = vars(options).get("json")
-        if is_json and function is api.analyse:
-            keywords["me"] = keywords["me"] or ""  # of one's own games
-        found = function(*places, **keywords)
+        with TemporaryDirectory() as folder, redirect_stdout(sys.stderr if is_json else sys.stdout):
+            vars(options).update({name: _read_from(vars(options)[name], folder) for name in READ.get(function, ())})
+            places, keywords = values_of(function, options)
+            found = function(*places, **keywords)
         if is_json:
-            print(json.dumps(found.document(), indent=2))
-        elif function not in (api.get_win_percentages, api.board):  # which print
+            print(json.dumps(_finite(found.document()), indent=2, allow_nan=False))
+        elif function not in PRINT:
             print_parts(found.parts())
         if getattr(found, "is_interrupted", False):
             is_kept = function is not api.get_win_percentages

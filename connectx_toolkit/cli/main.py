@@ -16,7 +16,6 @@ from concurrent.futures import BrokenExecutor
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 
 from connectx_toolkit.cli.options import Command
 from connectx_toolkit.system.console import (
@@ -45,20 +44,21 @@ EXIT_CODES = {  # of all commands; docs/reference/exit-codes.md has the same tab
 }
 BAD_INPUT = (ValueError, OSError, sqlite3.Error, MemoryError)
 NO_RESULT = (ProcessFailed, BrokenExecutor, NothingLeft)
-GOES_ON = {  # what a stopped command says, by what follows connectx, or its first word
+GOES_ON = {  # what a stopped command says that does not say it itself, by what follows connectx
     "evaluate match": "games that the file holds are not played again",
     "evaluate tournament": "games that the file holds are not played again",
     "evaluate exam": "positions that are solved and answers are kept; the same command goes on",
-    "train": "the same command resumes tune, book, replies, labels, openings and network",
 }
 OURS = ("connectx_core", "connectx_toolkit", "agents")
 USAGE = """\
-usage: connectx COMMAND ...   (connectx COMMAND --help explains each)
+usage: connectx COMMAND ...   (connectx COMMAND --help explains each, connectx --version)
 
   evaluate   let agents play, compare them, analyse games: connectx evaluate my_agent.py negamax --rounds 20
   build      make one file that Kaggle accepts, or check one: connectx build my_agent.py -o submission.py
   train      train networks, and make agents of your models: connectx train --help
   board      play, watch and analyse on a page: connectx board minimax@2
+
+The commands of evaluate may stand alone: connectx match, tournament, exam, analyse, episodes, explore, report, list.
 """
 
 
@@ -66,7 +66,7 @@ def run(word: str, arguments: Sequence[str] | None = None) -> int:
     """Runs a command and returns its exit code, one of ``EXIT_CODES``.
 
     Args:
-        word: "evaluate", "build" or "train".
+        word: "evaluate", "build" or "train"; "" if it is the first of the arguments, or a command of evaluate.
         arguments: by default those of this process.
 
     Raises:
@@ -77,8 +77,7 @@ def run(word: str, arguments: Sequence[str] | None = None) -> int:
     _open_streams()
     try:
         try:
-            command_of = evaluate if word == "evaluate" else _module_of(word).command_of
-            words, work = command_of(list(sys.argv[1:] if arguments is None else arguments))
+            words, work = command_of(word, list(sys.argv[1:] if arguments is None else arguments))
             name = prog(words)
             return work() or DONE
         finally:
@@ -86,7 +85,7 @@ def run(word: str, arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         return READER_LEFT
     except KeyboardInterrupt as stop:
-        more = str(stop) or GOES_ON.get(words) or GOES_ON.get(word, "")
+        more = str(stop) or GOES_ON.get(words, "")
         complain(name, f"stopped{more and '; '}{more}")
         return STOPPED
     except NO_RESULT as problem:
@@ -128,9 +127,22 @@ def _drop_unwritten() -> None:
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
-def _module_of(word: str) -> ModuleType:
-    """The module of build_submission.py or train.py; its ``command_of`` is to that script what ``evaluate`` is here."""
-    return import_module(f"connectx_toolkit.cli.{word}")
+def command_of(word: str, arguments: list[str]) -> tuple[str, Callable[[], int | None]]:
+    """What follows ``connectx``, and what runs it. Exits with code 2 if the arguments are wrong."""
+    if word == "evaluate":
+        return evaluate(arguments)
+    if word:
+        return import_module(f"connectx_toolkit.cli.{word}").command_of(arguments)
+    first = arguments[0] if arguments else "--help"
+    if first in SCRIPTS:
+        return command_of(first, arguments[1:])
+    if first in ("-h", "--help"):
+        print(USAGE, end="")
+        sys.exit(DONE if arguments else REFUSED)
+    names = [*SCRIPTS, *filter(None, evaluate_commands())]
+    if first not in (*names, "--version"):
+        Parser(prog=prog("")).error(f"no command {first!r}: it should be one of {', '.join(names)}")
+    return evaluate(arguments)
 
 
 def _our_fault(name: str, problem: Exception) -> int:
@@ -150,16 +162,7 @@ def _our_fault(name: str, problem: Exception) -> int:
 
 def main() -> int:
     """The command ``connectx``."""
-    command, *arguments = sys.argv[1:] or [""]
-    if command == "board":
-        return run("evaluate", [command, *arguments])
-    if command in SCRIPTS:
-        return run(command, arguments)
-    if command in ("", "-h", "--help"):
-        print(USAGE, end="")
-        return DONE if command else REFUSED
-    print(f"connectx: no command {command!r}: it should be evaluate, build, train or board", file=sys.stderr)
-    return REFUSED
+    return run("")
 
 
 # evaluate.py
@@ -173,12 +176,13 @@ def evaluate_commands() -> dict[str, Command]:
 
 
 def evaluate(arguments: list[str]) -> tuple[str, Callable[[], int | None]]:
-    """What follows ``connectx``, and what runs it. Exits with code 2 if the arguments are wrong."""
+    """As ``command_of``, of evaluate.py."""
     commands = evaluate_commands()
     name = arguments.pop(0) if arguments and arguments[0] in commands else ""
     parser = Parser(prog=prog(f"evaluate {name}".rstrip()))
     commands[name].add_options(parser)
     if not name:
+        parser.add_version()
         named = {name: command.summary for name, command in commands.items() if name}
         lines = (f"  {shell('evaluate')} {name:<12} {summary}\n" for name, summary in named.items())
         parser.epilog = f"{parser.epilog}\nother commands, each with --help\n{''.join(lines)}"

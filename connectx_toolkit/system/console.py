@@ -17,6 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from connectx_core import __version__
 from connectx_toolkit.system.files import IS_CHECKOUT, ROOT, in_words
 from connectx_toolkit.system.foreign import shown
 
@@ -80,8 +81,8 @@ CALLS = {  # of connectx_toolkit, by the command that does the same
 
 def prog(words: str) -> str:
     """A command's name in its usage and messages: "evaluate.py match" in a checkout, else "connectx evaluate match"."""
-    if not IS_CHECKOUT or "connectx" in (Path(sys.argv[0]).stem, os.environ.get(DOOR)):
-        return f"connectx {words.removeprefix('evaluate ') if words.startswith('evaluate board') else words}"
+    if not words or not IS_CHECKOUT or "connectx" in (Path(sys.argv[0]).stem, os.environ.get(DOOR)):
+        return f"connectx {words.removeprefix('evaluate ') if words.startswith('evaluate board') else words}".rstrip()
     word, _, rest = words.partition(" ")
     return f"{SCRIPTS[word]} {rest}".rstrip()
 
@@ -161,6 +162,9 @@ class Parser(argparse.ArgumentParser):
     def __init__(self, **settings: Any):
         # with abbreviations, --sample 4 would mean --samples 4, and replace the shipped network by one of 4 samples
         super().__init__(formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False, **settings)
+
+    def add_version(self) -> None:
+        self.add_argument("--version", action="version", version=f"connectx-toolkit {__version__}")
 
     def _print_message(self, message: str, file: Any = None) -> None:
         if file is sys.stdout:  # argparse would say nothing where that cannot be written

@@ -221,10 +221,15 @@ class Shown:
 
 
 class Told(Shown):
-    """A result that is no more than what is shown of it."""
+    """A result that is no more than what is shown of it. ``document``: makes what machines get of it."""
 
-    def __init__(self, parts: Iterable[Part]):
+    def __init__(self, parts: Iterable[Part], document: Callable[[], dict[str, Any]] | None = None):
         self._parts = list(parts)
+        self.document = document or self._tables
 
     def parts(self) -> list[Part]:
         return self._parts
+
+    def _tables(self) -> dict[str, Any]:
+        tables = {part.title: part.records() for part in self._parts if isinstance(part, Table)}
+        return {"tables": tables, "lines": [part for part in self._parts if isinstance(part, str)]}

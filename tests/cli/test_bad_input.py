@@ -237,7 +237,6 @@ CASES += [
     Case("evaluate analyse lost.json lost.json --me nobody", "nobody"),
     Case("evaluate analyse lost.json --html folder", "folder"),
     Case("evaluate analyse lost.json --html missing/new.html", "missing"),
-    Case("evaluate analyse games --json", "games"),
     Case("evaluate analyse lost.json --me first --write-mistakes words", "'hello'"),
     Case("evaluate exam", "agents"),
     Case("evaluate exam leftmos", "leftmos"),

@@ -94,6 +94,7 @@ class Config(Options):
     """Options of ``train.py labels``."""
 
     METHOD = "labels"
+    RESUMES = True
 
     games: int = option(30_000, "number of games to play, each of which gives about 10 positions", least=0)
     add: Path = option(Path(), "labels to add: an .npz of positions, masks and scores", reads=True)
