@@ -21,11 +21,10 @@ from types import NoneType
 from typing import Any, Literal, NamedTuple, get_args, get_origin
 
 from connectx_toolkit import api
-from connectx_toolkit.cli.options import AGENT_FORMS, Command, any_seed, from_one, number, parse_config, seconds
-from connectx_toolkit.system.console import as_help
+from connectx_toolkit.cli.options import AGENT_FORMS, Command, parse_config
+from connectx_toolkit.system.console import FLAGS, as_help
 from connectx_toolkit.system.files import ROOT
 
-FLAGS = {"n_rounds": "rounds"}  # the course's function has its own word
 ALIASES = {"workers": "concurrency", "overage": "bank", "seconds": "time", "origin": "from"}  # their old flags
 SHORT = {"output": "o"}
 METAVARS = {"sprt": ("ELO0", "ELO1"), "names": ("FIRST", "SECOND")}
@@ -41,13 +40,12 @@ READ = {  # arguments for which - is standard input
 TAKE_AGENTS = (api.get_win_percentages, api.match, api.tournament, api.exam, api.board)
 NOT_TYPED = {"isolate"}  # what only callables need
 KINDS: dict[Any, tuple[Callable[[str], Any], str]] = {
-    int: (from_one, "N"),
-    float: (number, "NUMBER"),
+    int: (int, "N"),
+    float: (float, "NUMBER"),
     dict: (parse_config, "NAME=NUMBER,..."),
     str: (str, "NAME"),
     Path: (Path, "FILE"),
 }
-TYPES = {"seed": any_seed, "seconds": seconds}  # by name, where there are narrower ones
 STORED = "what is done is kept; the same command goes on"
 
 
@@ -111,7 +109,7 @@ def parameters_of(declared: Callable) -> Iterator[Parameter]:
         many = "" if parameter.default != () else "extend" if get_origin(parameter.annotation) is Sequence else "append"
         many = "?" if is_place else ("*" if declared in MAY_BE_NONE else "+") if is_list else many
         kind = next((Path for kind in kinds if kind is PathLike and api.AgentSpec not in kinds), kinds[0])
-        kind = get_args(kind)[0] if get_origin(kind) is Sequence else kind
+        kind = get_args(kind)[0] if get_origin(kind) in (Sequence, tuple) else kind
         default = MISSING if is_list or is_place or parameter.default is parameter.empty else parameter.default
         shown = "" if default in (MISSING, None, ()) else _short(default)
         yield Parameter(name, kind, default, words[name], many, short=SHORT.get(name, ""), shown=shown)
@@ -135,7 +133,7 @@ def add_options(parser: argparse.ArgumentParser, declared: Callable) -> None:
             continue
         flag = FLAGS.get(each.name, each.name).replace("_", "-")
         flags = [*([f"-{each.short.strip('-')}"] if each.short else []), f"--{flag}"]
-        more: dict[str, Any] = {"type": TYPES.get(each.name, read), "metavar": each.metavar or metavar}
+        more: dict[str, Any] = {"type": read, "metavar": each.metavar or metavar}
         if each.kind is bool:
             flags, help_text = ([f"--no-{flag}"] if each.default else flags), help_text.removeprefix("False ")
             more = {"action": "store_false" if each.default else "store_true"}

@@ -385,6 +385,8 @@ def games_meant(
     if isinstance(what, Game):
         return Read([what], [])
     if not isinstance(what, str | PathLike):
+        if not isinstance(what, Iterable) or isinstance(what, bytes):
+            raise ValueError(f"expected {EXPECTED}, not {what!r:.80}")
         if what and all(isinstance(column, int) for column in what):
             return Read([parse_game(",".join(map(str, what)) + ",", geometry, names, from_one)], [])
         read = [games_meant(one, geometry, names, from_one) for one in what]

@@ -115,10 +115,13 @@ def named(words: str, call: str = "") -> str:
     return command(words, call).removeprefix("python ")
 
 
+FLAGS = {"n_rounds": "rounds"}  # options that the course's function calls otherwise
+
+
 def as_option(name: str, value: str = "") -> str:
     """An option as the reader types it: "--allow-package NAME", or "allow_package=NAME" where Python is typed."""
     if not at_python():
-        return f"--{name} {value}".rstrip()
+        return f"--{FLAGS.get(name, name).replace('_', '-')} {value}".rstrip()
     return f"{name.replace('-', '_')}{'=' * bool(value)}{value}"
 
 

@@ -86,7 +86,7 @@ CASES = [
     Case("build network.py -o new.py", "network.py"),
     # Numbers
     Case("evaluate leftmost random --rounds 0", "--rounds"),
-    Case("evaluate leftmost random --concurrency 0", "--concurrency"),
+    Case("evaluate leftmost random --concurrency 0", "--workers"),
     Case("evaluate leftmost random --rounds 1 --bank nan", "overage"),
     Case("evaluate leftmost random --rounds 1 --seed 9223372036854775808", "--seed"),
     Case("evaluate report --games games --html new.html --latest 0", "--latest"),
@@ -229,7 +229,7 @@ CASES += [
     Case("evaluate analyse 44557", "--from-one"),
     Case("evaluate analyse lost.json --from-one", "--from-one"),
     Case("evaluate analyse \N{SUPERSCRIPT TWO}", "\N{SUPERSCRIPT TWO}"),
-    Case("evaluate analyse 33 --time -1", "--time"),
+    Case("evaluate analyse 33 --time -1", "--seconds"),
     Case("evaluate analyse notes.txt", "notes.txt"),
     Case("evaluate analyse folder", "folder"),
     Case("evaluate analyse half.json list.json", "half.json", 1),
