@@ -167,7 +167,7 @@ def match(
     Args:
         agent1, agent2: names, paths or functions.
         pairs: number of pairs of games, 50 if not given; with ``sprt`` the largest number, 1000 if not given.
-        sprt: two Elo differences, such as (0, 50); plays until the games accept one of them.
+        sprt: two Elo differences, such as 0 and 50; plays until the games accept one of them.
 
     Raises:
         ValueError: an unknown agent or one that cannot be loaded, a bad configuration or file, or too many workers.

@@ -25,13 +25,7 @@ NUMBERS = {  # by kind or by name: what is expected, from which number on, and b
     "seconds": ("a number of seconds of at least 0", 0, inf),
     "overage": ("a number of seconds of at least 0", 0, inf),
 }
-KIND_WORDS = {
-    bool: "True or False",
-    str: "a text",
-    PathLike: "a path",
-    Callable: "a function",
-    dict: "a dict of settings",
-}
+KIND_WORDS = {bool: "True or False", str: "a text", PathLike: "a path", Callable: "a function", dict: "a dict"}
 
 
 class GameOptions(TypedDict, total=False):

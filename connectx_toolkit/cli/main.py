@@ -184,6 +184,7 @@ def evaluate(arguments: list[str]) -> tuple[str, Callable[[], int | None]]:
     if not name:
         parser.add_version()
         named = {name: command.summary for name, command in commands.items() if name}
+        parser.commands = f"or a command: {', '.join(named)}\n"
         lines = (f"  {shell('evaluate')} {name:<12} {summary}\n" for name, summary in named.items())
         parser.epilog = f"{parser.epilog}\nother commands, each with --help\n{''.join(lines)}"
         if meant := misspelt_command(arguments, named):

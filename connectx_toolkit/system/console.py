@@ -162,6 +162,8 @@ class Parser(argparse.ArgumentParser):
     A misspelt option is answered with the one that was meant, a missing argument also with the usage.
     """
 
+    commands = ""  # a line that names them where an argument is missing
+
     def __init__(self, **settings: Any):
         # with abbreviations, --sample 4 would mean --samples 4, and replace the shipped network by one of 4 samples
         super().__init__(formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False, **settings)
@@ -179,7 +181,7 @@ class Parser(argparse.ArgumentParser):
         more = ""
         if message.startswith(MISSING):
             sign = "" if self.prog.startswith("connectx ") else "python "
-            more = f"{self._required_usage()}{sign}{self.prog} --help explains all options\n"
+            more = f"{self._required_usage()}{self.commands}{sign}{self.prog} --help explains all options\n"
         elif message.startswith(UNRECOGNIZED):
             message += self._meant(message.removeprefix(UNRECOGNIZED).split())
         self.exit(2, f"{self.prog}: {message}\n{more}")
