@@ -64,13 +64,9 @@ def _written(found: Written, page: Path | None, mistakes: Path | None) -> Writte
 
 
 def _reviewed(
-    games: "Sequence[Game]",
-    me: str | None,
-    left_out: Sequence[str],
-    seconds: float,
-    html: str | PathLike | None,
-    write_mistakes: str | PathLike | None,
-) -> "Reviewed":
+    games: "Sequence[Game]", me: str | None, left_out: Sequence[str], seconds: float,
+    html: str | PathLike | None, write_mistakes: str | PathLike | None,
+) -> "Reviewed":  # fmt: skip
     """One's own of some games, judged; with the page and the mistakes written if asked."""
     from connectx_toolkit.arena.start_positions import check_mistakes
     from connectx_toolkit.games.reader import each_own_once
@@ -426,11 +422,8 @@ def explore(
     from connectx_toolkit.games.exploring import explored
     from connectx_toolkit.report.tables import explored_parts
 
-    found = explored(
-        moves, from_one=from_one, config=config, games=Path(games), origin=origin, add=add, remove=remove,
-        me=me, opponent=opponent, seat=seat, since=since, seconds=seconds,
-    )  # fmt: skip
-    return explored_parts(found)
+    asked = explored(moves, from_one, config, Path(games), origin, add, remove, me, opponent, seat, since, seconds)
+    return explored_parts(asked)
 
 
 @check_arguments

@@ -63,12 +63,9 @@ def spelt_out(function: Played) -> Played:
             line = textwrap.fill(f"{name}: {words}.", 116, initial_indent="    ", subsequent_indent=" " * 8)
             doc = doc.replace("\n\nRaises:", f"\n{line}\n\nRaises:")
     own.sort(key=lambda one: (one.kind, one.kind == KEYWORD_ONLY and doc.find(f"\n    {one.name}: ")))
-    names = {one.name for one in own}
 
     @wraps(function)
     def call(*arguments: Any, **given: Any) -> Any:
-        if unknown := [name for name in given if name not in names]:
-            raise TypeError(f"{function.__name__}() got an unexpected keyword argument {unknown[0]!r}")
         return function(*arguments, **defaults | given)
 
     call.__doc__, call.__dict__["__signature__"] = doc, shown.replace(parameters=own)
@@ -84,20 +81,15 @@ def check_arguments(function: Played) -> Played:
         bound = shown.bind(*arguments, **options)
         for name, value in bound.arguments.items():
             one = shown.parameters[name]
-            is_list = one.kind is Parameter.VAR_POSITIONAL
-            values = [_argument(one, each) for each in (value if is_list else [value])]
-            bound.arguments[name] = tuple(values) if is_list else values[0]
+            kind = Sequence[one.annotation] if one.kind is one.VAR_POSITIONAL else one.annotation  # type: ignore[name-defined]
+            try:
+                bound.arguments[name] = _of_kind(kind, name, value)
+            except ValueError:
+                named = name if one.default is one.empty else as_option(name)
+                raise ValueError(f"{named} should be {_expected(kind, name)}, not {value!r:.80}") from None
         return function(*bound.args, **bound.kwargs)
 
     return cast(Played, call)
-
-
-def _argument(one: Parameter, value: Any) -> Any:
-    try:
-        return _of_kind(one.annotation, one.name, value)
-    except ValueError:
-        name = as_option(one.name) if one.kind is KEYWORD_ONLY or one.default is not Parameter.empty else one.name
-        raise ValueError(f"{name} should be {_expected(one.annotation, one.name)}, not {value!r:.80}") from None
 
 
 def _of_kind(kind: Any, name: str, value: Any) -> Any:

@@ -161,19 +161,13 @@ class Match(Shown):
         evidence, test = self.evidence, self.sprt
         elo = difference(evidence)[0]._asdict() if evidence.pairs else {}
         return {
-            "agents": self.names,
-            "games": len(self.games),
-            "won": self.wins,
-            "drawn": self.draws,
-            "forfeits": self.forfeits,
-            "pair_results": evidence.results,
-            "distinct_pairs": evidence.distinct,
+            "agents": self.names, "games": len(self.games), "won": self.wins, "drawn": self.draws,
+            "forfeits": self.forfeits, "pair_results": evidence.results, "distinct_pairs": evidence.distinct,
             **{name: elo.get(name) for name in ("elo", "low", "high")},
             "sprt": test and {"llr": test.llr(evidence.counts), "accepted": test.accepted(evidence.counts)},
             "verdict": verdict(evidence, *self.names, test) if elo else None,
-            "seed": self.seed,
-            "is_interrupted": self.is_interrupted,
-        }
+            "seed": self.seed, "is_interrupted": self.is_interrupted,
+        }  # fmt: skip
 
 
 MATCH = (  # of rows (agent, seat, side)

@@ -21,8 +21,7 @@ from types import NoneType
 from typing import Any, Literal, NamedTuple, get_args, get_origin
 
 from connectx_toolkit import api
-from connectx_toolkit.cli.options import AGENT_FORMS, Command, parse_config
-from connectx_toolkit.system.console import FLAGS, as_help
+from connectx_toolkit.system.console import FLAGS, as_help, shell
 from connectx_toolkit.system.files import ROOT
 
 ALIASES = {"workers": "concurrency", "overage": "bank", "seconds": "time", "origin": "from"}  # their old flags
@@ -31,14 +30,33 @@ METAVARS = {"sprt": ("ELO0", "ELO1"), "names": ("FIRST", "SECOND")}
 MAY_BE_NONE = (api.board, api.explore)  # functions that take no agent, or no move, as well
 PRINT = (api.get_win_percentages, api.board)  # functions that print themselves, and have no --json
 READ = {  # arguments for which - is standard input
-    api.match: ["openings"],
-    api.tournament: ["openings"],
-    api.exam: ["positions"],
-    api.analyse: ["games"],
+    api.match: ["openings"], api.tournament: ["openings"], api.exam: ["positions"], api.analyse: ["games"],
     api.board: ["game", "practise"],
-}
+}  # fmt: skip
 TAKE_AGENTS = (api.get_win_percentages, api.match, api.tournament, api.exam, api.board)
 NOT_TYPED = {"isolate"}  # what only callables need
+
+
+def parse_config(text: str) -> dict:
+    """``rows=5,columns=4`` as a dict; values are JSON.
+
+    Raises:
+        argparse.ArgumentTypeError: an item is not NAME=NUMBER, or names what another has named.
+    """
+    config = dict[str, Any]()
+    for item in text.split(","):
+        name, separator, value = item.partition("=")
+        if name in config:
+            raise argparse.ArgumentTypeError(f"the configuration has {name} twice")
+        try:
+            config[name] = json.loads(value)
+        except json.JSONDecodeError:
+            separator = ""
+        if not (name and separator):
+            raise argparse.ArgumentTypeError(f"an item of the configuration should be NAME=NUMBER, not {item!r}")
+    return config
+
+
 KINDS: dict[Any, tuple[Callable[[str], Any], str]] = {
     int: (int, "N"),
     float: (float, "NUMBER"),
@@ -47,6 +65,21 @@ KINDS: dict[Any, tuple[Callable[[str], Any], str]] = {
     Path: (Path, "FILE"),
 }
 STORED = "what is done is kept; the same command goes on"
+AGENT_FORMS = f"""\
+An agent is one of
+  minimax, perfect, ...   an agent of the toolkit ({shell("evaluate list")})
+  random, negamax         an agent of Kaggle's
+  my_agent.py             a file; it is loaded as on Kaggle, before every game
+  minimax@4               minimax that searches 4 plies, whatever the clock says
+  perfect~10              any named agent that plays a random move 10% of the time; minimax@4~10 does both
+"""
+
+
+class Command(NamedTuple):
+    """A command of evaluate.py, as its module lists it."""
+
+    add_options: Callable[[argparse.ArgumentParser], None]  # also sets ``run``, the function that takes the options
+    summary: str = ""  # for --help
 
 
 class Parameter(NamedTuple):

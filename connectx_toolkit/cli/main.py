@@ -16,8 +16,8 @@ from concurrent.futures import BrokenExecutor
 from functools import partial
 from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from connectx_toolkit.cli.options import Command
 from connectx_toolkit.system.console import (
     DOOR,
     SCRIPTS,
@@ -31,6 +31,9 @@ from connectx_toolkit.system.console import (
 )
 from connectx_toolkit.system.files import our_agents
 from connectx_toolkit.system.foreign import NothingLeft
+
+if TYPE_CHECKING:
+    from connectx_toolkit.cli.functions import Command
 
 DONE, FAILED, REFUSED, NOT_JUDGED, OUR_FAULT, STOPPED, READER_LEFT = 0, 1, 2, 3, 70, 130, 141
 EXIT_CODES = {  # of all commands; docs/reference/exit-codes.md has the same table
@@ -168,7 +171,7 @@ def main() -> int:
 # evaluate.py
 
 
-def evaluate_commands() -> dict[str, Command]:
+def evaluate_commands() -> "dict[str, Command]":
     """The commands of evaluate.py by name, in the order of --help; "" is the one without a name."""
     from connectx_toolkit.cli.functions import COMMANDS
 

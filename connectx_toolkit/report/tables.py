@@ -272,12 +272,9 @@ class Analysis(Shown):
 
     def document(self) -> dict[str, Any]:
         """The same for machines, as JSON has it; columns from 0."""
-        games = [
-            one.row()
-            | {"players": one.game.names}
-            | {"judged": [{**move._asdict(), "best": move.best_columns} for move in one.moves]}
-            for one in self.games
-        ]
+        judged = [[{**move._asdict(), "best": move.best_columns} for move in one.moves] for one in self.games]
+        more = [{"players": one.game.names, "judged": of_one} for one, of_one in zip(self.games, judged, strict=True)]
+        games = [one.row() | of_one for one, of_one in zip(self.games, more, strict=True)]
         return {"games": games, "left_out": [*self.left_out]}
 
 
