@@ -42,7 +42,8 @@ EXAM_POSITIONS = 300
 
 
 def _label(anchor: Agent, specs: Sequence[AgentSpec]) -> str:
-    names = resolve(anchor).target if callable(anchor) else anchor if isinstance(anchor, AgentSpec) else fspath(anchor)
+    names = anchor if isinstance(anchor, AgentSpec) else resolve(anchor).target if callable(anchor) else anchor
+    names = fspath(names) if isinstance(names, PathLike) else names
     for spec in specs:
         if names in (spec, spec.label, spec.target):
             return spec.label

@@ -12,6 +12,7 @@ from types import UnionType
 from typing import Annotated, Any, Literal, TypedDict, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from connectx_toolkit.kaggle.rules import OVERAGE
+from connectx_toolkit.players.spec import AgentSpec
 from connectx_toolkit.system.console import as_option
 from connectx_toolkit.system.files import GAMES
 
@@ -95,9 +96,11 @@ def check_arguments(function: Played) -> Played:
 def _of_kind(kind: Any, name: str, value: Any) -> Any:
     """A value as an argument of this kind and name: numpy's numbers are Python's then. Raises ValueError if it is none.
 
-    Kinds in quotes, and Any, are checked by the function itself.
+    Kinds in quotes, Any, and agents are checked by the function itself, which has more to say.
     """
     origin, inside = get_origin(kind), get_args(kind)
+    if AgentSpec in inside:
+        return value
     if origin in (Union, UnionType):
         for each in inside:
             with suppress(ValueError):

@@ -63,12 +63,15 @@ def test_in_python(name, parameter, value):
     for one in inspect.signature(function).parameters.values():
         if one.kind is not one.KEYWORD_ONLY and (one.name == parameter.name or one.default is one.empty):
             places.append(value if one.name == parameter.name else "leftmost")
+            places += ["middle", "one_step"] if one.kind is one.VAR_POSITIONAL else []
     if parameter.kind is parameter.KEYWORD_ONLY:
         options[parameter.name] = value
     with pytest.raises(ValueError, match=r"\A.*\Z") as problem:
         function(*places, **options)
     shown = FLAGS.get(parameter.name, parameter.name)
-    assert str(problem.value).startswith((f"{shown} should be ", f"--{shown.replace('_', '-')} should be "))
+    words = ("an agent should be ", "--anchor") if AgentSpec in get_args(parameter.annotation) else ()
+    starts = (f"{shown} should be ", f"--{shown.replace('_', '-')} should be ", *words)
+    assert str(problem.value).startswith(starts)
 
 
 def test_all_are_checked():
