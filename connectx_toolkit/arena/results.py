@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import isfinite, log10
 from os import PathLike, fspath
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -156,6 +156,19 @@ class Match(Shown):
         """The tables; of a match without a fixed number of games, what they prove as well."""
         tables = [match_table(self), seconds_table(self)]
         return [*tables, *([] if self.fixed else [*match_lines(self), *lost_game_lines(self)])]
+
+    def document(self) -> dict[str, Any]:
+        """The same for machines, as JSON has it."""
+        evidence, test = self.evidence, self.sprt
+        elo = difference(evidence)[0]._asdict() if evidence.pairs else {}
+        return {
+            "agents": self.names, "games": len(self.games), "won": self.wins, "drawn": self.draws,
+            "forfeits": self.forfeits, "pair_results": evidence.results, "distinct_pairs": evidence.distinct,
+            **{name: elo.get(name) for name in ("elo", "low", "high")},
+            "sprt": test and {"llr": test.llr(evidence.counts), "accepted": test.accepted(evidence.counts)},
+            "verdict": verdict(evidence, *self.names, test) if elo else None,
+            "seed": self.seed, "is_interrupted": self.is_interrupted,
+        }  # fmt: skip
 
 
 MATCH = (  # of rows (agent, seat, side)

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from connectx_toolkit.arena.results import Match, verdict
 from connectx_toolkit.games.database import StoredMatch
@@ -44,6 +44,17 @@ class Tournament(Shown):
     def parts(self) -> list[Part]:
         """The ladder and the crosstable of all whom games connect with the anchor."""
         return ladder_parts(self, self.anchor or self.names[-1][1])[0]
+
+    def document(self) -> dict[str, Any]:
+        """The same for machines, as JSON has it."""
+        lines = [line._asdict() | line.rating._asdict() for line in self.standings()]
+        return {
+            "anchor": self.anchor or self.names[-1][1],
+            "standings": [{name: value for name, value in line.items() if name != "rating"} for line in lines],
+            "matches": [
+                match.document() | {"agents": names} for match, names in zip(self.matches, self.names, strict=True)
+            ],
+        }
 
     def standings(self) -> list[Standing]:
         """The lines of that ladder; none if there is none."""

@@ -53,6 +53,7 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
     submit = "submit the accepted file to Kaggle with this message; asks first on a terminal"
     parser.add_argument("--submit", metavar="MESSAGE", help=submit)
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
+    parser.add_version()
     return parser.parse_args(arguments)
 
 

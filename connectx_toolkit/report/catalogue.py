@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 from connectx_toolkit.players.spec import entry_of, kaggle_agents, kilobytes
 from connectx_toolkit.system.console import shell
@@ -30,14 +31,20 @@ def read_ladder(path: Path = PUBLISHED) -> tuple[str, dict[str, float]]:
 def catalogue() -> Told:
     """The table of agents. The strengths come from agents/ladder.json, which a tournament writes."""
     anchor, ladder = read_ladder()
-    rows: list[tuple[object, ...]] = []
-    for entry in map(entry_of, our_agents()):
+    rows, entries = list[tuple[object, ...]](), [*map(entry_of, our_agents())]
+    for entry in entries:
         about = entry.summary.replace("``", "")
         rows.append((entry.name, about, ladder.get(entry.name), sum(entry.data.values()) or None, entry.size))
     rows += [(name, KAGGLES, ladder.get(name), None, None) for name in sorted(kaggle_agents())]
     sizes = [Column(head, show=kilobytes, align="right") for head in ("weights", "source")]
     table = Table("agents", ["name", "what it does", Column("Elo", show=whole), *sizes], rows)
+
+    def document() -> dict[str, Any]:
+        agents = [{"name": e.name, "does": e.summary, "bytes": e.size, "data": e.data} for e in entries]
+        agents += [{"name": name, "does": KAGGLES, "bytes": None, "data": {}} for name in sorted(kaggle_agents())]
+        return {"agents": agents, "anchor": anchor if ladder else None, "elo": ladder}
+
     if not ladder:
-        return Told([table, f"Nothing is measured yet: {shell('evaluate tournament')} --help"])
+        return Told([table, f"Nothing is measured yet: {shell('evaluate tournament')} --help"], document)
     others = [f"{name} {elo:.0f}" for name, elo in ladder.items() if "@" in name or "~" in name]
-    return Told([table, f"Elo above {anchor}. " + "; ".join(others)])
+    return Told([table, f"Elo above {anchor}. " + "; ".join(others)], document)

@@ -269,6 +269,13 @@ class Analysis(Shown):
         pieces = [part for one in self.games for part in game_parts(one, len(self.games) == 1, self.first)]
         return [*pieces, *self.accuracy(), *left_out_lines(self.left_out)]
 
+    def document(self) -> dict[str, Any]:
+        """The same for machines, as JSON has it; columns from 0."""
+        judged = [[{**move._asdict(), "best": move.best_columns} for move in one.moves] for one in self.games]
+        more = [{"players": one.game.names, "judged": of_one} for one, of_one in zip(self.games, judged, strict=True)]
+        games = [one.row() | of_one for one, of_one in zip(self.games, more, strict=True)]
+        return {"games": games, "left_out": [*self.left_out]}
+
 
 def game_parts(one: Review, is_alone: bool, first: int) -> list[Part]:
     """What a game shows: where it turned; if it is alone, every move, too, and what the clocks tell."""

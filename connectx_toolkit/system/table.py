@@ -252,6 +252,10 @@ class _Plain(Console):
             is_plain = segment.control or (segment.text.isascii() and segment.text.replace("\n", "").isprintable())
             yield segment if is_plain else segment._replace(text=_printable(segment.text))
 
+    def on_broken_pipe(self) -> None:
+        """Rich would end the process with code 1 here."""
+        raise BrokenPipeError
+
 
 def console_for_tables(file: io.StringIO | None = None) -> Console:
     """A console on standard output that prints every text as it is.
@@ -315,10 +319,15 @@ class Shown:
 
 
 class Told(Shown):
-    """A result that is no more than what is shown of it."""
+    """A result that is no more than what is shown of it. ``document``: makes what machines get of it."""
 
-    def __init__(self, parts: Iterable[Part]):
+    def __init__(self, parts: Iterable[Part], document: Callable[[], dict[str, Any]] | None = None):
         self._parts = list(parts)
+        self.document = document or self._tables
 
     def parts(self) -> list[Part]:
         return self._parts
+
+    def _tables(self) -> dict[str, Any]:
+        tables = {part.title: part.records() for part in self._parts if isinstance(part, Table)}
+        return {"tables": tables, "lines": [part for part in self._parts if isinstance(part, str)]}

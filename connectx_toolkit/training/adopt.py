@@ -14,6 +14,7 @@ anything is written, the agent's moves are compared with the model's own. Full c
 
 import contextlib
 import inspect
+import io
 import json
 import os
 import random
@@ -192,7 +193,7 @@ def agent_text(title: str, reference: str, found: Answers, part: FilePart | None
     imports += ["from connectx_core.steps import Layers"] * (not is_script) + [
         "from connectx_core.weights import read_data"
     ]
-    lines = part.text.splitlines(keepends=True) if part else []
+    lines = list(io.StringIO(part.text)) if part else []
     futures = [line.strip() for line in lines if line.startswith("from __future__")]
     own = "".join(line for line in lines if line.strip() not in futures).strip()
     network = (BY_TORCH if is_script else IN_NUMPY).replace("{data}", data).replace("{dtype}", found.dtype)

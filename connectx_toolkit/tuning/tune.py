@@ -62,6 +62,7 @@ class Config(Options):
     """Options of ``train.py tune``."""
 
     METHOD = "tune"
+    RESUMES = True
 
     agent: Path = option(Path(), "the agent's file, in which comments name the numbers to tune", comes_first=True)
     trials: int = option(200, "number of candidates, those of earlier calls included", least=2)

@@ -319,7 +319,7 @@ def stored(store) -> dict[str, Game]:
 
 def test_stored_games_are_reviewed_as_replays_are(store, stored, capsys):
     """Rows held to the store. Nobody has to say whose games they are where one name is in all of them."""
-    found = printed_json([str(store), *UNJUDGED], capsys)
+    found = printed_json([str(store), "--html", str(store.with_name("page.html")), *UNJUDGED], capsys)
     assert found["me"] == "leftmost" and found["left_out"] == [] and len(stored) == 14
     assert [row["game"] for row in found["games"]] == list(stored)
     for row in found["games"]:
