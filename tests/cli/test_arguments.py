@@ -56,7 +56,7 @@ def cases() -> Iterator[Any]:
                 yield pytest.param(name, one, value, id=f"{name}-{one.name}-{value!r:.20}")
 
 
-@pytest.mark.parametrize(("name", "parameter", "value"), cases())
+@pytest.mark.parametrize(("name", "parameter", "value"), [*cases()])
 def test_in_python(name, parameter, value):
     function = FUNCTIONS[name]
     places, options = list[Any](), dict[str, Any]()
@@ -120,7 +120,7 @@ def typed_cases() -> Iterator[tuple[str, str, str]]:
                     yield words, flag, f"{text} 50" if each.name in METAVARS else text
 
 
-@pytest.mark.parametrize(("words", "flag", "text"), typed_cases())
+@pytest.mark.parametrize(("words", "flag", "text"), [*typed_cases()])
 def test_at_a_shell(words, flag, text, capsys):
     script, *command = words.split()
     places = PLACES.get(words.split()[-1], ["leftmost"])
