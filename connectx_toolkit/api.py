@@ -449,7 +449,7 @@ def report(
     Raises:
         ValueError: there are no games of matches, or a file cannot be written.
     """
-    from connectx_toolkit.games.groups import groups_in
+    from connectx_toolkit.games.groups import groups_in, latest_of
     from connectx_toolkit.games.review import Review, judged
     from connectx_toolkit.report.standings import results
 
@@ -459,9 +459,9 @@ def report(
     check_folder(_path(ladder))
     found, left_out = groups_in(Path(games))
     if ladder and len(found) > 1:
-        titles = "; ".join(group.title for group in found)
+        titles = "; ".join(found)
         raise ValueError(f"{as_option('ladder')} takes a file of one kind of matches, but {games} holds {titles}")
-    shown = [group.latest(latest) if html else [] for group in found]
+    shown = [latest_of(matches, latest) if html else [] for matches in found.values()]
     pages = [[judged(game) if judge else Review(game, []) for game in part] for part in shown]
     return results(found, pages, left_out, _path(ladder), _path(html), judge)
 

@@ -91,10 +91,9 @@ def _other_conditions(played: Counter[str], here: str) -> list[str]:
 
 def play_tournament(matches: Iterable[Match], anchor: str) -> Tournament:
     """The matches as they end, until one is interrupted; prints a line of each."""
-    played = Tournament([], [], anchor)
+    played = Tournament([], anchor)
     for match in matches:
         played.matches.append(match)
-        played.names.append((match.first.label, match.second.label))
         tally, names = match.side(0).tally, " v ".join(played.names[-1])
         with beside_bars():
             print_parts([f"{names}: won {tally.wins} drawn {tally.draws} lost {tally.losses}"])

@@ -1,12 +1,12 @@
 """The results of many agents: the crosstable and the ladder."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from connectx_toolkit.arena.results import Match, verdict
 from connectx_toolkit.games.database import StoredMatch
-from connectx_toolkit.games.groups import Group
+from connectx_toolkit.games.owner import VERSION_SUFFIX
 from connectx_toolkit.players.spec import AgentSpec
 from connectx_toolkit.statistics.evidence import Evidence
 from connectx_toolkit.statistics.intervals import mean_and_variance
@@ -33,13 +33,16 @@ class Tournament(Shown):
     """Matches between named agents.
 
     Attributes:
-        names: of the first and second agent of each match.
         anchor: the agent whose Elo is 0 where the ladder is shown; None: the last one.
     """
 
     matches: list[Match]
-    names: list[tuple[str, str]]
     anchor: str | None = None
+
+    @property
+    def names(self) -> list[tuple[str, str]]:
+        """Those of the first and second agent of each match."""
+        return [(match.first.label, match.second.label) for match in self.matches]
 
     def parts(self) -> list[Part]:
         """The ladder and the crosstable of all whom games connect with the anchor."""
@@ -93,8 +96,9 @@ class Tournament(Shown):
 
     def among(self, names: set[str]) -> "Tournament":
         """The matches between these agents only."""
-        kept = [index for index, pair in enumerate(self.names) if names >= set(pair)]
-        return replace(self, matches=[self.matches[i] for i in kept], names=[self.names[i] for i in kept])
+        return replace(
+            self, matches=[match for match in self.matches if names >= {match.first.label, match.second.label}]
+        )
 
     def ladder(self, anchor: str) -> list[Standing]:
         """The agents by rating, best first. Raises ValueError as ``ratings.ratings`` does."""
@@ -145,18 +149,16 @@ def cross_table(tournament: Tournament, names: Sequence[str]) -> Table:
     return Table("points against each, %", (Column("name", classes="name"), *against), rows)
 
 
-def ladder_parts(
-    tournament: Tournament, anchor: str, edited: Collection[str] = ()
-) -> tuple[list[Part], list[Standing]]:
+def ladder_parts(tournament: Tournament, anchor: str) -> tuple[list[Part], list[Standing]]:
     """The ladder and the crosstable, to be shown, and the ladder's lines.
 
-    Agents that no games connect with the anchor have no place on it, and are named. ``edited``: those that are one of
-    several versions of an agent.
+    Agents that no games connect with the anchor have no place on it, and are named.
     """
     components, found = tournament.components(), list[Part]()
     part = next((names for names in components if anchor in names), set[str]())
     if part and (left_out := sorted(set[str]().union(*components) - part)):
-        why = "; edited versions of a file count as different agents" if set(edited) & {*left_out, anchor} else ""
+        is_edited = any(map(VERSION_SUFFIX.search, (*left_out, anchor)))
+        why = "; edited versions of a file count as different agents" if is_edited else ""
         found.append(f"left out, as no games connect them with {anchor}: {', '.join(left_out)}{why}")
         tournament = tournament.among(part)
     try:
@@ -175,6 +177,6 @@ def match_of(stored: StoredMatch) -> Match:
     return Match(first, second, stored.games, seed=stored.seed)
 
 
-def tournament_of(group: Group) -> Tournament:
-    """Matches of a file of games that can be compared, under the names that their agents have there."""
-    return Tournament([*map(match_of, group.matches)], group.names)
+def tournament_of(matches: Sequence[StoredMatch]) -> Tournament:
+    """Matches of a file of games that can be compared."""
+    return Tournament([*map(match_of, matches)])

@@ -468,9 +468,9 @@ def own_games(what: Sequence[str], me: str | None, latest: int | None = None) ->
     groups = list[list[Game]]()
     for path in databases:
         with noting(left_out, path):
-            stored = grouped_games(path, f"{path.stem} " if len(databases) > 1 else "")
-            groups += stored.groups
-            left_out += stored.left_out
+            stored, unread = grouped_games(path, f"{path.stem} " if len(databases) > 1 else "")
+            groups += stored
+            left_out += unread
     if not replays and not groups:
         raise NothingLeft(left_out)
     me = team_of([*replays, *chain.from_iterable(groups)], me)

@@ -1,12 +1,12 @@
 """The ladder and the table of all results of a file of games, and a page with charts and games. Nothing is played."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from connectx_toolkit.arena.tournament import Tournament, ladder_parts, tournament_of
-from connectx_toolkit.games.groups import Group
+from connectx_toolkit.games.database import StoredMatch
 from connectx_toolkit.games.review import Review, moves_by_agent
 from connectx_toolkit.kaggle.rules import Rules
 from connectx_toolkit.report.ladder import write_ladder
@@ -18,7 +18,7 @@ from connectx_toolkit.system.table import Part, Told
 
 
 def results(
-    groups: Sequence[Group],
+    groups: Mapping[str, Sequence[StoredMatch]],
     shown: Sequence[Sequence[Review]],
     left_out: Sequence[str],
     ladder: Path | None,
@@ -26,24 +26,25 @@ def results(
     is_judged: bool,
 ) -> Told:
     """See ``connectx_toolkit.api.report``. ``shown``: of each group, the games for the page."""
-    told, sections, tournaments = list[Part](), list[str](), list[Tournament]()
-    for group, games in zip(groups, shown, strict=True):
-        tournament = tournament_of(group)
+    told, sections, tournaments = list[Part](), list[str](), dict[str, Tournament]()
+    for (title, matches), games in zip(groups.items(), shown, strict=True):
+        tournament = tournament_of(matches)
         anchor = _anchor_of(tournament)
-        parts, standings = ladder_parts(tournament, anchor, group.edited)
-        told += [f"\n{group.title}", *parts]
-        tournaments.append(replace(tournament, anchor=anchor))
+        parts, standings = ladder_parts(tournament, anchor)
+        told += [f"\n{title}", *parts]
+        tournaments[title] = replace(tournament, anchor=anchor)
         if ladder and standings:
             write_ladder(ladder, standings, anchor)
-        sections += group_html(group.title, tournament, standings, moves_by_agent(games), len(games)) if html else []
+        sections += group_html(title, tournament, standings, moves_by_agent(games), len(games)) if html else []
     if html:
         write_whole(html, results_page(sections, [game_entry(one) for games in shown for one in games]).encode())
-    unsolvable = [group.title for group in groups if is_judged and not Rules(group.config).geometry.fits_word]
+    large = [title for title, (match, *_) in groups.items() if not Rules(match.config).geometry.fits_word]
+    unsolvable = large if is_judged else []
     told += [*(f"not judged: {title} ({TOO_LARGE})" for title in unsolvable), *left_out_lines(left_out)]
 
     def document() -> dict[str, Any]:
-        pairs = zip(groups, tournaments, strict=True)
-        return {"groups": [{"title": group.title} | one.document() for group, one in pairs], "left_out": [*left_out]}
+        documents = [{"title": title} | tournament.document() for title, tournament in tournaments.items()]
+        return {"groups": documents, "left_out": [*left_out]}
 
     return Told(told, document)
 

@@ -31,7 +31,7 @@ def match_of(first, second, scores) -> Match:
 
 
 def tournament_of(*matches: Match) -> Tournament:
-    return Tournament(list(matches), [(match.first.label, match.second.label) for match in matches])
+    return Tournament(list(matches))
 
 
 def test_participants(tmp_path):

@@ -37,7 +37,8 @@ def test_the_median_time_of_a_move_at_each_ply(monkeypatch):
         0: Game(STANDARD, moves, names, measured=(9.0, 9.0, 0.5, 0.25, None, 0.125)),
         1: Game(STANDARD, moves, names[::-1], measured=(9.0, 9.0, 0.75, 0.5, None, 0.125)),
     }
-    played = Match(resolve("leftmost"), resolve("middle"), games)
+    first, second = (resolve("leftmost")._replace(label=name) for name in names)
+    played = Match(first, second, games)
     drawn = []
 
     def draw(title: str, axis: str, values: dict, *rest: object) -> str:
@@ -45,5 +46,5 @@ def test_the_median_time_of_a_move_at_each_ply(monkeypatch):
         return ""
 
     monkeypatch.setattr(pages, "line_chart", draw)
-    pages.time_chart(Tournament([played], [names]))
+    pages.time_chart(Tournament([played]))
     assert drawn == [{"one": [(2, 0.5), (3, 0.5), (5, 0.125)], "two": [(2, 0.75), (3, 0.25), (5, 0.125)]}]

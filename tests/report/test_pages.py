@@ -32,7 +32,7 @@ def report(tmp_path_factory) -> Path:
     names = [("leftmost", "middle"), ("middle", "random"), ("leftmost", "random")]
     games = [{n: scripted(n, score) for n, score in enumerate([1, 0, 0.5, 0, 1, 1, 0, 0.5])} for _ in names]
     matches = [Match(resolve(a), resolve(b), g) for (a, b), g in zip(names, games, strict=True)]
-    tournament = Tournament(matches, names)
+    tournament = Tournament(matches)
     record = Game(STANDARD, MOVES, ("left <b>most</b>", "middle"))
     judged = judge(replace(record, opening=JUDGED_FROM))
     entries = [game_entry(Review(record, moves, theme="step limit")) for moves in (judged, [])]
@@ -91,7 +91,7 @@ def test_ladders_legends_and_keys(tmp_path):
     """A laptop shows all columns of a ladder, a phone what lines of a chart are; ? lists the page's own keys, too."""
     long = "my_agent_with_a_long_name.py"
     games = {n: scripted(n, score) for n, score in enumerate([1, 0, 0.5, 0, 1, 1, 0, 0.5])}
-    tournament = Tournament([Match(resolve("middle"), resolve("random"), games)], [(long, "random")])
+    tournament = Tournament([Match(resolve("middle")._replace(label=long), resolve("random"), games)])
     review = Review(Game(STANDARD, MOVES, ("me", "middle")), judge(Game(STANDARD, MOVES, opening=JUDGED_FROM)), 0)
     ladder, replays = tmp_path / "ladder.html", tmp_path / "replays.html"
     sections = group_html("Board", tournament, tournament.ladder("random"), {}, 1)
