@@ -562,12 +562,7 @@ def build(
 
 
 @check_arguments
-def check(
-    file: str | PathLike,
-    *,
-    allow_package: str | Sequence[str] = (),
-    slowdown: float | None = None,
-) -> "Report":
+def check(file: str | PathLike, *, allow_package: str | Sequence[str] = (), slowdown: float | None = None) -> "Report":
     """Says whether Kaggle will accept a finished file, a .py or a .tar.gz, and if not, why.
 
     It plays the file in Kaggle's own environment, at Kaggle's clock. The report's ``verdict`` is "ACCEPT", "REJECT", or

@@ -10,7 +10,7 @@ from __future__ import annotations
 import multiprocessing
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
@@ -364,9 +364,7 @@ def _enter_spawned() -> None:
     multiprocessing.util.Finalize(None, _leave_cluster, exitpriority=10)
 
 
-def _in_slot(
-    setup: Setup, function: Callable[[Slot, Item], Result], job: tuple[Item, Mapping[AgentSpec, str]]
-) -> Result:
+def _in_slot(setup: Setup, function: Callable[[Slot, Item], Result], job: tuple[Item, dict[AgentSpec, str]]) -> Result:
     """What a slot's ``function`` makes of an item, which comes with the fingerprints that its agents have at the run's.
 
     Raises:

@@ -13,13 +13,7 @@ from connectx_toolkit.games.game import MOVING, SEATS, Game
 from connectx_toolkit.kaggle.rules import Fault
 from connectx_toolkit.players.spec import AgentSpec, resolve
 from connectx_toolkit.statistics.evidence import Evidence, PairOfGames, pair_of
-from connectx_toolkit.statistics.intervals import (
-    FEWEST_PAIRS,
-    Estimate,
-    Sprt,
-    mean_and_variance,
-    pairs_needed,
-)
+from connectx_toolkit.statistics.intervals import FEWEST_PAIRS, Estimate, Sprt, mean_and_variance, pairs_needed
 from connectx_toolkit.statistics.ratings import TOO_WIDE, difference
 from connectx_toolkit.system.console import command, plural
 from connectx_toolkit.system.table import Column, Part, Shown, Table, Typed, three_digits

@@ -54,9 +54,7 @@ class Tournament(Shown):
         return {
             "anchor": self.anchor or self.names[-1][1],
             "standings": [{name: value for name, value in line.items() if name != "rating"} for line in lines],
-            "matches": [
-                match.document() | {"agents": names} for match, names in zip(self.matches, self.names, strict=True)
-            ],
+            "matches": [one.document() | {"agents": two} for one, two in zip(self.matches, self.names, strict=True)],
         }
 
     def standings(self) -> list[Standing]:

@@ -205,10 +205,9 @@ class Session:
         name, seat = text(message["agent"], "agent"), integer(message["seat"], "seat", 0, 1)
         position, config = position_in(message["position"]), mapping(message.get("config") or {}, "config")
         sizes = sizes_of(position.geometry)
-        act_timeout = config.get("actTimeout", self._opening.rules.config["actTimeout"])
-        rules = Rules(
-            {**self._opening.rules.config, **sizes, "actTimeout": act_timeout}, config.get("overage", OVERAGE)
-        )
+        ours = self._opening.rules.config
+        act_timeout = config.get("actTimeout", ours["actTimeout"])
+        rules = Rules({**ours, **sizes, "actTimeout": act_timeout}, config.get("overage", OVERAGE))
         left = replace(rules, overage=message["overage"]).overage
         spec = self._spec(name)
         sitting = self._seats.get(seat)

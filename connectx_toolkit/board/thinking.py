@@ -217,9 +217,8 @@ class BoardSeat:
         """Nobody waits for the answer any more. An agent that goes on all the same is ended soon after its time."""
         question, self._latest = self._latest, None
         if question is not None and (player := self._player) is not None:
-            timer = threading.Timer(
-                question.rules.config["actTimeout"] + LATE_SECONDS, self._end_if, (player, question.number)
-            )
+            seconds = question.rules.config["actTimeout"] + LATE_SECONDS
+            timer = threading.Timer(seconds, self._end_if, (player, question.number))
             timer.daemon = True
             timer.start()
 

@@ -91,10 +91,7 @@ def run(given: argparse.Namespace) -> int:
     refuse_impossible(given)
     if given.submit is None:
         return build_or_check(given)[0]
-    from connectx_toolkit.kaggle.account import (
-        connected,  # takes half a second
-        submissions_left,
-    )
+    from connectx_toolkit.kaggle.account import connected, submissions_left  # takes half a second
 
     with connected() as kaggle:
         left = submissions_left(kaggle)  # before the build, which takes a minute

@@ -27,10 +27,7 @@ from connectx_toolkit.system.object_pool import ObjectPool
 
 RESULT_WORDS = {1: "won", 0: "drawn", -1: "lost"}
 GAME_SECONDS = 60.0  # for one game; on 7x6 far less is needed, see above
-SHARE, LEAST_SECONDS = (
-    1 / 12,
-    2.0,
-)  # of a game's time, and seconds, after which a position and all before it are given up
+SHARE, LEAST_SECONDS = 1 / 12, 2.0  # of a game's time, after which a position and all before it are given up
 SLICE = 1.0  # seconds between two checks for Ctrl-C; the solver's table keeps what a slice has found
 MOST_THREADS = 4
 

@@ -32,10 +32,7 @@ class Game:
     cut: str = ""  # one of CUTS, where that ended the game
     faults: tuple[Fault, ...] = ()  # at most the last is fatal
     act_timeout: float = float(DEFAULTS["actTimeout"])  # seconds that a move may take before it draws on overage time
-    reserve: tuple[float, float] | None = (
-        OVERAGE,
-        OVERAGE,
-    )  # seconds of overage time at the start, by seat; None if unknown
+    reserve: tuple[float, float] | None = (OVERAGE, OVERAGE)  # seconds of overage time at the start; None if unknown
     overage: tuple[float, ...] = ()  # seconds of it left to the mover after each call, by ply, a fatal call included
     measured: tuple[float | None, ...] = ()  # seconds of each call, by ply, loads included; None: opening, or no log
     loads: tuple[float, float] | None = None  # the part of each player's first call that was its load, by seat

@@ -7,14 +7,7 @@ from typing import Any
 
 from connectx_core.exact import has_openings
 from connectx_core.position import Geometry, Position, plies_to_end, write_columns
-from connectx_toolkit.games.analysis import (
-    GAME_SECONDS,
-    JudgedMove,
-    judge,
-    judge_all,
-    mistakes,
-    solvers_for,
-)
+from connectx_toolkit.games.analysis import GAME_SECONDS, JudgedMove, judge, judge_all, mistakes, solvers_for
 from connectx_toolkit.games.game import SEATS, Game
 from connectx_toolkit.games.owner import seat_of
 from connectx_toolkit.system.console import plural, progress

@@ -103,10 +103,7 @@ class Prepared:
 def start_interpreter(descriptor: int, token: str = "") -> subprocess.Popen:
     """A new interpreter that serves at a descriptor that it inherits; with a ``token``, at a port."""
     settings = {"path": [str(ROOT), *sys.path], "descriptor": descriptor, "parent": os.getpid(), "token": token}
-    options = {
-        "pass_fds": [descriptor],
-        "start_new_session": True,  # Ctrl-C must not reach it
-    }
+    options = {"pass_fds": [descriptor], "start_new_session": True}  # Ctrl-C must not reach it
     return subprocess.Popen(
         [sys.executable, "-c", _BOOT, json.dumps(settings)],
         env={name: value for name, value in os.environ.items() if not CREDENTIAL.search(name)},

@@ -178,11 +178,7 @@ class AgentProcess(Player):
     """
 
     def __init__(
-        self,
-        spec: AgentSpec,
-        grace: float = GRACE,
-        load_limit: float = LOAD_LIMIT,
-        prepared: Prepared | None = None,
+        self, spec: AgentSpec, grace: float = GRACE, load_limit: float = LOAD_LIMIT, prepared: Prepared | None = None
     ):
         super().__init__(spec, load_limit)
         self.grace = grace

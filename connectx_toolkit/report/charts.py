@@ -75,11 +75,7 @@ def chart(title: str, told: str, height: float, parts: Iterable[str]) -> str:
 
 
 def line_chart(
-    title: str,
-    x_label: str,
-    curves: Mapping[str, Sequence[tuple[float, float]]],
-    top: float | None,
-    unit: str,
+    title: str, x_label: str, curves: Mapping[str, Sequence[tuple[float, float]]], top: float | None, unit: str
 ) -> str:
     """Curves by name, from (x, y) to (x, y), with a legend below, as narrow as a phone.
 

@@ -281,13 +281,8 @@ class Examined(Shown):
             "tables": {table.title: table.records() for table in self.tables()},
             "lines": exam_lines(self.sheets),
             "mistakes": [
-                {
-                    "agent": one.player,
-                    "theme": one.theme,
-                    "moves": one.game.moves[:-1],
-                    "column": one.moves[0].column,
-                    "best": one.moves[0].best_columns,
-                }
+                {"agent": one.player, "theme": one.theme, "moves": one.game.moves[:-1]}
+                | {"column": one.moves[0].column, "best": one.moves[0].best_columns}
                 for one in self.mistakes
             ],
             "left_out": [*self.left_out],

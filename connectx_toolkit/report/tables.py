@@ -25,9 +25,7 @@ NAMED = 3  # players of a move that are named
 # The moves of games
 
 ACCURACY = (
-    "agent",
-    "part",
-    "moves",
+    *("agent", "part", "moves"),
     Column("good move rate", show=percent, help="moves that keep the result, in positions that were not lost yet"),
     Column("perfect move rate", show=percent, help="moves with the best exact score"),
     Column("lost sooner", help="moves that shorten a lost game"),
@@ -55,13 +53,8 @@ def accuracy_table(judged: Mapping[str, Sequence[JudgedMove]]) -> Table:
 FOLDED = 3  # moves of a decided game that are told in one line, if there are so many
 GIVEN = "<- "  # what is told of a move that gave the result away begins with it
 MOVE_COLUMNS = (
-    Column("ply", align="right"),
-    "agent",
-    Column("move", align="right"),
-    "score",
-    "best score",
-    "best moves",
-    "result",
+    *(Column("ply", align="right"), "agent", Column("move", align="right")),
+    *("score", "best score", "best moves", "result"),
 )
 
 
@@ -182,12 +175,7 @@ def submissions_table(submissions: Sequence[Any]) -> Table:
 PLAYED = (
     Column("column", align="right"),
     Column("games", align="right"),
-    Column(
-        "points",
-        show=lambda share: f"{100 * share:.0f}%",
-        help="of who made the move; a win is 100%",
-        align="right",
-    ),
+    Column("points", show="{:.0%}".format, help="of who made the move; a win is 100%", align="right"),
     Column("won"),
     Column("drawn"),
     Column("lost"),
