@@ -32,7 +32,7 @@ from kaggle_environments.agent import get_last_callable
 
 from benchmarks.machine import head, record
 from connectx_toolkit import get_win_percentages, match
-from connectx_toolkit.arena.match import play_all
+from connectx_toolkit.arena.match import open_pool
 from connectx_toolkit.arena.schedule import pair_tasks
 from connectx_toolkit.kaggle.rules import Rules
 from connectx_toolkit.players.process import Setup, Task
@@ -91,7 +91,12 @@ def play_kaggle(games: int) -> int:
 
 def ours(concurrency: int, isolate: bool) -> Callable[[int], int]:
     setup = Setup(Rules(), "fast", isolate=isolate)
-    return lambda games: sum(1 for _ in play_all(random_games(games), setup, concurrency))
+
+    def play(games: int) -> int:
+        with open_pool(setup, concurrency) as pool:
+            return sum(1 for _ in pool.play(random_games(games)))
+
+    return play
 
 
 def processor_seconds(play: Callable[[], object]) -> float:

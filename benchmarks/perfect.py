@@ -37,7 +37,7 @@ from connectx_core.clock import UNSPENT
 from connectx_core.position import NO_MOVE, STANDARD, Position, sign
 from connectx_core.solver import Solver
 from connectx_toolkit.arena.exam import Answer, answers_in, chunks_of
-from connectx_toolkit.arena.match import open_pool, play_all
+from connectx_toolkit.arena.match import open_pool
 from connectx_toolkit.arena.schedule import derived_seed
 from connectx_toolkit.games.game import Game
 from connectx_toolkit.games.grades import NO_ANSWER, Sheet
@@ -98,8 +98,8 @@ def play(name: str, file: Path, seat: int, options: argparse.Namespace) -> dict[
         for number in range(options.count)
     ]
     games = []
-    with progress(len(tasks), "game", name) as bar:
-        for _, game in play_all(tasks, Setup(Rules(), "kaggle"), 1):
+    with open_pool(Setup(Rules(), "kaggle")) as pool, progress(len(tasks), "game", name) as bar:
+        for _, game in pool.play(tasks):
             games.append(game)
             bar.update()
     first, later, used = (max(figures) for figures in zip(*(clock_of(game, seat) for game in games), strict=True))
@@ -147,10 +147,11 @@ def points_against(player: AgentSpec, file: Path, options: argparse.Namespace) -
         for number in range(options.count)
     ]
     setup, points = Setup(Rules({"actTimeout": FALLIBLE_SECONDS}, overage=UNSPENT), "fast"), np.zeros(len(tasks))
-    for task, game in play_all(tasks, setup, options.concurrency):
-        if game.faults or not game.points:
-            raise SystemExit(f"benchmarks.perfect: a game with {player.label} failed: {game.faults}")
-        points[task.number] = game.points[1]
+    with open_pool(setup, options.concurrency) as pool:
+        for task, game in pool.play(tasks):
+            if game.faults or not game.points:
+                raise SystemExit(f"benchmarks.perfect: a game with {player.label} failed: {game.faults}")
+            points[task.number] = game.points[1]
     return points
 
 
@@ -182,10 +183,10 @@ def positions(seed: int, count: int) -> Iterator[Position]:
     rng, seen = random.Random(seed), set[Position]()
     choosers = [uniform_choice, erring_choice(Solver(STANDARD), ERROR_SHARE)]
     while len(seen) < count:
-        sample = play_out(rng, STANDARD, rng.randrange(41), choosers[len(seen) % 2])
-        if sample is not None and sample.position not in seen:
-            seen.add(sample.position)
-            yield sample.position
+        moves = play_out(rng, STANDARD, rng.randrange(41), choosers[len(seen) % 2])
+        if moves is not None and (position := Position.from_moves(moves, STANDARD)) not in seen:
+            seen.add(position)
+            yield position
 
 
 def labels_of(positions: Sequence[Position]) -> Labels:

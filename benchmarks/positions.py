@@ -15,11 +15,20 @@ from connectx_core.books import openings
 from connectx_core.clock import Budget
 from connectx_core.position import STANDARD, Geometry, Position, plies_to_end
 from connectx_core.solver import NO_LIMIT, Solver, job_of, read_queue
-from connectx_toolkit.games.recipes import SOLVER_BITS, Choice, Sample, careful_choice, play_out, uniform_choice
+from connectx_toolkit.games.recipes import SOLVER_BITS, Choice, careful_choice, play_out, uniform_choice
 from connectx_toolkit.system.console import progress
 from connectx_toolkit.system.files import write_whole
 
 FOLDER = Path("runs/six-sets")
+
+
+class Sample(NamedTuple):
+    """A position, the moves that lead to it (columns from 0), and its score if known."""
+
+    moves: tuple[int, ...]
+    position: Position
+    score: int | None = None
+    nodes: int | None = None  # that the solver entered to find it
 
 
 class Band(NamedTuple):
@@ -46,7 +55,7 @@ class Kind(NamedTuple):
         return next((band for band in self.bands if nodes is not None and band.least <= nodes < band.below), None)
 
     def admits(self, sample: Sample, score: int) -> bool:
-        left = plies_to_end(score, sample.ply, sample.position.geometry.cells)
+        left = plies_to_end(score, sample.position.ply, sample.position.geometry.cells)
         return self.left[0] <= left <= self.left[1]
 
 
@@ -89,11 +98,12 @@ def random_samples(
     rng, seen, in_vain = random.Random(seed), set(), 0
     while in_vain < 1000:
         in_vain += 1
-        sample = play_out(rng, geometry, rng.choice(stones), choose)
-        if sample is not None and sample.position.canonical().key not in seen:
-            seen.add(sample.position.canonical().key)
+        moves = play_out(rng, geometry, rng.choice(stones), choose)
+        position = None if moves is None else Position.from_moves(moves, geometry)
+        if moves is not None and position is not None and position.canonical().key not in seen:
+            seen.add(position.canonical().key)
             in_vain = 0
-            yield sample
+            yield Sample(moves, position)
 
 
 def may_end_within(solver: Solver, position: Position, moves: int) -> bool:

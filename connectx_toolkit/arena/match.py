@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from platform import node
 from typing import Any, NamedTuple, TypeVar
 
@@ -28,7 +27,7 @@ from connectx_toolkit.kaggle import archive
 from connectx_toolkit.kaggle.rules import Rules
 from connectx_toolkit.players.child import end_pools, obstacle
 from connectx_toolkit.players.prepared import Prepared
-from connectx_toolkit.players.process import GRACE, AgentProcess, Inline, Player, Setup, Task
+from connectx_toolkit.players.process import GRACE, AgentProcess, Inline, Player, Setup, Task, stamp_of
 from connectx_toolkit.players.spec import AgentSpec
 from connectx_toolkit.statistics.evidence import Evidence
 from connectx_toolkit.system.console import ProcessFailed, progress
@@ -132,27 +131,15 @@ class Unchanged:
 
     def __init__(self, specs: Iterable[AgentSpec]):
         reloaded = [spec for spec in dict.fromkeys(specs) if spec.is_somebodys]
-        self._found = {spec: (_stamps(spec.files()), spec.fingerprint()) for spec in reloaded}
+        self._found = {spec: ({file: stamp_of(file) for file in spec.files()}, spec.fingerprint()) for spec in reloaded}
 
     def check(self) -> None:
         """Raises ValueError if an agent is not what it was; reads files only if they were written meanwhile."""
         for spec, (stamps, content) in self._found.items():
-            if (new := _stamps(stamps)) != stamps:
+            if (new := {file: stamp_of(file) for file in stamps}) != stamps:
                 if spec.fingerprint() != content:
                     raise ValueError(f"{spec.label} was changed while it played: give the command again")
                 self._found[spec] = new, content
-
-
-def _stamps(files: Iterable[Path]) -> dict[Path, tuple[int, int] | None]:
-    """When each file was written last, in nanoseconds, and its size; None if it is gone."""
-    found: dict[Path, tuple[int, int] | None] = {}
-    for file in files:
-        try:
-            stat = file.stat()
-            found[file] = stat.st_mtime_ns, stat.st_size
-        except OSError:
-            found[file] = None
-    return found
 
 
 # Where games are played
@@ -273,12 +260,6 @@ def open_pool(setup: Setup, concurrency: int = 1, scheduler: str | None = None) 
             method, enter = ("fork", _enter_fork) if HAS_FORK else ("spawn", _enter_spawned)
             with local_workers(concurrency, enter, method=method, own_cores=True) as workers:
                 yield Pool(setup, workers)
-
-
-def play_all(tasks: Iterable[Task], setup: Setup, concurrency: int = 1) -> Iterator[tuple[Task, Game]]:
-    """Opens a pool and plays the tasks in it (see ``open_pool`` and ``Pool.play``)."""
-    with open_pool(setup, concurrency) as pool:
-        yield from pool.play(tasks)
 
 
 class Finding(NamedTuple):

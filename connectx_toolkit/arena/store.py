@@ -7,14 +7,12 @@ it ends, so a killed run can be resumed.
 
 import contextlib
 import json
-import os
 import platform
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from math import inf
-from pathlib import Path
 
 from connectx_core.position import Columns, write_columns
 from connectx_toolkit.games.database import GameDatabase, now, row_of
@@ -22,6 +20,7 @@ from connectx_toolkit.games.game import Game
 from connectx_toolkit.players.process import Setup, Task
 from connectx_toolkit.players.spec import AgentSpec
 from connectx_toolkit.system.console import plural
+from connectx_toolkit.system.cores import processor_and_cores
 from connectx_toolkit.system.files import locked, version_of
 
 PACKAGES = ("numpy", "numba", "torch", "kaggle-environments")
@@ -82,15 +81,5 @@ def conditions_here(workers: int = 1, scheduler: str | None = None) -> str:
     """
     python = ".".join(platform.python_version_tuple()[:2])
     versions = [f"python {python}", *(f"{name} {version_of(name)}" for name in PACKAGES)]
-    cores = os.cpu_count() or 1
-    machine = f"{_processor()}, {cores} {plural('core', cores)}, {workers} {plural('game', workers)} at a time"
+    machine = f"{processor_and_cores()}, {workers} {plural('game', workers)} at a time"
     return ", ".join([*versions, machine if scheduler is None else f"dask cluster {scheduler}"])
-
-
-def _processor() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:  # not Linux
-        lines = []
-    models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]  # none on ARM
-    return next(filter(None, [*models, platform.processor(), platform.machine()]), "unknown processor")

@@ -16,11 +16,10 @@ import random
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from pathlib import Path
-from typing import NamedTuple
 
 from connectx_core.clock import Budget
 from connectx_core.exact import move_values
-from connectx_core.position import STANDARD, Geometry, Position
+from connectx_core.position import STANDARD, Columns, Geometry, Position
 from connectx_core.search import Searcher
 from connectx_core.solver import Solver
 from connectx_toolkit.games.known_scores import KnownScores
@@ -45,24 +44,11 @@ SOLVER_BITS = 24  # 128 MB: with a smaller table, the hardest positions take mor
 RANDOM_PLIES = 6  # of a game of searchers
 
 
-class Sample(NamedTuple):
-    """A position, the moves that lead to it (columns from 0), and its score if known."""
-
-    moves: tuple[int, ...]
-    position: Position
-    score: int | None = None
-    nodes: int | None = None  # that the solver entered to find it
-
-    @property
-    def ply(self) -> int:
-        return len(self.moves)
-
-
 Choice = Callable[[random.Random, Position, list[int]], int]
 
 
-def play_out(rng: random.Random, geometry: Geometry, stones: int, choose: Choice) -> Sample | None:
-    """A position with ``stones`` stones and no line; ``choose`` picks among moves without a line. None if stuck."""
+def play_out(rng: random.Random, geometry: Geometry, stones: int, choose: Choice) -> Columns | None:
+    """``stones`` moves that make no line; ``choose`` picks among those. None if stuck."""
     position, moves = Position.empty(geometry), []
     for _ in range(stones):
         winning = position.winning_columns()
@@ -71,7 +57,7 @@ def play_out(rng: random.Random, geometry: Geometry, stones: int, choose: Choice
             return None
         moves.append(choose(rng, position, quiet))
         position = position.play(moves[-1])
-    return Sample(tuple(moves), position)
+    return tuple(moves)
 
 
 def uniform_choice(rng: random.Random, position: Position, columns: list[int]) -> int:
@@ -123,8 +109,9 @@ def recipe(first: int, last: int, choice: Callable[[random.Random, Solver], Choi
     """Positions of ``first`` to ``last`` stones, each number alike, by games of a kind."""
 
     def draw(rng: random.Random, solver: Solver) -> Position | None:
-        sample = play_out(rng, STANDARD, rng.randint(first, last), choice(rng, solver))
-        return None if sample is None or (not trivial and is_trivial(sample.position)) else sample.position
+        moves = play_out(rng, STANDARD, rng.randint(first, last), choice(rng, solver))
+        position = None if moves is None else Position.from_moves(moves, STANDARD)
+        return None if position is None or (not trivial and is_trivial(position)) else position
 
     return draw
 

@@ -21,6 +21,7 @@ import sys
 import time
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from connectx_toolkit.kaggle.archive import BadArchive
@@ -313,7 +314,7 @@ class AgentProcess(Player):
         place = self.spec.place()
         told = json.dumps({"path": [str(ROOT), *sys.path], "spec": self.spec, "place": place}).encode()
         if HAS_FORK:
-            self._version = place, _stamp(place)
+            self._version = place, stamp_of(place)
             known = self._source
             is_same = known is not None and (known.file, known.stamp) == self._version
             self._connect(partial(self._prepared.fork, source=known if is_same else None))
@@ -348,7 +349,7 @@ class AgentProcess(Player):
         return Forked(pid)
 
 
-def _stamp(file: str) -> str:
+def stamp_of(file: str | Path) -> str:
     """When a file was written last, in nanoseconds, and its size; "" if it is not there."""
     try:
         stat = os.stat(file)

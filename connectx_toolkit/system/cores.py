@@ -26,12 +26,12 @@ from connectx_toolkit.system.posix import is_own, user
 
 def processor_and_cores() -> str:
     """The processor's name, from the system, and how many cores it has."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-        name = next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
-    except (OSError, StopIteration):
-        name = platform.processor() or "unknown processor"
-    return f"{name}, {os.cpu_count()} cores"
+    lines, cores = list[str](), os.cpu_count() or 1
+    with contextlib.suppress(OSError):  # not Linux
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+    models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]  # none on ARM
+    name = next(filter(None, [*models, platform.processor(), platform.machine()]), "unknown processor")
+    return f"{name}, {cores} {'core' if cores == 1 else 'cores'}"
 
 
 def seed_everything(seed: int) -> None:

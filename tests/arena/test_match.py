@@ -11,7 +11,7 @@ import pytest
 
 from connectx_core.position import STANDARD, Position
 from connectx_toolkit import api
-from connectx_toolkit.arena.match import Slot, open_pool, play_all, play_match
+from connectx_toolkit.arena.match import Slot, open_pool, play_match
 from connectx_toolkit.arena.results import Match
 from connectx_toolkit.arena.schedule import pair_tasks
 from connectx_toolkit.games.database import GameDatabase
@@ -195,7 +195,8 @@ def test_slots_have_a_core_each(tmp_path, monkeypatch, capsys):
 
     def bound() -> set[str]:
         notes.mkdir()
-        list(play_all(pair_tasks(resolve(note_core), LEFT, [()], 40, 1), FAST, concurrency=2))
+        with open_pool(FAST, concurrency=2) as pool:
+            list(pool.play(pair_tasks(resolve(note_core), LEFT, [()], 40, 1)))
         found = {path.read_text() for path in notes.iterdir()}
         shutil.rmtree(notes)
         return found
