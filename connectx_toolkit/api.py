@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from connectx_toolkit.arena.results import Match
     from connectx_toolkit.arena.tournament import Tournament
     from connectx_toolkit.builder.preflight.findings import Report
-    from connectx_toolkit.games.game import Game
+    from connectx_toolkit.games.game import Game, Read
     from connectx_toolkit.report.exams import Examined
     from connectx_toolkit.report.reviews import Reviewed
     from connectx_toolkit.report.tables import Analysis
@@ -65,9 +65,8 @@ def _written(found: Written, page: Path | None, mistakes: Path | None) -> Writte
 
 
 def _reviewed(
-    games: "Sequence[Game]", me: str | None, left_out: Sequence[str], seconds: float,
-    html: str | PathLike | None, write_mistakes: str | PathLike | None,
-) -> "Reviewed":  # fmt: skip
+    read: "Read", seconds: float, html: str | PathLike | None, write_mistakes: str | PathLike | None
+) -> "Reviewed":
     """One's own of some games, judged; with the page and the mistakes written if asked."""
     from connectx_toolkit.arena.start_positions import check_mistakes
     from connectx_toolkit.games.reader import each_own_once
@@ -76,7 +75,7 @@ def _reviewed(
 
     page, file = _path(html), _path(write_mistakes)
     check_folder(page)
-    own = each_own_once(games, me, left_out)
+    own = each_own_once(read)
     if file:
         boards = {game.geometry for game in own.games}
         if len(boards) > 1:
@@ -344,7 +343,7 @@ def analyse(
     if is_one and not is_review:
         read = games_in(path, latest, from_one)
         return Analysis([judged(game, seconds) for game in read.games], read.left_out, int(from_one))
-    return _reviewed(*own_games(texts, me or None, latest), seconds, html, write_mistakes)
+    return _reviewed(own_games(texts, me or None, latest), seconds, html, write_mistakes)
 
 
 @check_arguments
@@ -382,7 +381,7 @@ def episodes(
             if value:
                 raise ValueError(f"{as_option(name)} is for the games of a submission: name one")
         return Told([submissions_table(own_submissions())])
-    return _reviewed(*fetched(submission, latest, Path(games), me), seconds, html, write_mistakes)
+    return _reviewed(fetched(submission, latest, Path(games), me), seconds, html, write_mistakes)
 
 
 @check_arguments

@@ -4,10 +4,10 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from connectx_toolkit.games.database import GameDatabase
-from connectx_toolkit.games.game import Game
+from connectx_toolkit.games.game import Read
 from connectx_toolkit.games.reader import replays_of
 from connectx_toolkit.kaggle.account import (
     Episode,
@@ -32,15 +32,7 @@ def own_submissions() -> list[Any]:
         return submissions(kaggle)
 
 
-class Fetched(NamedTuple):
-    """The games of a submission."""
-
-    games: list[Game]
-    me: str | None  # the team; None if it is not known
-    left_out: list[str]  # why, of games that Kaggle does not give
-
-
-def fetched(submission: int, latest: int | None, games: Path, me: str | None) -> Fetched:
+def fetched(submission: int, latest: int | None, games: Path, me: str | None) -> Read:
     """The games of ``connectx_toolkit.api.episodes``, after what is new has been added to the file of games.
 
     Raises:
@@ -58,7 +50,7 @@ def fetched(submission: int, latest: int | None, games: Path, me: str | None) ->
         if not episodes:
             raise ValueError(f"submission {submission} has played no game to its end yet")
         left_out += _fetch(kaggle, episodes, folder)
-    replays, unread = replays_of(*sorted(folder.glob("*-replay.json")))
+    replays, unread, _ = replays_of(*sorted(folder.glob("*-replay.json")))
     left_out += unread
     if not replays:
         raise NothingLeft(left_out)
@@ -70,7 +62,7 @@ def fetched(submission: int, latest: int | None, games: Path, me: str | None) ->
         added = database.add(dated, me or "", submission)
         print(f"{games}: {added} games added, {len(database)} in all", file=sys.stderr)
         left_out += database.left_out
-    return Fetched(replays, me, left_out)
+    return Read(replays, left_out, me or "")
 
 
 def _fetch(kaggle: Kaggle, found: Sequence[Episode], folder: Path) -> list[str]:

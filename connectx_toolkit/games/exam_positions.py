@@ -66,7 +66,7 @@ def exam_positions(
     if from_one and (holds_games or source.suffix == LABELS_SUFFIX):
         raise ValueError(f"{source} holds no typed columns: {as_option('from-one')} says how those are counted")
     if holds_games:
-        games, player, left_out = own_games([str(source)], me)
+        games, left_out, player = own_games([str(source)], me)
         positions = [*positions_of(games, player)]
         if not positions:
             raise ValueError(f"{source} holds no positions of {player} with two or more legal moves")

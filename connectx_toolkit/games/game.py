@@ -219,6 +219,7 @@ class Read(NamedTuple):
 
     games: list[Game]
     left_out: list[str]  # why, of what cannot be read or is not shown
+    me: str = ""  # whose they are; "" where that was not asked, or is not known
 
 
 def _can_be_played(moves: Sequence[Any], geometry: Geometry) -> bool:

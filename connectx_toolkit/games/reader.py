@@ -362,16 +362,6 @@ def replay_paths(what: Iterable[str]) -> list[Path]:
     return list(dict.fromkeys(paths))
 
 
-def without_copies(replays: Iterable[Game]) -> Read:
-    """Each game once; of those that are left out, what they are copies of."""
-    kept, copies = dict[str, Game](), list[str]()
-    for replay in replays:
-        first = kept.setdefault(replay.identity, replay)
-        if first is not replay:
-            copies.append(f"{replay.source} is the same game as {first.source}")
-    return Read([*kept.values()], copies)
-
-
 def games_meant(
     what: Any, geometry: Geometry = STANDARD, names: tuple[str, str] = UNKNOWN_NAMES, from_one: bool = False
 ) -> Read:
@@ -432,27 +422,19 @@ def games_in(path: Path, latest: int | None = None, from_one: bool = False) -> R
     raise ValueError(f"{path}: no such file, and not a game's columns; expected {EXPECTED}")
 
 
-class GamesOfOne(NamedTuple):
-    """Games in which someone played."""
-
-    games: list[Game]
-    me: str
-    left_out: list[str]  # why, of what is not among them
-
-
-def each_own_once(games: Iterable[Game], me: str | None, left_out: Iterable[str] = ()) -> GamesOfOne:
-    """One's own of some games, each once. ``me``: as ``team_of`` takes it; ``left_out``: what was left out before.
-
-    Raises:
-        ValueError: it is not known whose games they are.
-    """
-    once, copies = without_copies(games)
-    team = team_of(once, me)
-    others = [f"{game.source}: {team} is not in it" for game in once if team not in game.names]
-    return GamesOfOne([game for game in once if team in game.names], team, [*left_out, *copies, *others])
+def each_own_once(read: Read) -> Read:
+    """One's own of some games, each once. If it is not known whose they are, ``team_of`` finds it out, or raises."""
+    kept, left_out = dict[str, Game](), [*read.left_out]
+    for game in read.games:
+        first = kept.setdefault(game.identity, game)
+        if first is not game:
+            left_out.append(f"{game.source} is the same game as {first.source}")
+    team = team_of([*kept.values()], read.me or None)
+    left_out += [f"{game.source}: {team} is not in it" for game in kept.values() if team not in game.names]
+    return Read([game for game in kept.values() if team in game.names], left_out, team)
 
 
-def own_games(what: Sequence[str], me: str | None, latest: int | None = None) -> GamesOfOne:
+def own_games(what: Sequence[str], me: str | None, latest: int | None = None) -> Read:
     """All games of replays, and one's own of files of games, of each group the ``latest`` if that is given.
 
     Args:
@@ -464,7 +446,7 @@ def own_games(what: Sequence[str], me: str | None, latest: int | None = None) ->
     databases = [path for path in paths if is_database(path)]
     if latest and not databases:
         raise ValueError(f"{as_option('latest')} is for files of games, and there is none in {' '.join(what)}")
-    replays, left_out = replays_of(*(path for path in paths if path not in databases))
+    replays, left_out, _ = replays_of(*(path for path in paths if path not in databases))
     groups = list[list[Game]]()
     for path in databases:
         with noting(left_out, path):
@@ -477,7 +459,7 @@ def own_games(what: Sequence[str], me: str | None, latest: int | None = None) ->
     for group in groups:
         own = [replay for replay in group if me in replay.names]
         replays += own[-latest:] if latest else own
-    return GamesOfOne(replays, me, left_out)
+    return Read(replays, left_out, me)
 
 
 # Into the file of games

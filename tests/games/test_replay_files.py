@@ -173,7 +173,7 @@ def test_several_replays_of_a_document(content, tmp_path):
         "a.jsonl": f"{text}\n{{\n{text}\n",
     }.items():
         (tmp_path / name).write_text(document)
-        found, left_out = games_in(tmp_path / name)
+        found, left_out, _ = games_in(tmp_path / name)
         assert [game.name for game in found] == ["a-1", "a-3"] and len(left_out) == 1
         assert "a-2 is not a ConnectX replay: it is " in left_out[0]
 
@@ -184,11 +184,11 @@ def test_no_game_of_an_archive_is_left_out_unsaid(content, tmp_path, capsys):
         for number in range(12):
             info = {"TeamNames": [f"a{number}", "b"], "EpisodeId": number}
             archive.writestr(f"{number:02}.json", json.dumps(content | {"info": info}))
-    main(["analyse", str(tmp_path / "day.zip"), "--time", "0"])
+    main(["analyse", str(tmp_path / "day.zip"), "--seconds", "0"])
     assert sum(" v b, " in line for line in capsys.readouterr().out.splitlines()) == 12
     games = str(tmp_path / "games.sqlite")
-    main(["explore", "--add", str(tmp_path / "day.zip"), "--games", games, "--time", "0"])
-    main(["analyse", games, "--time", "0"])
+    main(["explore", "--add", str(tmp_path / "day.zip"), "--games", games, "--seconds", "0"])
+    main(["analyse", games, "--seconds", "0"])
     out = capsys.readouterr().out
     assert sum(" v b, " in line for line in out.splitlines()) == 10
     assert f"left out: {games}: 2 older games (--latest N shows more)" in out
@@ -223,9 +223,9 @@ def test_a_game_of_2020_has_no_overage_time(content, tmp_path, capsys):
     replay = game_meant(tmp_path / "game.json")
     assert (replay.reserve, replay.overage) == (None, ()) and replay.overage_used(0) is None
     assert replay.slowest(0) is None and replay.seconds(0) is None
-    main(["analyse", str(tmp_path / "game.json"), "--time", "0"])
+    main(["analyse", str(tmp_path / "game.json"), "--seconds", "0"])
     assert "overage" not in capsys.readouterr().out
-    main(["analyse", "--time", "0", "--me", "them", str(tmp_path)])
+    main(["analyse", "--seconds", "0", "--me", "them", str(tmp_path)])
     out = capsys.readouterr().out
     assert "most overage time" not in out and "s left" not in out
     logs_path(tmp_path / "game.json", 0).write_text(json.dumps([[{"duration": 1.5}], [], [{"duration": 0.5}]]))
@@ -245,14 +245,14 @@ def day(content: dict, folder: Path) -> Path:
 def test_one_bad_replay_of_an_archive_does_not_end_the_others(content, tmp_path, capsys):
     path = day(content, tmp_path)
     (tmp_path / "more.zip").write_bytes(zipped(b"[true]"))
-    replays, left_out = read_replays(replay_paths([str(tmp_path)]))
+    replays, left_out, _ = read_replays(replay_paths([str(tmp_path)]))
     assert [replay.source for replay in replays] == [f"{path}/2026-11-20/{number}.json" for number in range(3)]
     assert left_out == [
         f"{path}/2026-11-20/bad.json is not a ConnectX replay: it is not JSON",
         f"{path}/2026-11-20/other.json is not a ConnectX replay: it is of 'halite'",
         f"{tmp_path}/more.zip/7001.json is not a ConnectX replay: 'steps' has an unexpected form",
     ]
-    main(["analyse", str(path), "--time", "0"])
+    main(["analyse", str(path), "--seconds", "0"])
     out = capsys.readouterr().out
     assert out.count("Ångström v them") == 3 and out.count("left out: ") == 2
     with pytest.raises(ValueError, match="several games"):
@@ -265,7 +265,7 @@ def test_a_damaged_archive(kept, content, tmp_path):
     path = day(content, tmp_path)
     path.write_bytes(path.read_bytes()[: len(path.read_bytes()) * kept // 1000])
     (tmp_path / "good.json").write_text(json.dumps(content))
-    replays, left_out = read_replays(replay_paths([str(tmp_path)]))
+    replays, left_out, _ = read_replays(replay_paths([str(tmp_path)]))
     assert replays[-1].name == "good" and left_out and str(path) in left_out[-1]
     path.unlink()
     whole = zipped(json.dumps(content).encode())
@@ -289,7 +289,7 @@ def test_what_unpacks_without_end(content, tmp_path, monkeypatch):
         "endless.tar.gz": gzip.compress(bytes(header) + bytes(4 << 20)),
     }.items():  # fmt: skip
         (tmp_path / name).write_bytes(packed)
-        found, left_out = replays_of(tmp_path / name)
+        found, left_out, _ = replays_of(tmp_path / name)
         assert found == [] and len(left_out) == 1, name
         assert "more than 1 MiB" in left_out[0] or "without end" in left_out[0], left_out
 
@@ -318,7 +318,7 @@ def test_what_does_not_pass_the_door(name, content, tmp_path):
     info, words = HOSTILE[name]
     (tmp_path / "a.json").write_text(json.dumps(content | {"info": info}))
     (tmp_path / "b.json").write_text(json.dumps(content))
-    (replay,), (why,) = read_replays(replay_paths([str(tmp_path)]))
+    (replay,), (why,), _ = read_replays(replay_paths([str(tmp_path)]))
     assert replay.name == "b" and words in why
 
 
@@ -331,7 +331,7 @@ def test_names_can_be_printed_and_stored(content, tmp_path, capsys):
         (tmp_path / f"{number}.json").write_text(json.dumps(content | {"info": info}))
     names = [replay.names[1] for replay in read_replays(replay_paths([str(tmp_path)]))[0]]
     assert names == [r"\ud800x", r"\x1b[2J\x1b]0;owned\x07evil", "second", "second"]
-    main(["analyse", "--time", "0", str(tmp_path)])
+    main(["analyse", "--seconds", "0", str(tmp_path)])
     out = capsys.readouterr().out
     assert r"\x1b[2J" in out and "\x1b" not in out and "\x07" not in out and r"\ud800x" in out
 
