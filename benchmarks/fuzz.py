@@ -189,7 +189,7 @@ def file(rng: random.Random) -> str:
         read = replays_of(damaged_one, good)
         sources = [game.source for game in read.games]
         assert str(good) in sources, "lost"
-        said(["analyse", folder, "--me", "me", "--time", "0"], (None, 2))
+        said(["analyse", folder, "--me", "me", "--seconds", "0"], (None, 2))
         return "refused" if read.left_out else "read"
 
 
@@ -245,7 +245,7 @@ def answer(rng: random.Random) -> str:
         listed[1] = damaged(listed[1], rng) if rng.random() < 0.7 else {**listed[1], "agents": [damaged(own, rng)]}
     connected = mock.patch("connectx_toolkit.kaggle.account.connected", answering(answers, replays))
     with tempfile.TemporaryDirectory() as folder, connected:
-        options = ["--games", f"{folder}/games.sqlite", "--time", "0"]
+        options = ["--games", f"{folder}/games.sqlite", "--seconds", "0"]
         out = said(["episodes", "7", *options], (None, 1, 2))
         if what == "episode" and not out:  # the SDK refuses all of an answer in which one entry is not of its form
             return "refused"

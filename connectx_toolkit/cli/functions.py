@@ -24,7 +24,6 @@ from connectx_toolkit import api
 from connectx_toolkit.system.console import FLAGS, as_help, shell
 from connectx_toolkit.system.files import ROOT
 
-ALIASES = {"workers": "concurrency", "overage": "bank", "seconds": "time", "origin": "from"}  # their old flags
 SHORT = {"output": "o"}
 METAVARS = {"sprt": ("ELO0", "ELO1"), "names": ("FIRST", "SECOND")}
 MAY_BE_NONE = (api.board, api.explore)  # functions that take no agent, or no move, as well
@@ -178,9 +177,6 @@ def add_options(parser: argparse.ArgumentParser, declared: Callable) -> None:
             more |= {"action": each.many} | ({"nargs": "+"} if each.many == "extend" else {})
         default = None if each.many else each.default  # argparse appends to a list alone
         parser.add_argument(*flags, dest=each.name, default=default, help=help_text, **more)
-        if old := ALIASES.get(each.name):
-            more.pop("metavar", None)
-            parser.add_argument(f"--{old}", dest=each.name, default=argparse.SUPPRESS, help=argparse.SUPPRESS, **more)
 
 
 def values_of(function: Callable, given: argparse.Namespace) -> tuple[list[Any], dict[str, Any]]:

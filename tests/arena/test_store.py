@@ -289,7 +289,7 @@ def test_a_disk_that_fills_up(disk):
 def command(store: Path, cores: int, pairs: int = 200) -> list[str]:
     return [
         sys.executable, str(ROOT / "evaluate.py"), "match", "random", "random_legal", "--pairs", str(pairs),
-        "--seed", "5", "--games", str(store), "--concurrency", str(cores), "--openings", str(store.parent / "openings"),
+        "--seed", "5", "--games", str(store), "--workers", str(cores), "--openings", str(store.parent / "openings"),
     ]  # fmt: skip
 
 

@@ -196,8 +196,8 @@ def test_a_load_that_never_ends(concurrency, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("connectx_toolkit.arena.match.SILENCE", 0.2)
     Path("endless.py").write_text("while True:\n    pass\n")
     with pytest.raises(SystemExit) as stop:
-        clock = "--bank 0.5 --config actTimeout=0.3"
-        main(f"match leftmost endless.py {clock} --games store --concurrency {concurrency}".split())
+        clock = "--overage 0.5 --config actTimeout=0.3"
+        main(f"match leftmost endless.py {clock} --games store --workers {concurrency}".split())
     assert stop.value.code == 2
     *said, refused = capsys.readouterr().err.splitlines()
     assert "loading endless.py ..." in said
@@ -228,7 +228,7 @@ def test_a_slow_load_is_seen(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     Path("slow.py").write_text(SLOW)
     Path("openings").write_text("00\n")
-    rules = "--config actTimeout=0.1 --bank 2"
+    rules = "--config actTimeout=0.1 --overage 2"
     main(f"match slow.py leftmost --pairs 1 --openings openings --games store {rules}".split())
     out = capsys.readouterr().out
     assert "load s" in out and re.search(r"slow.py +both( +\d){4} +1\.5", out)

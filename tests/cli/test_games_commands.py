@@ -58,11 +58,11 @@ def test_games_of_matches_count_where_they_are_asked_for(folder, capsys):
     assert "runs/games.sqlite: no ladder games yet; --add takes replays" in refused(["explore"], capsys)
     played = next(game for game in games_of("arena") if game.names[game.opening % 2] == "random")
     first = write_columns(played.moves[: played.opening])
-    assert "random" in said(capsys, "explore", first, "--from", "arena", "--opponent", "leftmost", "--time", "0")
-    said(capsys, "explore", "--add", str(folder), "--time", "0")
-    assert "random" not in said(capsys, "explore", first, "--time", "0")
-    assert "random" in said(capsys, "explore", first, "--from", "all", "--time", "0")
-    assert "leftmost v random" in said(capsys, "analyse", "runs/games.sqlite", "--time", "0")
+    assert "random" in said(capsys, "explore", first, "--origin", "arena", "--opponent", "leftmost", "--seconds", "0")
+    said(capsys, "explore", "--add", str(folder), "--seconds", "0")
+    assert "random" not in said(capsys, "explore", first, "--seconds", "0")
+    assert "random" in said(capsys, "explore", first, "--origin", "all", "--seconds", "0")
+    assert "leftmost v random" in said(capsys, "analyse", "runs/games.sqlite", "--seconds", "0")
 
 
 def test_what_is_asked_wrongly(folder, capsys):
@@ -71,7 +71,7 @@ def test_what_is_asked_wrongly(folder, capsys):
     assert "--opponent 'midle' is in none of the games: did you mean middle?" in refused(
         ["explore", "--opponent", "midle"], capsys
     )
-    out = said(capsys, "explore", "--since", "2999", "--time", "0")
+    out = said(capsys, "explore", "--since", "2999", "--seconds", "0")
     assert "left out: 8 games of which no date is known (--since 2999)" in out
     assert Path("runs/games.sqlite").read_bytes() == before
 
@@ -90,9 +90,9 @@ def test_games_that_name_nobody(folder, capsys):
     del content["info"]
     Path("local.json").write_text(json.dumps(content))
     words = "do not name their players: pass --me first or --me second"
-    assert words in said(capsys, "explore", "--add", "local.json", "--time", "0")
+    assert words in said(capsys, "explore", "--add", "local.json", "--seconds", "0")
     assert words in refused(["explore", "--seat", "first"], capsys)
-    assert "first 1" in said(capsys, "explore", "--me", "first", "--seat", "first", "--time", "0")
+    assert "first 1" in said(capsys, "explore", "--me", "first", "--seat", "first", "--seconds", "0")
 
 
 def test_games_are_removed(folder, capsys):
@@ -109,10 +109,10 @@ def test_games_are_removed(folder, capsys):
 
 def test_a_damaged_row_is_named(folder, capsys):
     """The command goes on with the others."""
-    said(capsys, "explore", "--add", *map(str, folder.glob("*-replay.json")), "--time", "0")
+    said(capsys, "explore", "--add", *map(str, folder.glob("*-replay.json")), "--seconds", "0")
     connection = sqlite3.connect("runs/games.sqlite")
     with connection:
         connection.execute("UPDATE games SET moves = 'x' WHERE id = 1")
-    out = said(capsys, "explore", "--time", "0")
+    out = said(capsys, "explore", "--seconds", "0")
     assert "left out: runs/games.sqlite: row 1 of its games: expected columns such as 3342" in out
     assert out.count("left out: ") == 1

@@ -23,7 +23,7 @@ CALLS = {
     "list": "",
     "analyse": "3332221",
     "exam": "leftmost --count 12",
-    "explore": "--games games --from arena --time 0",
+    "explore": "--games games --origin arena --seconds 0",
 }
 
 

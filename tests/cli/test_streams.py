@@ -20,7 +20,7 @@ COMMANDS = [  # that print, in this order: report needs the games of match
     ("evaluate", "tournament leftmost middle one_step --pairs 1 --games games"),
     ("evaluate", "exam leftmost --count 5"),
     ("evaluate", "analyse 3333"),
-    ("evaluate", "explore --games games --from arena --time 0"),
+    ("evaluate", "explore --games games --origin arena --seconds 0"),
     ("evaluate", "report --games games"),
     ("evaluate", "list"),
     ("evaluate", "--help"),

@@ -28,7 +28,7 @@ from tests.report.test_pages import browse
 
 pytestmark = pytest.mark.slow
 OPPONENTS = ("leftmost", "middle", "one_step", "random_legal")
-UNJUDGED = ["--time", "0"]  # where exact scores are not what a test is about
+UNJUDGED = ["--seconds", "0"]  # where exact scores are not what a test is about
 
 
 @pytest.fixture(scope="module")
@@ -299,7 +299,7 @@ def store(tmp_path_factory) -> Path:
         for players in (
             "leftmost random --pairs 3",
             "leftmost mine.py --pairs 2",
-            "leftmost random --pairs 2 --bank 30 --config rows=5,columns=5,actTimeout=0",
+            "leftmost random --pairs 2 --overage 30 --config rows=5,columns=5,actTimeout=0",
         ):
             main(f"match {players} --games games.sqlite --openings openings".split())
     return folder / "games.sqlite"

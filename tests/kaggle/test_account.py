@@ -20,7 +20,7 @@ from tests.kaggle_server import SUBMISSION, TOKEN, Account, account_of, serving
 from tests.replay_games import TEAM, make_games
 
 pytestmark = pytest.mark.slow
-UNJUDGED = ["--time", "0"]  # exact scores are not what these tests are about
+UNJUDGED = ["--seconds", "0"]  # exact scores are not what these tests are about
 
 
 @pytest.fixture(scope="module")

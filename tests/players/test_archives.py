@@ -79,7 +79,7 @@ def test_what_reads_the_judges_folder_plays(command, tmp_path, monkeypatch, caps
         "": "agents/mine.tar.gz agents/other.py --rounds 2",
         "match": "match agents/mine.tar.gz agents/mine.tar.gz --pairs 1 --games store",
         "tournament folder": "tournament agents --pairs 1 --games store",
-        "concurrency": "agents/mine.tar.gz leftmost --rounds 4 --concurrency 2",
+        "concurrency": "agents/mine.tar.gz leftmost --rounds 4 --workers 2",
     }
     main(arguments[command].split())
     out, err = capsys.readouterr()
