@@ -42,10 +42,9 @@ EXAM_POSITIONS = 300
 
 
 def _label(anchor: Agent, specs: Sequence[AgentSpec]) -> str:
-    names = anchor if isinstance(anchor, AgentSpec) else resolve(anchor).target if callable(anchor) else anchor
-    names = fspath(names) if isinstance(names, PathLike) else names
+    name = anchor if isinstance(anchor, AgentSpec) else resolve(anchor).target if callable(anchor) else fspath(anchor)
     for spec in specs:
-        if names in (spec, spec.label, spec.target):
+        if name in (spec, spec.label, spec.target):
             return spec.label
     raise ValueError(f"{as_option('anchor')} {anchor!r} is not one of the agents")
 
@@ -80,9 +79,7 @@ def _reviewed(
         boards = {game.geometry for game in own.games}
         if len(boards) > 1:
             sizes = ", ".join(sorted(f"{board.columns}x{board.rows}" for board in boards))
-            raise ValueError(
-                f"{as_option('write-mistakes')} takes games of one board, not of {sizes}: name fewer replays"
-            )
+            raise ValueError(f"{as_option('write-mistakes')} takes games of one board, not {sizes}: name fewer replays")
         check_mistakes(file, boards.pop())
     judged = own_judged(own.games, own.me, seconds, is_whole=page is not None)
     return _written(Reviewed(own.me, judged, own.left_out), page, file)
@@ -504,10 +501,13 @@ def board(
     Raises:
         ValueError: an unknown agent, a bad configuration or file, or a game that cannot be played.
     """
-    from connectx_toolkit.board import server
+    from connectx_toolkit.board import server, session
 
-    rules = Rules(config or {}, overage)
-    server.board(server.opening_of(agents, second, game, _path(practise), from_one, rules, _path(games)), browser)
+    opening = session.opening_of(
+        agents, Rules(config or {}, overage), game or None, _path(games),
+        second=second, practise=_path(practise), from_one=from_one,
+    )  # fmt: skip
+    server.board(opening, browser)
 
 
 @check_arguments

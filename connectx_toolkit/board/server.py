@@ -17,22 +17,17 @@ import stat
 import sys
 import tempfile
 import webbrowser
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
 from aiohttp import WSMsgType, web
 
-from connectx_toolkit.board.session import Opening, Session, check_games
+from connectx_toolkit.board.session import Opening, Session
 from connectx_toolkit.board.thinking import Analyst
-from connectx_toolkit.games.exam_positions import positions_in
-from connectx_toolkit.games.reader import game_meant
 from connectx_toolkit.kaggle import archive
-from connectx_toolkit.kaggle.rules import Rules
 from connectx_toolkit.page import PAGE_FOLDER
-from connectx_toolkit.players.spec import resolve
-from connectx_toolkit.system.console import as_option
 from connectx_toolkit.system.posix import is_own
 
 HOST = "127.0.0.1"
@@ -176,38 +171,6 @@ async def serve(sock: socket.socket, address: Address, opening: Opening) -> None
         await asyncio.Event().wait()
     finally:
         await runner.cleanup()
-
-
-def opening_of(
-    agents: Sequence[str],
-    second: bool,
-    game: str | None,
-    practise: Path | None,
-    from_one: bool,
-    rules: Rules,
-    games: Path | None,
-) -> Opening:
-    """How the board begins.
-
-    Raises:
-        ValueError: an unknown agent, a bad configuration, a game that cannot be played, no file of games, or a bad one
-            of positions.
-    """
-    specs = [resolve(name) for name in agents]
-    if len(specs) > 2:
-        raise ValueError(f"a board has two sides, not {len(specs)}")
-    seats = [None, *specs] if len(specs) == 1 else [*specs, None, None]
-    if second and not specs:
-        raise ValueError(f"{as_option('second')} is for a board with an agent")
-    if from_one and not (game or practise):
-        both = f"{as_option('game')} and {as_option('practise')}"
-        raise ValueError(f"{as_option('from-one')} is for {both}: it says how their columns are counted")
-    if second:
-        seats = seats[1::-1]
-    shown = game_meant(game, rules.geometry, from_one) if game else None
-    puzzles = positions_in(practise, from_one)[0] if practise else []
-    known = check_games(games) if games else None
-    return Opening(rules, (seats[0], seats[1]), shown, known, tuple(puzzles))
 
 
 def may_open_browser() -> bool:

@@ -6,7 +6,7 @@ send them with. The page holds the game, so that a session begins anew at any ti
 A position is there as in the board's messages: the size of the board, and its cells as Kaggle lists them.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
@@ -16,13 +16,14 @@ from typing import Any, NamedTuple
 from connectx_core.position import Geometry, Position
 from connectx_toolkit.board.thinking import Analyst, BoardSeat, Found, MoveQuestion
 from connectx_toolkit.games.database import GameDatabase
+from connectx_toolkit.games.exam_positions import positions_in
 from connectx_toolkit.games.forms import is_columns
 from connectx_toolkit.games.game import UNKNOWN_NAMES, Game
-from connectx_toolkit.games.reader import parse_game, read_game
+from connectx_toolkit.games.reader import game_meant, parse_game, read_game
 from connectx_toolkit.kaggle.rules import OVERAGE, Rules, sizes_of
-from connectx_toolkit.players.spec import AgentSpec, entry_of, kaggle_agents, resolve
+from connectx_toolkit.players.spec import AgentSpec, entry_of, kaggle_agents, resolve, told_apart
 from connectx_toolkit.report.catalogue import read_ladder
-from connectx_toolkit.system.console import in_a_line
+from connectx_toolkit.system.console import as_option, in_a_line
 from connectx_toolkit.system.files import our_agents
 from connectx_toolkit.system.foreign import integer, mapping, shown, text
 
@@ -57,7 +58,7 @@ def position_in(entry: Any) -> Position:
         if "0" in cells[column :: geometry.columns].lstrip("0"):
             raise ValueError(f"column {column} has a stone above an empty cell")
     ply = geometry.cells - cells.count("0")
-    position = Position.from_observation({"board": [*map(int, cells)], "mark": 1 + ply % 2}, dict(_sizes(geometry)))
+    position = Position.from_observation({"board": [*map(int, cells)], "mark": 1 + ply % 2}, sizes_of(geometry))
     if position.is_over() or position.pass_turn().is_lost():
         raise ValueError("the game is over in this position")
     return position
@@ -65,11 +66,7 @@ def position_in(entry: Any) -> Position:
 
 def position_entry(position: Position) -> dict[str, Any]:
     """What ``position_in`` reads."""
-    return {**dict(_sizes(position.geometry)), "cells": "".join(map(str, position.to_board()))}
-
-
-def _sizes(geometry: Geometry):
-    return zip(SIZES, geometry[:3], strict=True)
+    return {**sizes_of(position.geometry), "cells": "".join(map(str, position.to_board()))}
 
 
 PARTNERS = ("minimax@1", "minimax@2", "minimax@4", "minimax@8", "perfect~20")
@@ -92,6 +89,33 @@ class Opening(NamedTuple):
     puzzles: tuple[Position, ...] = ()  # to practise
 
 
+def opening_of(
+    agents: Sequence[Any], rules: Rules, game: Any = None, games: Path | None = None, *,
+    second: bool = False, practise: Path | None = None, from_one: bool = False,
+) -> Opening:  # fmt: skip
+    """How a board begins, by the arguments of ``connectx_toolkit.api.board``, or of ``Board``: there None is a person.
+
+    Raises:
+        ValueError: an unknown agent, a game that cannot be played, no file of games, or a bad one of positions.
+    """
+    if len(agents) > 2:
+        raise ValueError(f"a board has two sides, not {len(agents)}")
+    if second and not agents:
+        raise ValueError(f"{as_option('second')} is for a board with an agent")
+    if from_one and not (game or practise):
+        both = f"{as_option('game')} and {as_option('practise')}"
+        raise ValueError(f"{as_option('from-one')} is for {both}: it says how their columns are counted")
+    named = iter(told_apart(resolve(agent) for agent in agents if agent is not None))
+    specs = [None if agent is None else next(named) for agent in agents]
+    first, other = [None, *specs] if len(specs) == 1 else (specs or [None, None])
+    shown = None if game is None else game_meant(game, rules.geometry, from_one)
+    puzzles = positions_in(practise, from_one)[0] if practise else []
+    if games:
+        with GameDatabase(games, create=False):  # or it is refused
+            pass
+    return Opening(rules, (other, first) if second else (first, other), shown, games, tuple(puzzles))
+
+
 def choices() -> list[Message]:
     """The agents that can be chosen by name, with what is known of them."""
     _, ladder = read_ladder()
@@ -107,12 +131,6 @@ def choices() -> list[Message]:
 def _game_message(game: Game) -> Message:
     """A game as the board takes it: of players that nobody named, it names those that sit at it."""
     return game.entry | ({"names": None} if game.names == UNKNOWN_NAMES else {})
-
-
-def check_games(path: Path) -> Path:
-    """The path of a file of games. Raises ValueError if there is none, or if it is another file."""
-    with GameDatabase(path, create=False):
-        return path
 
 
 class Session:

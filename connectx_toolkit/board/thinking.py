@@ -316,10 +316,5 @@ def verdict(question: MoveQuestion, reply: Reply) -> dict[str, Any]:
 
 def fault(question: MoveQuestion, kind: str, detail: str, seconds: float) -> dict[str, Any]:
     lines = [line.strip() for line in detail.splitlines() if line.strip()]
-    return {
-        "type": "fault",
-        "id": question.number,
-        "kind": kind,
-        "detail": lines[-1] if lines else kind,
-        "seconds": seconds,
-    }
+    last = lines[-1] if lines else kind
+    return {"type": "fault", "id": question.number, "kind": kind, "detail": last, "seconds": seconds}

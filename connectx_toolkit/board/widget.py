@@ -7,13 +7,11 @@ from typing import Any
 import anywidget
 import traitlets
 
-from connectx_toolkit.board.session import Opening, Session, check_games
+from connectx_toolkit.board.session import Session, opening_of
 from connectx_toolkit.board.thinking import Analyst
 from connectx_toolkit.games.game import Game
-from connectx_toolkit.games.reader import game_meant
 from connectx_toolkit.kaggle.rules import OVERAGE, Rules
 from connectx_toolkit.page import script, style
-from connectx_toolkit.players.spec import resolve, told_apart
 
 __all__ = ["Board"]
 
@@ -61,15 +59,7 @@ class Board(anywidget.AnyWidget):
         config: dict | None = None,
         overage: float = OVERAGE,
     ):
-        if len(agents) > 2:
-            raise ValueError(f"a board has two sides, not {len(agents)}")
-        rules = Rules(config or {}, overage)
-        named = iter(told_apart(resolve(agent) for agent in agents if agent is not None))
-        specs = [None if agent is None else next(named) for agent in agents]
-        seats = [None, *specs] if len(specs) == 1 else [*specs, None, None]
-        shown = None if game is None else game_meant(game, rules.geometry)
-        known = check_games(Path(games)) if games else None
-        opening = Opening(rules, (seats[0], seats[1]), shown, known)
+        opening = opening_of(agents, Rules(config or {}, overage), game, Path(games) if games else None)
         super().__init__()
         session = self._session = Session(self.send, _analyst, opening)
         self.on_msg(lambda widget, message, buffers: session.receive(message))
