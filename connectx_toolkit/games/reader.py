@@ -108,25 +108,22 @@ def lines_of(path: Path, what: str = "") -> Iterator[tuple[int, str]]:
 # Documents
 
 
-def _replays_in(content: str | bytes, from_one: bool = False) -> list[Any]:
-    """The JSON of each replay in a document, a ``Game`` for columns, or a ValueError that says what is there instead.
-
-    ``from_one``: columns are counted from 1.
-    """
+def _replays_in(content: str | bytes) -> list[Any]:
+    """The JSON of each replay in a document, columns as text, or a ValueError that says what is there instead."""
     try:
         entries = from_json(content)
     except ValueError as problem:
         if len(content) > MOST_BYTES:
             return [problem]
         text = content if isinstance(content, str) else content.decode("utf-8-sig", "replace")
-        return _replays_in_text(text.strip(), from_one)
-    return _replays_in_json(entries, from_one)
+        return _replays_in_text(text.strip())
+    return _replays_in_json(entries)
 
 
-def _replays_in_json(found: Any, from_one: bool = False) -> list[Any]:
+def _replays_in_json(found: Any) -> list[Any]:
     match found:
         case str():
-            return _replays_in(found, from_one)
+            return _replays_in(found)
         case {"environment": dict() | str() as inner}:
             return _replays_in_json(inner)
         case {"cells": list() as cells, "nbformat": _}:
@@ -137,27 +134,20 @@ def _replays_in_json(found: Any, from_one: bool = False) -> list[Any]:
         case dict() if "steps" not in found and any(map(_are_replays, found.values())):
             return _replays_in_json(next(filter(_are_replays, found.values())))
         case [dict() | str(), *_]:
-            return _of_several(one for each in found for one in _replays_in_json(each, from_one))
+            return _of_several(one for each in found for one in _replays_in_json(each))
         case int():
-            return [_game_of(str(found), from_one)]
+            return [str(found)]
         case list() if is_board(found) or (found and all(map(is_board, found))):
             return [of_positions("a board" if is_board(found) else "boards")]
         case list() if is_game(found):
-            return [_game_of(write_columns(found), from_one)]
+            return [write_columns(found)]
         case list() if found and all(map(is_game, found)):
-            return [_game_of(write_columns(each), from_one) for each in found]
+            return [*map(write_columns, found)]
     return [found]
 
 
 def _are_replays(found: Any) -> bool:
     return isinstance(found, list) and bool(found) and all(map(_has_steps, found))
-
-
-def _game_of(columns: str, from_one: bool) -> Game | ValueError:
-    try:
-        return parse_game(columns, STANDARD, from_one=from_one)
-    except ValueError as problem:
-        return problem
 
 
 def _has_steps(found: Any) -> bool:
@@ -167,7 +157,7 @@ def _has_steps(found: Any) -> bool:
 def _of_several(found: Iterable[Any]) -> list[Any]:
     """The replays of a list, or in place of many things that are none one ValueError."""
     ones = list(found)
-    if len(ones) < 2 or any(_has_steps(one) or isinstance(one, Game) for one in ones):
+    if len(ones) < 2 or any(_has_steps(one) or isinstance(one, str) for one in ones):
         return ones
     forms = 'positions for an exam go one a line, as columns or {"board": [...]}'
     return [ValueError(f"a list in which nothing has 'steps': expected replays, as env.toJSON() gives them; {forms}")]
@@ -177,12 +167,10 @@ def _outputs(cells: Sequence[Any]) -> Iterator[str]:
     """The texts that a notebook's cells have shown."""
     outputs = [output for cell in cells for output in cell.get("outputs", ())]
     for shown in chain.from_iterable([output.get("text"), *output.get("data", {}).values()] for output in outputs):
-        yield (
-            "".join(shown) if isinstance(shown, list) else json.dumps(shown) if isinstance(shown, dict) else shown or ""
-        )
+        yield json.dumps(shown) if isinstance(shown, dict) else "".join(shown or "")
 
 
-def _replays_in_text(text: str, from_one: bool) -> list[Any]:
+def _replays_in_text(text: str) -> list[Any]:
     """As ``_replays_in``, of what is not JSON: a page, lines of JSON, or lines of columns."""
     for page in (text, html.unescape(text)) if PLAYER_PAGE.search(text) else ():
         with noting([], "the page"):
@@ -193,7 +181,7 @@ def _replays_in_text(text: str, from_one: bool) -> list[Any]:
         return _of_several(one for line in lines for one in _replays_in(line))
     typed = list(filter(None, (line.partition("#")[0].strip() for line in lines)))
     if typed and all(map(is_columns, typed)) and not any(map(is_position, typed)):
-        return [_game_of(line, from_one) for line in typed]
+        return typed
     if typed and is_position(typed[0]):
         return [of_positions("positions")]
     return [ValueError(f"it is {name_of(text)}")]
@@ -206,16 +194,18 @@ def read_games(content: str | bytes, place: Path, from_one: bool = False) -> Rea
         place: where it lies, or only its name; with their numbers after it if it holds several.
         from_one: games that are columns are counted from 1.
     """
-    entries, read = _replays_in(content, from_one), Read([], [])
+    entries, read = _replays_in(content), Read([], [])
     for number, one in enumerate(entries, 1):
         name = place / f"{place.stem}-{number}" if len(entries) > 1 else place
         with noting(read.left_out, place):
             try:
                 if isinstance(one, ValueError):
                     raise one
-                if from_one and not isinstance(one, Game):
+                if isinstance(one, str):
+                    one = replace(parse_game(one, STANDARD, from_one=from_one), source=str(name))
+                elif from_one:
                     raise ValueError(f"{as_option('from-one')} is for games given as columns, and replays tell theirs")
-                read.games.append(replace(one, source=str(name)) if isinstance(one, Game) else replay_of(one, name))
+                read.games.append(one if isinstance(one, Game) else replay_of(one, name))
             except ValueError as problem:
                 raise ValueError(f"{name} is not a ConnectX replay: {problem}") from None
     return read
@@ -404,9 +394,7 @@ def games_in(path: Path, latest: int | None = None, from_one: bool = False) -> R
         from_one: of games that are columns.
     """
     if path.is_dir():
-        raise ValueError(
-            f"{path} is a folder; expected a game's columns, a replay (.json) or a file of games (.sqlite)"
-        )
+        raise ValueError(f"{path} is a folder; expected columns, a replay (.json) or a file of games (.sqlite)")
     if is_database(path):
         groups, left_out = grouped_games(path)
         games = [game for group in groups for game in group[-(latest or LISTED) :]]
