@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from connectx_toolkit.players.spec import entry_of, kaggle_agents, kilobytes
+from connectx_toolkit.players.spec import entry_of, kaggle_agents
 from connectx_toolkit.system.console import shell
 from connectx_toolkit.system.files import AGENTS, our_agents
 from connectx_toolkit.system.table import Column, Table, Told, whole
@@ -36,7 +36,7 @@ def catalogue() -> Told:
         about = entry.summary.replace("``", "")
         rows.append((entry.name, about, ladder.get(entry.name), sum(entry.data.values()) or None, entry.size))
     rows += [(name, KAGGLES, ladder.get(name), None, None) for name in sorted(kaggle_agents())]
-    sizes = [Column(head, show=kilobytes, align="right") for head in ("weights", "source")]
+    sizes = [Column(head, show=lambda size: f"{size / 1000:.1f} kB", align="right") for head in ("weights", "source")]
     table = Table("agents", ["name", "what it does", Column("Elo", show=whole), *sizes], rows)
 
     def document() -> dict[str, Any]:

@@ -80,18 +80,13 @@ def rates_table(sheets: Sequence[Sheet]) -> Table:
     return Table("moves by exact score", columns, rows, note, names=2)
 
 
-TIMES = (  # of rows (sheet, actTimeout)
+TIMES = (  # of rows (sheet, actTimeout); seconds of a move, without the load
     Column("agent", lambda row: row[0].agent),
     Column("median s", lambda row: float(np.median(row[0].seconds)), three_digits),
     Column("worst s", lambda row: float(row[0].seconds.max()), three_digits),
     Column("over actTimeout", lambda row: int((row[0].seconds > row[1]).sum()), help="moves that took overage time"),
     Column("faults", lambda row: kinds(Counter(kind for kind, _ in row[0].faults))),
 )
-
-
-def times_table(sheets: Sequence[Sheet], act_timeout: float) -> Table:
-    """Seconds of a move, without the load, and faults by kind."""
-    return Table("times and faults", TIMES, [(sheet, act_timeout) for sheet in sheets])
 
 
 def _signed(estimate: MeanEstimate) -> str:
@@ -248,10 +243,8 @@ class Examined(Shown):
 
     def write_mistakes(self, path: Path) -> str:
         """Adds the positions of the mistakes to a file; says in a line how many."""
-        mistakes = [
-            (one.game.moves[:-1], f"{one.player}: {one.theme}; {one.moves[0].words()}") for one in self.mistakes
-        ]
-        added, held = add_openings(path, mistakes, STANDARD)
+        found = [(one.game.moves[:-1], f"{one.player}: {one.theme}; {one.moves[0].words()}") for one in self.mistakes]
+        added, held = add_openings(path, found, STANDARD)
         return f"{path}: {added} {plural('position', added)} added, {held} in all"
 
     @cached_property
@@ -264,7 +257,7 @@ class Examined(Shown):
         is_paired = len(self.sheets) > 1 and len(self.sheets[0].labels) > 1
         return [
             rates_table(self.sheets),
-            times_table(self.sheets, self.act_timeout),
+            Table("times and faults", TIMES, [(sheet, self.act_timeout) for sheet in self.sheets]),
             *([differences_table(self.sheets)] if is_paired else []),
             horizons_table(self.sheets),
             *(table for sheet in self.sheets for table in weaknesses_tables(sheet)),
@@ -295,8 +288,6 @@ class Examined(Shown):
             for number, one in enumerate(self.mistakes, 1)
         ]
         names = ", ".join(sheet.agent for sheet in self.sheets)
-        rates = [
-            f"{s.agent}: {s.good.mean():.1%} good moves, {s.perfect.mean():.1%} perfect ones." for s in self.sheets
-        ]
+        said = [f"{s.agent}: {s.good.mean():.1%} good moves, {s.perfect.mean():.1%} perfect ones." for s in self.sheets]
         listed = Table("mistakes", MISTAKES, self.mistakes, "columns are counted from 0")
-        return exam_page(f"Exam of {names}", [*rates, *exam_lines(self.sheets)], self.tables(), listed, entries)
+        return exam_page(f"Exam of {names}", [*said, *exam_lines(self.sheets)], self.tables(), listed, entries)

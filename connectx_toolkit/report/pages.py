@@ -15,7 +15,7 @@ from connectx_core.position import write_columns
 from connectx_toolkit import page
 from connectx_toolkit.arena.tournament import Standing, Tournament, cross_table, ladder_table
 from connectx_toolkit.games.analysis import JudgedMove, accuracy
-from connectx_toolkit.games.review import Review
+from connectx_toolkit.games.review import Review, moves_by_agent
 from connectx_toolkit.report.charts import line_chart
 from connectx_toolkit.report.ladder import ladder_chart
 from connectx_toolkit.report.tables import ending_words, games_table
@@ -57,22 +57,17 @@ def accuracy_chart(judged: Mapping[str, Sequence[JudgedMove]]) -> str:
     return line_chart("Good move rate by ply", "ply, in steps of 4", rates, 100, "%")
 
 
-def group_html(
-    title: str,
-    tournament: Tournament,
-    ladder: Sequence[Standing],
-    judged: Mapping[str, Sequence[JudgedMove]],
-    shown: int,
-) -> list[str]:
-    """The sections of one group of comparable matches. ``shown``: how many of its games the page has."""
+def group_html(title: str, tournament: Tournament, ladder: Sequence[Standing], games: Sequence[Review]) -> list[str]:
+    """The sections of one group of comparable matches. ``games``: those that the page has."""
     sections = [f"<h2>{html.escape(title)}</h2>"]
     if ladder:
         names = [line.name for line in ladder]
         sections += [ladder_table(ladder, names[0]).html(), _chart_html(ladder_chart(ladder))]
         sections += [_titled(cross_table(tournament, names), "h3")]
     sections += ["<h3>Median time per move, without each agent's first move</h3>", _chart_html(time_chart(tournament))]
-    if judged:
-        latest = f"Good move rate by ply, in {shown} {plural('game', shown)}: the latest of each two agents"
+    if judged := moves_by_agent(games):
+        count = f"{len(games)} {plural('game', len(games))}"
+        latest = f"Good move rate by ply, in {count}: the latest of each two agents"
         sections += [f"<h3>{latest}</h3>", _chart_html(accuracy_chart(judged))]
     return sections
 

@@ -50,9 +50,8 @@ class Reviewed(Shown):
         return summary(self.games)
 
     def parts(self) -> list[Part]:
-        return [
-            games_table(self.me, self.games), *self.tables, *self.lines, *self.notes, *left_out_lines(self.left_out)
-        ]  # fmt: skip
+        tables = [games_table(self.me, self.games), *self.tables]
+        return [*tables, *self.lines, *self.notes, *left_out_lines(self.left_out)]
 
     def page(self) -> str:
         """The same as HTML, with the games to replay."""
@@ -60,11 +59,8 @@ class Reviewed(Shown):
 
     def write_mistakes(self, path: Path) -> str:
         """Adds the positions in which one's own moves gave a result away to a file; says in a line how many."""
-        mistakes = [
-            (one.game.moves[: move.ply], f"{one.game.name}: {move.words()}")
-            for one in self.games
-            for move in one.mistakes
-        ]
+        both = [(one.game, move) for one in self.games for move in one.mistakes]
+        mistakes = [(game.moves[: move.ply], f"{game.name}: {move.words()}") for game, move in both]
         added, held = add_openings(path, mistakes, self.games[0].game.geometry)
         return f"{path}: {added} {plural('position', added)} added, {held} in all"
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from connectx_toolkit.arena.tournament import Tournament, ladder_parts, tournament_of
 from connectx_toolkit.games.database import StoredMatch
-from connectx_toolkit.games.review import Review, moves_by_agent
+from connectx_toolkit.games.review import Review
 from connectx_toolkit.kaggle.rules import Rules
 from connectx_toolkit.report.ladder import write_ladder
 from connectx_toolkit.report.pages import game_entry, group_html, results_page
@@ -18,13 +18,9 @@ from connectx_toolkit.system.table import Part, Told
 
 
 def results(
-    groups: Mapping[str, Sequence[StoredMatch]],
-    shown: Sequence[Sequence[Review]],
-    left_out: Sequence[str],
-    ladder: Path | None,
-    html: Path | None,
-    is_judged: bool,
-) -> Told:
+    groups: Mapping[str, Sequence[StoredMatch]], shown: Sequence[Sequence[Review]], left_out: Sequence[str],
+    ladder: Path | None, html: Path | None, is_judged: bool,
+) -> Told:  # fmt: skip
     """See ``connectx_toolkit.api.report``. ``shown``: of each group, the games for the page."""
     told, sections, tournaments = list[Part](), list[str](), dict[str, Tournament]()
     for (title, matches), games in zip(groups.items(), shown, strict=True):
@@ -35,7 +31,7 @@ def results(
         tournaments[title] = replace(tournament, anchor=anchor)
         if ladder and standings:
             write_ladder(ladder, standings, anchor)
-        sections += group_html(title, tournament, standings, moves_by_agent(games), len(games)) if html else []
+        sections += group_html(title, tournament, standings, games) if html else []
     if html:
         write_whole(html, results_page(sections, [game_entry(one) for games in shown for one in games]).encode())
     large = [title for title, (match, *_) in groups.items() if not Rules(match.config).geometry.fits_word]
