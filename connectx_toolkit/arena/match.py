@@ -11,7 +11,7 @@ import multiprocessing
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from platform import node
@@ -51,12 +51,9 @@ def play_rounds(specs: tuple[AgentSpec, AgentSpec], n_rounds: int, setup: Setup,
     The seats are swapped after each game, so that a run that Ctrl-C ends early has games of both; those are kept.
 
     Raises:
-        ValueError: ``n_rounds`` is below 1, ``workers`` is above the number of cores, or an agent cannot be loaded or
-            was changed meanwhile.
+        ValueError: ``workers`` is above the number of cores, or an agent cannot be loaded or was changed meanwhile.
         KeyboardInterrupt: it came before the first game had finished.
     """
-    if type(n_rounds) is not int or n_rounds < 1:
-        raise ValueError(f"n_rounds should be an integer of at least 1, not {n_rounds!r}")
     with open_pool(setup, workers) as pool:
         agents = Unchanged(specs)
         pool.check(dict.fromkeys(specs))
@@ -251,7 +248,7 @@ def open_pool(setup: Setup, concurrency: int = 1, scheduler: str | None = None) 
     elif concurrency == 1:
         with _playing, archive.shared(), core_of_its_own() if setup.isolate else nullcontext():
             pool = Pool(setup)
-            with pool.slot:
+            with closing(pool.slot):
                 yield pool
     else:
         with _playing, archive.shared():
@@ -276,12 +273,6 @@ class Slot:
         self.setup = setup
         self.players: dict[tuple[AgentSpec, int], Player] = {}  # in the order of their latest game
         self._prepared = Prepared()
-
-    def __enter__(self) -> Slot:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def close(self) -> None:
         while self.players:

@@ -121,9 +121,9 @@ class Match(Shown):
         tally = Tally(points.count(1), points.count(0.5), points.count(0))
         return Side(tally, faults, forfeits, tuple(seconds), tuple(loads), overage)
 
-    def shown(self, number: int, names: tuple[str, str] | None = None) -> Game:
-        """A game with other names of the agents than their labels: by default ``names``, which differ."""
-        first, second = names or self.names
+    def shown(self, number: int) -> Game:
+        """A game with other names of the agents than their labels: ``names``, which differ."""
+        first, second = self.names
         return replace(self.games[number], names=(second, first) if number % 2 else (first, second))
 
     def lost(self, agent: str | PathLike | Callable | int) -> list[Game]:

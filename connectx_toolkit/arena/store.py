@@ -43,8 +43,7 @@ class MatchStore(GameDatabase):
         agents = [json.dumps([*spec, content]) for spec, content in hashed]
         row = {
             "key": sha256(key.encode()).hexdigest(), "first": agents[0], "second": agents[1], "config": config,
-            "reserve": reserve, "seed": seed, "started": now(),
-            "openings": source,
+            "reserve": reserve, "seed": seed, "started": now(), "openings": source,
         }  # fmt: skip
         with self.connection:
             self.insert("matches", row, "ON CONFLICT DO UPDATE SET openings = excluded.openings")

@@ -18,7 +18,7 @@ from connectx_toolkit.statistics.evidence import Evidence
 from connectx_toolkit.statistics.intervals import Sprt
 from connectx_toolkit.system.console import beside_bars, progress
 from connectx_toolkit.system.cores import check_concurrency
-from connectx_toolkit.system.foreign import integer, left_out_lines
+from connectx_toolkit.system.foreign import left_out_lines
 from connectx_toolkit.system.table import print_parts
 
 
@@ -37,14 +37,11 @@ def play_matches(
         matches: the two agents of each.
 
     Raises:
-        ValueError: pairs or a seed that are no such number, too few cores, openings or a file of games that cannot be
-            read, or an agent that cannot be loaded or was changed meanwhile.
+        ValueError: too few cores, openings or a file of games that cannot be read, or an agent that cannot be loaded or
+            was changed meanwhile.
     """
-    if type(pairs) is not int or pairs < 1:
-        raise ValueError(f"pairs should be an integer of at least 1, not {pairs!r}")
     setup, seed, file = setup_of(options), options["seed"], Path(options["games"])
     place = options["workers"], options["scheduler"]
-    integer(seed, "seed")
     check_concurrency(options["workers"])
     named = None if options["openings"] is None else Path(options["openings"])
     openings = openings_for(setup.rules.geometry, named, seed)

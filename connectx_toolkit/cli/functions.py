@@ -113,18 +113,10 @@ def parameters_of(declared: Callable) -> Iterator[Parameter]:
     """The arguments of a function, or of a training method's Config."""
     if is_dataclass(declared):
         for item in fields(declared):
-            inside, is_place = item.metadata["in_run"], item.metadata["comes_first"]
+            about, inside, metavar = item.metadata, item.metadata["in_run"], "PATH" if item.metadata["reads"] else ""
             shown = f"{inside} in the folder of --run" if inside else _short(item.default) or "none"
-            metavar = "PATH" if item.metadata["reads"] else ""
-            yield Parameter(
-                item.name,
-                item.type,
-                MISSING if is_place else item.default,
-                as_help(item.metadata["help"]),
-                metavar=metavar,
-                short=item.metadata["short"],
-                shown="" if is_place else shown,
-            )
+            default, shown = (MISSING, "") if about["comes_first"] else (item.default, shown)
+            yield Parameter(item.name, item.type, default, as_help(about["help"]), "", metavar, about["short"], shown)
         return
     words = told(declared)
     for name, text in words.items():

@@ -148,9 +148,7 @@ def _opened(path: Path, create: bool) -> sqlite3.Connection:
         connection.execute("PRAGMA synchronous = NORMAL")  # survives SIGKILL without waiting for the disk
         return connection
     if not path.exists():
-        raise ValueError(
-            f"no games yet: there is no file {path}; match, tournament, episodes and explore --add make it"
-        )
+        raise ValueError(f"no games yet: there is no {path}; match, tournament, episodes and explore --add make it")
     try:
         connection = sqlite3.connect(path, timeout=BUSY_SECONDS)
         _check(connection, path)

@@ -45,10 +45,9 @@ def fetched(submission: int, latest: int | None, games: Path, me: str | None) ->
         check_own(kaggle, submission)
         ended, left_out = episodes_of(kaggle, submission)
         episodes = ended[:latest]
-        if not episodes and left_out:
-            raise NothingLeft(left_out)
         if not episodes:
-            raise ValueError(f"submission {submission} has played no game to its end yet")
+            none = ValueError(f"submission {submission} has played no game to its end yet")
+            raise NothingLeft(left_out) if left_out else none
         left_out += _fetch(kaggle, episodes, folder)
     replays, unread, _ = replays_of(*sorted(folder.glob("*-replay.json")))
     left_out += unread

@@ -52,9 +52,7 @@ def exam_positions(
             raise ValueError(f"{as_option('me' if me else 'from-one')} is for {as_option('positions', 'FILE')}")
         count = count or STANDARD_COUNT
         if seed is None and count > STANDARD_COUNT:
-            raise ValueError(
-                f"the standard exam has {STANDARD_COUNT} positions, not {count}: {as_option('seed', 'N')} draws more"
-            )
+            raise ValueError(f"the standard exam has {STANDARD_COUNT} positions: {as_option('seed', 'N')} draws more")
         return (standard_exam(count) if seed is None else fresh_exam(count, seed)), []
     if seed is not None:
         raise ValueError(

@@ -188,12 +188,8 @@ class Game:
     @property
     def entry(self) -> dict[str, Any]:
         """The game as the board and pages take it, in JSON; ``forfeit`` is the fault that ended it, or None."""
-        return {
-            **sizes_of(self.geometry),
-            "names": list(self.names),
-            "moves": list(self.moves),
-            "forfeit": self.fault and {"seat": self.fault.seat, "text": self.fault.kind},
-        }
+        forfeit = self.fault and {"seat": self.fault.seat, "text": self.fault.kind}
+        return {**sizes_of(self.geometry), "names": [*self.names], "moves": [*self.moves], "forfeit": forfeit}
 
     @property
     def is_self_play(self) -> bool:

@@ -97,11 +97,6 @@ def searching(depths: tuple[int, int]) -> Choice:
     return choose
 
 
-def is_trivial(position: Position) -> bool:
-    """Whether the next stone of either side could make a line."""
-    return bool(position.winning_columns() or position.pass_turn().winning_columns())
-
-
 Recipe = Callable[[random.Random, Solver], Position | None]  # None where a game does not come to it
 
 
@@ -110,8 +105,11 @@ def recipe(first: int, last: int, choice: Callable[[random.Random, Solver], Choi
 
     def draw(rng: random.Random, solver: Solver) -> Position | None:
         moves = play_out(rng, STANDARD, rng.randint(first, last), choice(rng, solver))
-        position = None if moves is None else Position.from_moves(moves, STANDARD)
-        return None if position is None or (not trivial and is_trivial(position)) else position
+        if moves is None:
+            return None
+        position = Position.from_moves(moves, STANDARD)
+        is_trivial = position.winning_columns() or position.pass_turn().winning_columns()  # the next stone makes a line
+        return None if is_trivial and not trivial else position
 
     return draw
 

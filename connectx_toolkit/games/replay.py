@@ -111,9 +111,8 @@ def _reading(field: str) -> Iterator[None]:
         yield
     except (TypeError, AttributeError, LookupError, OverflowError) as problem:
         is_missing = isinstance(problem, KeyError) and isinstance(problem.args[0], str)
-        raise ValueError(
-            f"its field {problem} is missing" if is_missing else f"{field!r} has an unexpected form"
-        ) from None
+        words = f"its field {problem} is missing" if is_missing else f"{field!r} has an unexpected form"
+        raise ValueError(words) from None
 
 
 def _fault_detail(fault: str, action: Any, call: LogCall, geometry: Geometry) -> str:

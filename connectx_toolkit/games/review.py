@@ -307,9 +307,7 @@ def _time(reviews: Sequence[Review]) -> Table:
     if slow:
         (ply, time), review = max(slow, key=lambda item: item[0][1])
         rows.append(("slowest move, s", time, f"{review.game.name}, ply {ply}"))
-    short = [
-        r.game.name for seconds, r in used if r.game.reserve and r.game.reserve[r.own_seat] - seconds < SHORT_OF_TIME
-    ]
+    short = [one.game.name for _, one in used if (one.game.overage_left(one.own_seat) or 0.0) < SHORT_OF_TIME]
     if used:
         rows.append((f"games with less than {SHORT_OF_TIME:g} s left", len(short), " ".join(short[:4])))
     late = [r for r in reviews if r.fault == "timeout" and r.score == 0]

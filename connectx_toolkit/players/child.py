@@ -41,6 +41,7 @@ from connectx_toolkit.system.posix import Forked, c_function, die_with_parent, e
 DETAIL = 500  # characters of a traceback or a repr that are kept
 MOST_TOLD = 4096  # characters of an agent's thoughts: docs/guides/board.md asks for what is short
 PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
+Timed = tuple[float, int, dict[str, Any] | None]  # seconds, column, and details of what is no plain column
 
 
 class HostedAgent:
@@ -77,7 +78,7 @@ class HostedAgent:
         self.config, self.seed = config, seed
         seed_everything(seed)
 
-    def load(self, seed: int) -> tuple[float, int, dict[str, Any] | None]:
+    def load(self, seed: int) -> Timed:
         """(seconds of the load, 0, its fault or warning or None).
 
         Time spent waiting for a core is subtracted: every game is charged this load, and one busy moment of the machine
@@ -95,7 +96,7 @@ class HostedAgent:
             extra = {"warning": self.warning, "source": None if self.entry is None else (self.place, self.entry)}
         return self._settled(seconds, column, extra)
 
-    def move(self, ply: int, mark: int, overage: float, board: bytes) -> tuple[float, int, dict[str, Any] | None]:
+    def move(self, ply: int, mark: int, overage: float, board: bytes) -> Timed:
         """(seconds, column, details of a reply that is not a plain column or None); see ``_describe``."""
         obs = Struct(remainingOverageTime=overage, step=ply, board=list(board), mark=mark)
         config = Struct(**self.config)
@@ -105,9 +106,7 @@ class HostedAgent:
         agent, arguments = self.agent, (obs, config)[: self.arguments]
         return self._settled(*self._timed(lambda: agent(*arguments), "exception"))
 
-    def _settled(
-        self, seconds: float, column: int, extra: dict[str, Any] | None
-    ) -> tuple[float, int, dict[str, Any] | None]:
+    def _settled(self, seconds: float, column: int, extra: dict[str, Any] | None) -> Timed:
         """A reply with what the agent is charged for what was prepared, and the heavy packages that it has imported."""
         charged = self.prepared.take()
         imported = [name for name in heavy_imports() if name not in self.told] if self.is_alone else []
@@ -117,7 +116,7 @@ class HostedAgent:
         extra = {"value": column} if extra is None else extra
         return seconds + charged, column, extra | {"charged": charged, "imported": imported}
 
-    def thoughts(self) -> tuple[float, int, dict[str, Any] | None]:
+    def thoughts(self) -> Timed:
         """What the agent tells of its last move: what its attribute ``thoughts``, a function, returns."""
         try:
             told = self.agent.thoughts()  # type: ignore[union-attr]
@@ -134,7 +133,7 @@ class HostedAgent:
         self.agent = agent
         return 0
 
-    def _timed(self, call: Callable[[], Any], fault: str) -> tuple[float, int, dict[str, Any] | None]:
+    def _timed(self, call: Callable[[], Any], fault: str) -> Timed:
         """The seconds of a call and ``_describe`` of its result; ``fault`` is the kind of fault if it raises."""
         ours = sys.stdout, sys.stderr
         sys.stdout, sys.stderr = io.StringIO(), io.StringIO()  # as on Kaggle: what it prints never reaches our streams

@@ -136,12 +136,9 @@ class Player:
         """A fault's reply with the cure that the pre-flight would give for the file as it is."""
         if not self.spec.is_somebodys or reply.raised is None:
             return reply
-        cure = remedy(reply.raised, self._situation())
-        return reply._replace(detail=f"{reply.detail.rstrip()}; {cure}") if cure else reply
-
-    def _situation(self) -> Situation:
         folder, name = os.path.split(os.path.abspath(self.spec.target))
-        return Situation(frozenset({"main.py"}), version_of("numpy"), name, folder)
+        cure = remedy(reply.raised, Situation(frozenset({"main.py"}), version_of("numpy"), name, folder))
+        return reply._replace(detail=f"{reply.detail.rstrip()}; {cure}") if cure else reply
 
     def drop(self) -> None:
         """Ends the agent; it can be loaded again."""
@@ -188,12 +185,6 @@ class AgentProcess(Player):
         self._prepared, self._is_shared = prepared or Prepared(), prepared is not None
         self._version = "", ""  # the file that its process loads, and its stamp
         self._source: KnownSource | None = None  # as a process has told that has loaded it
-
-    def __enter__(self) -> "AgentProcess":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def drop(self) -> None:
         """Kills the agent's process and whatever it started."""

@@ -420,10 +420,6 @@ def entry_of(name: str, folder: Path = AGENTS) -> Entry:
     return Entry(name, summary, data, path.stat().st_size)
 
 
-def kilobytes(size: int) -> str:
-    return f"{size / 1000:.1f} kB"
-
-
 ONLY_NAMED = "only minimax has a depth, only named agents can be made to err"
 
 

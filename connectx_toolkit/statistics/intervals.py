@@ -250,7 +250,5 @@ def sprt_of(elos: Sequence[float] | None) -> Sprt | None:
         return None
     low, high = elos
     if not -LARGEST_ELO <= low < high <= LARGEST_ELO:
-        raise ValueError(
-            f"sprt takes two Elo differences up to {LARGEST_ELO:g}, the lower one first, not {low:g} {high:g}"
-        )
+        raise ValueError(f"sprt takes two Elo differences up to {LARGEST_ELO:g}, the lower first, not {low:g} {high:g}")
     return Sprt(low, high)

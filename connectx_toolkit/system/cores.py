@@ -23,6 +23,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from connectx_toolkit.system.files import lock_at, unlock
 from connectx_toolkit.system.posix import is_own, user
 
+if TYPE_CHECKING:
+    from filelock import BaseFileLock
+
 
 def processor_and_cores() -> str:
     """The processor's name, from the system, and how many cores it has."""
@@ -59,9 +62,6 @@ def seeded(seed: int) -> Iterator[None]:
         if torch:
             torch.set_rng_state(of_torch)
 
-
-if TYPE_CHECKING:
-    from filelock import BaseFileLock
 
 CGROUPS, OWN_GROUPS = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
 V2, V1 = ("", "cpu.max"), ("cpu", "cpu.cfs_quota_us")  # the kernel's controller and file, of either version

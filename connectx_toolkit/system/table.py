@@ -157,13 +157,12 @@ class Table:
         whole = element("table", "\n".join(lines), id=name, aria_label=self.title)
         return element("div", whole, class_="wide") + note
 
-    def markdown(self, escape: Callable[[str], str] | None = None) -> str:
-        """For Markdown, and its note below. ``escape``: done to every text; None: ``markdown_text``."""
-        escape = escape or markdown_text
-        lines = [[escape(column.head) for column in self.columns]]
+    def markdown(self) -> str:
+        """For Markdown, and its note below."""
+        lines = [[markdown_text(column.head) for column in self.columns]]
         lines.append(["--:" if column.align == "right" else "---" for column in self.columns])
-        lines += [[escape(text) for _, text, _ in row] for row in self.cells()]
-        note = f"\n{escape(self.note[0].upper() + self.note[1:])}.\n" if self.note else ""
+        lines += [[markdown_text(text) for _, text, _ in row] for row in self.cells()]
+        note = f"\n{markdown_text(self.note[0].upper() + self.note[1:])}.\n" if self.note else ""
         return "".join(f"| {' | '.join(line)} |\n" for line in lines) + note
 
 

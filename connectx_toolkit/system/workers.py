@@ -275,9 +275,7 @@ def cluster_workers(
         if not workers:
             raise ValueError(f"{as_option('scheduler')} {address}: it has no workers")
         if any(worker["nthreads"] != 1 for worker in workers):
-            raise ValueError(
-                f"{as_option('scheduler')} {address}: its workers should have one thread each (--nthreads 1)"
-            )
+            raise ValueError(f"{as_option('scheduler')} {address}: workers should have one thread each (--nthreads 1)")
         try:
             yield _ClusterWorkers(client, len(workers), _Run(secrets.token_hex(8), own_cores, initializer, arguments))
         finally:

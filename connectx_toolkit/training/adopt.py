@@ -207,7 +207,8 @@ def agent_text(title: str, reference: str, found: Answers, part: FilePart | None
 def difference(file: Path, questions: list[Question], chosen: list[int]) -> str:
     """How the agent in ``file`` plays otherwise, asked as in a match; "" if it does not."""
     other = 0
-    with AgentProcess(resolve(file)) as agent, progress(len(chosen), "position", "comparing with the model") as bar:
+    bar = progress(len(chosen), "position", "comparing with the model")
+    with contextlib.closing(AgentProcess(resolve(file))) as agent, bar:
         agent.begin(questions[0].config, seed=0)
         for asked, column in zip(questions, chosen, strict=True):
             obs = asked.obs

@@ -142,18 +142,15 @@ def _judge(config: Config, search: "Study", original: AgentSpec, setup: Setup) -
         place = config.folder / "best" / f"{search.name}-{search.study.best_trial.number}"  # another call has its own
         tuned = search.written(values, place, config.tuned.name)
         exam, match = _compared(config, tuned, original, setup)
-        tables, said = (
-            [*exam.tables(), match_table(match), seconds_table(match)],
-            [*exam_lines(exam.sheets), *match_lines(match)],
-        )
+        tables = [*exam.tables(), match_table(match), seconds_table(match)]
+        said = [*exam_lines(exam.sheets), *match_lines(match)]
         if is_proven(exam.sheets, match.evidence):
             write_whole(config.tuned, tuned_text(config, search, values).encode())
             said.append(f"wrote {config.tuned}")
         else:
             said.append("nothing is proven, so nothing is written; --pairs and --judged ask for more evidence")
-    page = tuning_page(
-        f"Numbers of {config.agent.name}", [said[-1], *lines, *said[:-1]], numbers, _plots(search), tables
-    )
+    words = [said[-1], *lines, *said[:-1]]
+    page = tuning_page(f"Numbers of {config.agent.name}", words, numbers, _plots(search), tables)
     write_whole(config.folder / "page.html", page.encode())
     print_parts([*said, f"page: {config.folder / 'page.html'}"])
 

@@ -4,6 +4,7 @@ import os
 import random
 import shutil
 from collections import Counter
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -168,7 +169,7 @@ def test_slots_keep_agents_and_stop_them_meanwhile(tmp_path, monkeypatch):
         return obs.step % 7
 
     noting = resolve(note_pid)
-    with Slot(FAST) as slot:
+    with closing(Slot(FAST)) as slot:
         slot.play(Task(0, (noting, LEFT), (), (1, 2)))
         pid = int((tmp_path / "pids").read_text().split()[0])
         assert state_of(pid) != "T"

@@ -23,6 +23,7 @@ pytestmark = pytest.mark.slow
 GAMES = 40
 PLAY = f"""
 import json, signal, sys, time
+from contextlib import closing
 from pathlib import Path
 from connectx_toolkit.arena.schedule import pair_tasks
 from connectx_toolkit.arena.store import MatchStore
@@ -33,7 +34,7 @@ from tests.arena.test_store import FAST, HERE, LEFT, OPENINGS, RANDOM
 store, seed, pause = Path(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
 signal.signal(signal.SIGINT, signal.default_int_handler)  # what runs in the background inherits an ignored one
 sys.stdin.readline()  # all start at once
-with MatchStore(store) as store, Slot(FAST._replace(isolate=False)) as slot:
+with MatchStore(store) as store, closing(Slot(FAST._replace(isolate=False))) as slot:
     match, played = store.match_id(LEFT, RANDOM, FAST, OPENINGS, seed, "mine.txt"), 0
     with store.turn(match, {GAMES}) as known:
         for task in pair_tasks(LEFT, RANDOM, OPENINGS, {GAMES // 2}, seed):

@@ -1,5 +1,6 @@
 """Callables that hold what does not survive a fork by itself: threads of torch and of others, tensors elsewhere."""
 
+import contextlib
 import multiprocessing
 import subprocess
 import sys
@@ -70,7 +71,7 @@ def of_stable_baselines(network):
 
 
 def first_move(agent, limit: float = 20.0):
-    with AgentProcess(resolve(agent)) as worker:
+    with contextlib.closing(AgentProcess(resolve(agent))) as worker:
         worker.begin(DEFAULTS, 1)
         return worker.ask(0, 1, limit, bytes(42), 2)
 
