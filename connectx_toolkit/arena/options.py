@@ -86,7 +86,7 @@ def check_arguments(function: Played) -> Played:
             try:
                 bound.arguments[name] = _of_kind(kind, name, value)
             except ValueError:
-                named = name if one.default is one.empty else as_option(name)
+                named = name if one.default is one.empty or one.kind is one.POSITIONAL_ONLY else as_option(name)
                 raise ValueError(f"{named} should be {_expected(kind, name)}, not {value!r:.80}") from None
         return function(*bound.args, **bound.kwargs)
 
