@@ -35,7 +35,9 @@ def results(
         tournaments.append(replace(tournament, anchor=anchor))
         if ladder and standings:
             write_ladder(ladder, standings, anchor)
-        sections += group_html(group.title, tournament, standings, moves_by_agent(games), len(games)) if html else []
+        if html:
+            judged = moves_by_agent(games)
+            sections += group_html(group.title, tournament, standings, anchor, judged, len(games))
     if html:
         write_whole(html, results_page(sections, [game_entry(one) for games in shown for one in games]).encode())
     unsolvable = [group.title for group in groups if is_judged and not Rules(group.config).geometry.fits_word]

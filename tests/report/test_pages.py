@@ -37,7 +37,7 @@ def report(tmp_path_factory) -> Path:
     judged = judge(replace(record, opening=JUDGED_FROM))
     entries = [game_entry(Review(record, moves, theme="step limit")) for moves in (judged, [])]
     path = tmp_path_factory.mktemp("page") / "report.html"
-    sections = group_html("Board <one>", tournament, tournament.ladder("random"), {"middle": judged}, 1)
+    sections = group_html("Board <one>", tournament, tournament.ladder("random"), "random", {"middle": judged}, 1)
     path.write_text(results_page(sections, entries), encoding="utf-8")
     return path
 
@@ -94,7 +94,7 @@ def test_ladders_legends_and_keys(tmp_path):
     tournament = Tournament([Match(resolve("middle"), resolve("random"), games)], [(long, "random")])
     review = Review(Game(STANDARD, MOVES, ("me", "middle")), judge(Game(STANDARD, MOVES, opening=JUDGED_FROM)), 0)
     ladder, replays = tmp_path / "ladder.html", tmp_path / "replays.html"
-    sections = group_html("Board", tournament, tournament.ladder("random"), {}, 1)
+    sections = group_html("Board", tournament, tournament.ladder("random"), "random", {}, 1)
     ladder.write_text(results_page(sections, [game_entry(review)]), encoding="utf-8")
     replays.write_text(replays_page("me", [review], [], []), encoding="utf-8")
     with sync_playwright() as playwright:
