@@ -68,7 +68,8 @@ def test_what_the_page_shows(report, tmp_path):
 
 def test_the_board_needs_no_scrolling(report, tmp_path):
     """On a laptop, below a summary of seven lines. What is said of a column that has no room there is not shown."""
-    record, lines = Game(STANDARD, MOVES, ("me", "middle")), ["A sentence as long as those of a summary of games."] * 7
+    record = Game(STANDARD, MOVES, ("me", "middle"), measured=(0.5,) * len(MOVES))
+    lines = ["A sentence as long as those of a summary of games."] * 7
     review = Review(record, judge(replace(record, opening=JUDGED_FROM)), 0)
     exam = exam_page("Exam", lines, [], Table("", ["agent"], [("me",)]), [game_entry(review) | {"ply": 21}])
     pages = [report, tmp_path / "replays.html", tmp_path / "exam.html"]
