@@ -118,7 +118,7 @@ def _of_kind(kind: Any, name: str, value: Any) -> Any:
         is_one = is_number and least <= value < beyond
         value = kind(value) if is_one else value
     else:
-        is_one = kind is Any or isinstance(kind, str) or isinstance(value, kind)
+        is_one = kind in (Any, Parameter.empty) or isinstance(kind, str) or isinstance(value, kind)
     if not is_one:
         raise ValueError
     return value
