@@ -86,7 +86,7 @@ def check_arguments(function: Played) -> Played:
             try:
                 bound.arguments[name] = _of_kind(kind, name, value)
             except ValueError:
-                named = name if one.default is one.empty else as_option(name)
+                named = name if one.default is one.empty or one.kind is one.POSITIONAL_ONLY else as_option(name)
                 raise ValueError(f"{named} should be {_expected(kind, name)}, not {value!r:.80}") from None
         return function(*bound.args, **bound.kwargs)
 
@@ -118,7 +118,7 @@ def _of_kind(kind: Any, name: str, value: Any) -> Any:
         is_one = is_number and least <= value < beyond
         value = kind(value) if is_one else value
     else:
-        is_one = kind is Any or isinstance(kind, str) or isinstance(value, kind)
+        is_one = kind in (Any, Parameter.empty) or isinstance(kind, str) or isinstance(value, kind)
     if not is_one:
         raise ValueError
     return value

@@ -168,7 +168,7 @@ def find_agent(name: str) -> Path:
         known = our_agents()
         close = difflib.get_close_matches(name, [*([] if path.suffix else known), *_files_beside(path)], 1)
         meant = f"did you mean {meant}? " if (meant := unquoted(name) or next(iter(close), "")) else ""
-        raise ValueError(f"no agent {name}: {meant}It should be a file or one of {', '.join(known)}")
+        raise ValueError(f"no agent {name}: {meant}expected a file or one of {', '.join(known)}")
     if path.suffix != ".py":
         if (content := path.read_bytes())[:2] == b"\x1f\x8b":
             how = command(f"build --check {name}", f"check({name!r})")

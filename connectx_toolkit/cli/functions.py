@@ -11,7 +11,7 @@ import re
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import redirect_stdout
+from contextlib import redirect_stdout, suppress
 from dataclasses import MISSING, fields, is_dataclass
 from math import isfinite
 from os import PathLike
@@ -56,9 +56,20 @@ def parse_config(text: str) -> dict:
     return config
 
 
+def read_number(kind: Callable[[str], float]) -> Callable[[str], Any]:
+    """Reads what is a number. Other texts stay: the function's own check says what was expected."""
+
+    def read(text: str) -> Any:
+        with suppress(ValueError):
+            return kind(text)
+        return text
+
+    return read
+
+
 KINDS: dict[Any, tuple[Callable[[str], Any], str]] = {
-    int: (int, "N"),
-    float: (float, "NUMBER"),
+    int: (read_number(int), "N"),
+    float: (read_number(float), "NUMBER"),
     dict: (parse_config, "NAME=NUMBER,..."),
     str: (str, "NAME"),
     Path: (Path, "FILE"),

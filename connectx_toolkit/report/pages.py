@@ -57,12 +57,14 @@ def accuracy_chart(judged: Mapping[str, Sequence[JudgedMove]]) -> str:
     return line_chart("Good move rate by ply", "ply, in steps of 4", rates, 100, "%")
 
 
-def group_html(title: str, tournament: Tournament, ladder: Sequence[Standing], games: Sequence[Review]) -> list[str]:
+def group_html(
+    title: str, tournament: Tournament, ladder: Sequence[Standing], anchor: str, games: Sequence[Review]
+) -> list[str]:
     """The sections of one group of comparable matches. ``games``: those that the page has."""
     sections = [f"<h2>{html.escape(title)}</h2>"]
     if ladder:
         names = [line.name for line in ladder]
-        sections += [ladder_table(ladder, names[0]).html(), _chart_html(ladder_chart(ladder))]
+        sections += [ladder_table(ladder, anchor).html(), _chart_html(ladder_chart(ladder))]
         sections += [_titled(cross_table(tournament, names), "h3")]
     sections += ["<h3>Median time per move, without each agent's first move</h3>", _chart_html(time_chart(tournament))]
     if judged := moves_by_agent(games):

@@ -31,7 +31,7 @@ def results(
         tournaments[title] = replace(tournament, anchor=anchor)
         if ladder and standings:
             write_ladder(ladder, standings, anchor)
-        sections += group_html(title, tournament, standings, games) if html else []
+        sections += group_html(title, tournament, standings, anchor, games) if html else []
     if html:
         write_whole(html, results_page(sections, [game_entry(one) for games in shown for one in games]).encode())
     large = [title for title, (match, *_) in groups.items() if not Rules(match.config).geometry.fits_word]

@@ -258,7 +258,8 @@ CASES += [
     Case("evaluate exam leftmost --me first", "--positions"),
     Case("evaluate exam leftmost --html missing/new.html", "missing"),
     Case("evaluate exam leftmost --write-mistakes words", "'hello'"),
-    Case("evaluate episodes mine", "mine"),
+    Case("evaluate episodes mine", "submission should be an integer of at least 1"),
+    Case("evaluate match leftmost random --pairs many", "--pairs should be an integer of at least 1, not 'many'"),
     Case("build leftmost -o new.py --submit", "--submit"),
     Case("train book leaf", "leaf"),
     Case("evaluate leftmost random --roundz 3", "--rounds?"),
@@ -399,7 +400,7 @@ def test_where_a_file_was_meant_only_files_are_suggested(name, tmp_path, monkeyp
     with pytest.raises(ValueError) as of_match:
         resolve(name)
     assert str(of_match.value) == f"no agent {name!r}: there is no such file"
-    with pytest.raises(ValueError, match=f"no agent {name}: It should be a file"):
+    with pytest.raises(ValueError, match=f"no agent {name}: expected a file"):
         find_agent(name)
 
 

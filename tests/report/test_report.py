@@ -105,6 +105,7 @@ def test_report_command(path, capsys):
     main(["report", "--games", str(path), "--html", str(target), "--judge", "--latest", "5"])
     out = capsys.readouterr().out
     assert out.count("Elo, random = 0") == 2 and "one_step" in out
+    assert {*re.findall(r"of the Elo above (\w+)", target.read_text(encoding="utf-8"))} == {"random"}
     elements = Elements(target.read_text(encoding="utf-8"))
     assert elements.tags.count("table") == 4 and elements.tags.count("svg") == 6
     assert {"h1", "h2", "select"} <= set(elements.tags)
