@@ -49,7 +49,7 @@ class Config(Options):
     weight_decay: float = option(0.0001, "decoupled weight decay per step, times the learning rate", least=0)
     seed: int = option(1, "seed of the initial weights and of the order of the positions", least=0)
     run: Path = option(Path("runs/leaf"), "folder of the run")
-    output: Path = option(Path(), "file to write: the network", in_run="minimax_leaf.bin")
+    output: Path = option(Path(), "file to write: the network", in_run="nnue.bin")
 
 
 class QuietPositions(NamedTuple):

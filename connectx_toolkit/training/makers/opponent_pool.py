@@ -173,7 +173,7 @@ def network_of(file: str) -> MoveNetwork:
 
 @ObjectPool
 def searcher(leaf: bool) -> Searcher:
-    return Searcher(STANDARD, net=from_bytes((WEIGHTS / "minimax_leaf.bin").read_bytes()) if leaf else None)
+    return Searcher(STANDARD, net=from_bytes((WEIGHTS / "nnue.bin").read_bytes()) if leaf else None)
 
 
 solver_for = ObjectPool(Solver)
