@@ -1,4 +1,4 @@
-"""Alpha-beta search with an NNUE-style evaluator: a small integer network judges the leaves, about as fast as a heuristic.
+"""Alpha-beta search with an NNUE-style evaluator: a small integer network, about as fast as a heuristic, at the leaves.
 
 ``train.py leaf`` makes the network, for the standard board. On others, and where numba does not work, the search
 evaluates by the heuristic of ``connectx_core/evaluation.py``. The search is that of ``minimax``.

@@ -27,7 +27,7 @@ from connectx_core.books import Book, openings
 from connectx_core.clock import Budget
 from connectx_core.exact import exact_scores
 from connectx_core.network import PlainNetwork
-from connectx_core.opponent import ErrorForecast, ReplyModel, choices, columns_of_scores
+from connectx_core.opponent import ErrorForecast, ReplyModel, best_columns, columns_of_scores
 from connectx_core.position import STANDARD, Position, Scores
 from connectx_toolkit.system.console import progress, shell
 from connectx_toolkit.system.files import WEIGHTS, read_as
@@ -106,7 +106,9 @@ def entry_of(ahead: Ahead, files: ModelFiles) -> Entry:
         left = files.nodes - (solver.nodes - start)
         return exact_scores(position, solver, Budget(nodes=left)) if left > 0 else None
 
-    return tuple(choices(ahead.position, scores, ErrorForecast(files.model, ahead.belief, replies, openings().scores)))
+    return tuple(
+        best_columns(ahead.position, scores, ErrorForecast(files.model, ahead.belief, replies, openings().scores))
+    )
 
 
 def answers(ahead: Ahead, scores: Scores, model: ReplyModel) -> list[Ahead]:
