@@ -485,7 +485,8 @@ def board(
 ) -> None:
     """Opens a board in the browser: play, watch two agents, or analyse a game with exact scores.
 
-    Only you can open the page, on this machine (127.0.0.1). You can change agents, board and game on it.
+    The page is on this machine (127.0.0.1). Its address has a token, new for each run, which other users of the machine
+    do not see. You can change agents, board and game on the page. Ctrl-C ends the board; the exit code is then 0.
 
     Args:
         agents: one agent to play against you, or two to play each other.
@@ -496,7 +497,8 @@ def board(
         config: Kaggle's configuration, such as actTimeout, rows, columns and inarow.
         overage: overage time of each agent in a game, in seconds.
         games: file of games; shows what was played in each position.
-        browser: False prints the address and opens no browser.
+        browser: False opens no browser. The address is printed in any case; into a file that others may read, that of a
+            page which leads there and which only you can read.
 
     Raises:
         ValueError: an unknown agent, a bad configuration or file, or a game that cannot be played.

@@ -5,11 +5,13 @@ import gc
 import os
 import random
 import shutil
+import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 from zlib import crc32
 
 import pytest
@@ -69,6 +71,15 @@ def refused(arguments: Sequence[str], capsys, code: int = 2, prints: bool = Fals
     (line,) = err.splitlines()
     assert stop.value.code == code and bool(out) == prints
     return line
+
+
+def start_interruptible(command: Sequence[str], **more: Any) -> subprocess.Popen:
+    """A process that SIGINT ends. What a job in the background starts would ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        return subprocess.Popen(command, **more)
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def wait_until(is_so: Callable[[], bool]) -> None:

@@ -1,16 +1,19 @@
 """``evaluate.py board``: the board as a page of this machine's own, for this user alone.
 
 It listens on 127.0.0.1. Every address begins with a token, so that no other user's and no other page's request is
-answered; requests that another page has made the browser send are refused by their origin and by their host. Port and
-token of the last run are used again where they are free: pages that are still open find the server that was restarted.
+answered; requests that another page has made the browser send are refused by their origin and by their host.
+
+The token is new for each run. A page that is still open asks for its old address again and again, and tells it to
+whoever has the port by then. The token stands nowhere that other users may read: the browser's command line names a
+page in a folder of this user's alone, which leads to the address and goes with the run.
 """
 
 import asyncio
 import json
 import os
-import re
 import secrets
 import socket
+import stat
 import sys
 import tempfile
 import webbrowser
@@ -30,11 +33,14 @@ from connectx_toolkit.kaggle.rules import Rules
 from connectx_toolkit.page import PAGE_FOLDER
 from connectx_toolkit.players.spec import resolve
 from connectx_toolkit.system.console import as_option
-from connectx_toolkit.system.posix import is_own, user
+from connectx_toolkit.system.posix import is_own
 
 HOST = "127.0.0.1"
+USUAL_PORT = 6744  # so that a tunnel is good for the next run, too
 BOARD_PAGE = "board.html"
-LARGEST_MESSAGE = 16 * 2**20  # bytes of a message: a replay has 10 to 60 kB
+LARGEST_MESSAGE = 16 * 2**20  # characters of a message, as page/board.js has it: a replay has 10 to 60 kB
+LARGEST_READ = 4 * LARGEST_MESSAGE  # bytes: what is larger is not read to its end, and its socket is closed
+OPEN_SOCKETS = web.AppKey("open_sockets", set[web.WebSocketResponse])  # the sockets of the boards that are open
 SECURITY = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
     "connect-src 'self' ws://{host}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -48,12 +54,8 @@ SECURITY = {
 class Address(NamedTuple):
     """Where the server is found."""
 
-    port: int  # 0: any that is free
+    port: int
     token: str
-
-    @classmethod
-    def new(cls) -> "Address":
-        return cls(0, secrets.token_urlsafe(24))
 
     @property
     def url(self) -> str:
@@ -63,7 +65,7 @@ class Address(NamedTuple):
 def application(address: Address, opening: Opening, analyst: Analyst) -> web.Application:
     """The board's server: its page below the token, and a socket for each board that is open."""
     app = web.Application(middlewares=[_guard(address)])
-    app["lines"] = set()
+    app[OPEN_SOCKETS] = set()
 
     async def page(request: web.Request) -> web.StreamResponse:
         name = request.match_info["name"] or BOARD_PAGE
@@ -99,13 +101,13 @@ async def _add_headers(request: web.Request, response: web.StreamResponse) -> No
 
 
 async def _close_all(app: web.Application) -> None:
-    for line in set(app["lines"]):
+    for line in [*app[OPEN_SOCKETS]]:
         await line.close(code=1001)
 
 
 async def _converse(request: web.Request, opening: Opening, analyst: Analyst) -> web.WebSocketResponse:
     """One board, as long as its page is open."""
-    line = web.WebSocketResponse(max_msg_size=LARGEST_MESSAGE, heartbeat=30.0)
+    line = web.WebSocketResponse(max_msg_size=LARGEST_READ, heartbeat=30.0)
     await line.prepare(request)
     loop, outgoing = asyncio.get_running_loop(), asyncio.Queue[dict]()
 
@@ -118,23 +120,25 @@ async def _converse(request: web.Request, opening: Opening, analyst: Analyst) ->
             await line.send_str(_encoded(await outgoing.get()))
 
     session, sender = Session(send, analyst, opening), asyncio.create_task(deliver())
-    request.app["lines"].add(line)
+    request.app[OPEN_SOCKETS].add(line)
     try:
         async for message in line:
-            if message.type is WSMsgType.TEXT:
+            if message.type in (WSMsgType.TEXT, WSMsgType.BINARY):
                 await loop.run_in_executor(None, _receive, session, message.data, send)
     finally:
-        request.app["lines"].discard(line)
+        request.app[OPEN_SOCKETS].discard(line)
         sender.cancel()
         session.close()
     return line
 
 
-def _receive(session: Session, text: str, send: Callable[[dict], None]) -> None:
+def _receive(session: Session, text: str | bytes, send: Callable[[dict], None]) -> None:
     try:
+        if len(text) > LARGEST_MESSAGE:
+            raise ValueError(f"a message has at most {LARGEST_MESSAGE >> 20} MiB")
         message = json.loads(text)
     except (ValueError, RecursionError) as problem:
-        send({"type": "problem", "text": f"expected JSON: {problem}"})
+        send({"type": "problem", "text": f"cannot read a message: {problem}"})
         return
     session.receive(message)
 
@@ -148,48 +152,16 @@ def _encoded(message: dict) -> str:
         return json.dumps({"type": "problem", **about, "text": f"cannot send an answer: {problem}"})
 
 
-# The address of the last run
+def listen() -> tuple[socket.socket, Address]:
+    """A socket that listens at the usual port, or where that is taken at a free one; and its address.
 
-
-def _remembered() -> Path:
-    return Path(tempfile.gettempdir(), f"connectx-board-{user()}")
-
-
-def last_address() -> Address:
-    """Port and token of the last run, or new ones if there are none, or if they are not this user's alone."""
-    try:
-        handle = os.open(_remembered(), os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
-    except OSError:
-        return Address.new()
-    with os.fdopen(handle, encoding="ascii", errors="replace") as file:
-        status = os.fstat(handle)
-        match = re.fullmatch(r"(\d{1,5}) ([\w-]{32})", file.read(100))
-    if match is None or not is_own(status, 0o077):
-        return Address.new()
-    return Address(int(match[1]), match[2])
-
-
-def remember(address: Address) -> None:
-    """Writes down where the server is, for the next run; only this user can read it."""
-    with suppress(OSError):
-        _remembered().unlink(missing_ok=True)
-        handle = os.open(_remembered(), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(handle, "w", encoding="ascii") as file:
-            file.write(f"{address.port} {address.token}")
-
-
-def listen(address: Address) -> tuple[socket.socket, Address]:
-    """A socket that listens at the address, or where that is taken at a new one; and the address."""
-    for wanted in (address, Address.new()):
-        sock = socket.socket()
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            sock.bind((HOST, wanted.port))
-            sock.listen()  # a browser may ask as soon as it has the address
-        except OSError:
-            sock.close()
-            continue
-        return sock, Address(sock.getsockname()[1], wanted.token)
+    Raises:
+        OSError: no port is free.
+    """
+    for port in (USUAL_PORT, 0):
+        with suppress(OSError):
+            sock = socket.create_server((HOST, port))
+            return sock, Address(sock.getsockname()[1], secrets.token_urlsafe(24))
     raise OSError(f"no free port on {HOST}")
 
 
@@ -243,19 +215,31 @@ def may_open_browser() -> bool:
     return sys.platform != "linux" or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 
-def _way_to(address: Address, folder: Path) -> str:
-    """A page that leads to the board, in a folder of this user's alone: every user sees a browser's command line."""
+def write_redirect(address: Address, folder: Path) -> str:
+    """Writes a page that leads to the board. Its own address: every user sees a browser's command line.
+
+    Args:
+        folder: of this user's alone.
+    """
     page = folder / "board.html"
     page.write_text(f'<meta http-equiv="refresh" content="0; url={address.url}">', encoding="utf-8")
     return page.as_uri()
 
 
+def _others_read_output() -> bool:
+    """Whether standard output is a file that other users may read."""
+    with suppress(AttributeError, OSError):  # there is none, or a notebook's
+        status = os.fstat(sys.stdout.fileno())
+        return stat.S_ISREG(status.st_mode) and not is_own(status, 0o044)
+    return False
+
+
 def board(opening: Opening, browser: bool) -> None:
-    """Serves the board until Ctrl-C."""
-    sock, address = listen(last_address())
-    remember(address)
-    print(f"board: {address.url}\nPress Ctrl-C to stop it.", flush=True)
+    """Serves the board until Ctrl-C, and then returns."""
+    sock, address = listen()
     with archive.shared(), tempfile.TemporaryDirectory(prefix="connectx-board-") as folder, suppress(KeyboardInterrupt):
+        redirect = write_redirect(address, Path(folder))
+        print(f"board: {redirect if _others_read_output() else address.url}\nPress Ctrl-C to stop it.", flush=True)
         if browser and may_open_browser():
-            webbrowser.open(_way_to(address, Path(folder)))
+            webbrowser.open(redirect)
         asyncio.run(serve(sock, address, opening))

@@ -7,6 +7,8 @@ A position is there as in the board's messages: the size of the board, and its c
 """
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -72,6 +74,8 @@ def _sizes(geometry: Geometry):
 
 PARTNERS = ("minimax@1", "minimax@2", "minimax@4", "minimax@8", "perfect~20")
 BUILT_IN = "built-in, strongest first"
+APART = ("explore", "read")  # messages that may take long and change nothing here: they keep no other waiting
+NEWEST = ("explore", "solve")  # messages of which one that waits is void as soon as another comes
 MOST_REQUESTED = 5000  # of one request: a game on the largest board has 4096
 NAMED_PLAYERS = 5  # players of a move
 LONGEST_PROBLEM = 1000  # characters
@@ -115,7 +119,7 @@ class Session:
     """One open board.
 
     Args:
-        send: takes a message to the board; is called from several threads, and must not block.
+        send: takes a message to the board; is called from threads of the session, and must not block.
         analyst: solves for all boards of this process.
     """
 
@@ -125,6 +129,8 @@ class Session:
         self._opening = opening
         self._specs = {spec.label: spec for spec in opening.seats if spec is not None}
         self._seats: dict[int, BoardSeat] = {}
+        self._lanes = ThreadPoolExecutor(1), ThreadPoolExecutor(1)  # the second for those apart
+        self._newest = dict[str, Message]()
         self._answers: dict[str, Callable[[Message], None]] = {
             "hello": self._hello,
             "solve": self._solve,
@@ -136,11 +142,23 @@ class Session:
         }
 
     def receive(self, message: Any) -> None:
-        """Takes a message of the board; returns at once. What cannot be understood is answered by a "problem"."""
+        """Takes a message of the board; returns at once. What cannot be understood is answered by a "problem".
+
+        Messages are answered in their order, but for those that may take long.
+        """
+        kind = message.get("type") if isinstance(message, dict) else None
+        if kind in NEWEST:
+            self._newest[kind] = message
+        with suppress(RuntimeError):  # the board is closed
+            self._lanes[kind in APART].submit(self._answer_message, message)
+
+    def _answer_message(self, message: Any) -> None:
         about: Message = {}
         try:
             if not isinstance(message, dict) or message.get("type") not in list(self._answers):
                 raise ValueError(f"unknown message: {message!r:.200}")
+            if self._newest.get(message["type"], message) is not message:
+                return
             about = {"about": message["type"], "id": number if type(number := message.get("id")) is int else None}
             self._answers[message["type"]](message)
         except Exception as problem:  # whatever it is, the board and its agents go on
@@ -148,11 +166,16 @@ class Session:
             self._send({"type": "problem", **about, "text": shown(words, LONGEST_PROBLEM)})
 
     def close(self) -> None:
-        """Ends the agents."""
+        """Ends the agents, after what waits: that may bring one more."""
+        with suppress(RuntimeError):  # it is closed
+            self._lanes[0].submit(self._end_agents)
+        for lane in self._lanes:
+            lane.shutdown(wait=False, cancel_futures=lane is self._lanes[1])
+
+    def _end_agents(self) -> None:
         self._analyst.forget(self)
         for seat in self._seats.values():
             seat.close()
-        self._seats.clear()
 
     def _hello(self, message: Message) -> None:
         rules, game = self._opening.rules, self._opening.game
@@ -218,10 +241,11 @@ class Session:
 
     def _read(self, message: Message) -> None:
         """A game as text: the columns of a game, or the content of a replay file."""
-        content = str(message["text"]).strip()
+        content, first = str(message["text"]).strip(), integer(message.get("first", 0), "first", 0, 1)
         is_typed = not message.get("name") and not content.startswith(("{", "[", "<", '"'))
         if is_typed or is_columns(content):
-            game = parse_game(content, geometry_in(message))
+            game = parse_game(content, geometry_in(message), from_one=first == 1 or None)
         else:
-            game = read_game(content, Path(Path(str(message.get("name") or "replay.json")).name))
+            place = Path(Path(str(message.get("name") or "the text")).name)
+            game = read_game(content, place, first == 1 and "{" not in content)  # replays have counts of their own
         self._send({"type": "game", "game": _game_message(game)})

@@ -40,7 +40,7 @@ EXIT_CODES = {  # of all commands; docs/reference/exit-codes.md has the same tab
     REFUSED: "the input is wrong, and a line says what to change; or an agent cannot be built",
     NOT_JUDGED: "a submission could not be judged: this machine lacks a package, Kaggle's folder or an idle processor",
     OUR_FAULT: "a fault of the toolkit; the second line names the file with the details",
-    STOPPED: "stopped by Ctrl-C",
+    STOPPED: "stopped by Ctrl-C; the board, which has no other end, gives 0",
 }
 BAD_INPUT = (ValueError, OSError, sqlite3.Error, MemoryError)
 NO_RESULT = (ProcessFailed, BrokenExecutor, NothingLeft)

@@ -16,7 +16,8 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields
-from itertools import chain, islice
+from itertools import chain, groupby, islice
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -46,6 +47,7 @@ CREATE TABLE IF NOT EXISTS games (
     date TEXT, submission INTEGER, owner TEXT, source TEXT,
     conditions TEXT, seeds TEXT, record TEXT, UNIQUE (match, number));
 """
+OTHER_TEXT = "moves GLOB '*[^0-9]*'"  # columns from 10 on, with commas, or nothing that is a game
 RECORDED = ("geometry", "moves", "names", "opening", "date", "episode", "submission", "source")  # of a Game
 CLOCK_FIELDS = ("act_timeout", "reserve")  # in every record: Kaggle may change its own
 FIELD_DEFAULTS = {field.name: field.default for field in fields(Game)}
@@ -354,7 +356,8 @@ class GameDatabase:
     ) -> list[Played]:
         """What was played in a position or its mirror image, the most frequent move first. Args: as ``games``.
 
-        A position of so many stones is met at that ply of a game only: their first moves are played again.
+        A position of so many stones is met at that ply of a game only. Of the games whose columns are as high then, the
+        first moves are played again; those that began alike are one row.
         """
         geometry, ply, last = position.geometry, position.ply, position.geometry.columns - 1
         mirror, columns = position.mirror(), range(last + 1)
@@ -362,9 +365,14 @@ class GameDatabase:
         results, players = defaultdict[int, Counter](Counter), defaultdict[int, Counter[str]](Counter)
         where, values = self._where(opponent, me, seat, since)
         board = " AND ".join(f"{name} = {size}" for name, size in sizes_of(geometry).items())
-        which = f"SELECT id, first, second, moves, points FROM games WHERE {where} AND {board} AND opening <= {ply}"
-        for number, first, second, text, points in self.connection.execute(which, values):
-            with noting(self.left_out, f"{self.path}: row {number} of its games"):
+        is_high = f"({_has_heights(heights, ply)} OR {_has_heights(heights[::-1], ply)})"
+        which = f"""SELECT CASE WHEN {OTHER_TEXT} THEN moves ELSE substr(moves, 1, {ply + 1}) END AS line, min(id),
+            {"second" if ply % 2 else "first"} AS player, points, count(*) FROM games
+            WHERE {where} AND {board} AND opening <= {ply} AND ({OTHER_TEXT} OR length(moves) > {ply} AND {is_high})
+            GROUP BY line, player, points ORDER BY line"""
+        for text, rows in groupby(self.connection.execute(which, values), itemgetter("line")):
+            alike = [*rows]
+            with noting(self.left_out, f"{self.path}: row {alike[0]['min(id)']} of its games"):
                 moves = parse_columns(text)
                 counts = [moves[:ply].count(column) for column in columns]
                 if len(moves) <= ply or (counts != heights and counts[::-1] != heights):
@@ -373,8 +381,9 @@ class GameDatabase:
                     continue
                 column = moves[ply] if met == position else last - moves[ply]
                 column = min(column, last - column) if position == mirror else column
-                results[column][points if ply % 2 == 0 or points is None else 1 - points] += 1
-                players[column][second if ply % 2 else first] += 1
+                for *_, player, points, count in alike:
+                    results[column][points if ply % 2 == 0 or points is None else 1 - points] += count
+                    players[column][player] += count
         made = [
             Played(column, outcome.total(), outcome[1], outcome[0.5], outcome[0],
                    (*sorted(players[column].items(), key=lambda item: (-item[1], item[0])),))
@@ -397,6 +406,12 @@ class GameDatabase:
         (count,) = self.connection.execute(undated, values).fetchone()
         self.left_out += [f"{count} games of which no date is known (--since {since})"] if count else []
         return f"{where} AND date >= ?", [*values, since]
+
+
+def _has_heights(heights: Sequence[int], ply: int) -> str:
+    """The condition, in SQL, that the first moves of a game, which is written as digits, fill the columns so high."""
+    others = f"length(replace(substr(moves, 1, {ply}), '%d', '')) = %d"
+    return " AND ".join(others % (column, ply - height) for column, height in enumerate(heights) if height) or "1"
 
 
 def now() -> str:

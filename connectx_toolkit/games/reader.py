@@ -77,8 +77,10 @@ def parse_moves(text: str, geometry: Geometry, from_one: bool | None = False) ->
     return moves
 
 
-def parse_game(text: str, geometry: Geometry, names: tuple[str, str] = UNKNOWN_NAMES, from_one: bool = False) -> Game:
-    """A game written as its columns. Raises ValueError if they cannot be played."""
+def parse_game(
+    text: str, geometry: Geometry, names: tuple[str, str] = UNKNOWN_NAMES, from_one: bool | None = False
+) -> Game:
+    """A game written as its columns. Raises ValueError if they cannot be played. ``from_one``: see ``parse_moves``."""
     return Game(geometry, parse_moves(text, geometry, from_one), names)
 
 
@@ -216,9 +218,9 @@ def read_games(content: str | bytes, place: Path, from_one: bool = False) -> Rea
     return read
 
 
-def read_game(content: str | bytes, place: Path) -> Game:
-    """The one replay in a document. Raises ValueError if there is none, or more."""
-    return one_of(read_games(content, place), place)
+def read_game(content: str | bytes, place: Path, from_one: bool = False) -> Game:
+    """The one replay in a document. Raises ValueError if there is none, or more. ``from_one``: as of ``read_games``."""
+    return one_of(read_games(content, place, from_one), place)
 
 
 # Files and archives

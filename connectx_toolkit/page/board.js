@@ -9,7 +9,7 @@ import { Graph } from "./graph.js";
 import { legend } from "./legend.js";
 import { MoveList } from "./movelist.js";
 import { PlayedList } from "./played.js";
-import { emptyPosition, keyOf, landing, moverOf, openColumns, setUpProblem, stonesOf, threatsIn, withCell }
+import { emptyPosition, keyOf, landing, moverOf, openColumns, setUpProblem, stonesOf, threatsIn, withCell, writeColumns }
   from "./rules.js";
 import { SeatCard } from "./seats.js";
 import { Table } from "./table.js";
@@ -19,6 +19,7 @@ const OVERLAYS = [["on", "On"], ["after", "After the game"], ["off", "Off"]];
 const PACES = [[0, "none"], [0.5, "0.5 s"], [1, "1 s"], [2, "2 s"], [4, "4 s"]];
 const TICK = 100; // milliseconds between two looks at the clock
 const PATIENCE = 300; // milliseconds of solving that nobody is told of
+const LARGEST_FILE = 16 * 2 ** 20; // bytes, as LARGEST_MESSAGE of connectx_toolkit/board/server.py
 const RESULTS = {1: "win", 0: "draw", [-1]: "loss"};
 
 // What a button or a key does, in the order of the buttons. group: where the button is; says: for the list of keys; also:
@@ -60,6 +61,7 @@ export class Board extends Table {
   // host: {start(receive, online), send(message)}.
   // options: {keys: the element whose keys are ours (the board itself),
   //           replayer: whether nothing can be played, storage: where the game is kept over a reload, if anywhere,
+  //           pageKeys: [[keys, what they do]] of the page around it, for the list of keys,
   //           address: whether the page's address tells the position, mine: the player whose mistakes count, if one's,
   //           moved: called with the game after every change}.
   constructor(root, host, options = {}) {
@@ -94,9 +96,9 @@ export class Board extends Table {
     this.working = el("p", {class: "cx-working", "aria-hidden": "true"});
     this.notice = el("p", {class: "cx-notice", role: "alert"});
     const said = el("div", {class: "cx-said"}, this.verdict, this.working, this.notice);
-    this.panel = el("div", {class: "cx-panel"}, replayer ? null : said,
-      this.graph.element, this.list.element, this.playedList.element, this.bar("go through the game", "steps"), replayer ? null : this.bar("game", "tools", "sharing"), this.choices(),
-      legend(!replayer));
+    const bars = [this.bar("go through the game", "steps"), replayer ? null : this.bar("game", "tools", "sharing")];
+    this.panel = el("div", {class: "cx-panel"}, ...bars, replayer ? null : said, // buttons stay while the rest grows
+      this.graph.element, this.list.element, this.playedList.element, this.choices(), legend(!replayer));
     this.setUpBar = el("div", {class: "cx-setup"});
     this.main = el("div", {class: "cx-main-area"}, el("div", {class: "cx-seats"}, ...this.cards.map(card => card.element)),
       replayer ? said : null, this.setUpBar, this.board.element); // a replayer's panel may lie below the screen
@@ -156,12 +158,19 @@ export class Board extends Table {
   }
 
   askLoad() {
-    this.loading = askGame(this.root, this.game.start.columns, (text, name) => this.load(text, name));
+    const {start: {columns}} = this.game, {first} = this.view;
+    this.loading = askGame(this.root, columns, first, text => this.load(text), file => this.loadFile(file));
+  }
+
+  async loadFile(file) {
+    if (file.size > LARGEST_FILE) this.say(`${file.name} has more than ${LARGEST_FILE >> 20} MiB: it is no replay of one game.`);
+    else this.load(await file.text(), file.name);
   }
 
   copy() {
-    const {moves} = this.game, text = moves.some(column => column > 9) ? moves.join(",") : moves.join("");
-    return this.copyText(text, `Moves copied: ${text || "none yet"}`, `Moves: ${text}`);
+    const {first} = this.view, text = writeColumns(this.game.moves, first);
+    const counted = first ? `, columns counted from ${first}` : "";
+    return this.copyText(text, `Moves copied${counted}: ${text || "none yet"}`, `Moves${counted}: ${text}`);
   }
 
   copyLink() {
@@ -180,7 +189,7 @@ export class Board extends Table {
 
   help() {
     const listed = this.actions.filter(({says}) => says).map(({key, says}) => [key, says]);
-    showKeys(this.root, [...KEYS.slice(this.options.replayer ? 1 : 0), ...listed], this.view.first);
+    showKeys(this.root, [...KEYS.slice(this.options.replayer ? 1 : 0), ...listed, ...this.options.pageKeys ?? []], this.view.first);
   }
 
   flip() { this.look({flipped: !this.view.flipped}); }
@@ -442,8 +451,8 @@ export class Board extends Table {
     const open = this.wished && !this.isOverAt(game.cursor) && !known?.done && now - this.wishedAt > PATIENCE;
     const seconds = Math.floor((now - this.wishedAt) / 1000);
     const solving = online && (this.shows || this.hinted) && open ? `solving … ${seconds ? `${seconds} s` : ""}` : "";
-    const lost = !online && this.welcomed ? "Connection lost. You can still play, without agents and scores. "
-      + "The page reconnects when the server is back." : "";
+    const lost = !online && this.welcomed ? "Connection lost. You can still play, without agents and scores. The page "
+      + "reconnects if its board still runs. One that was started again is at another address: paste this one into its Load." : "";
     const waits = !this.asking && this.seats[moverOf(game.shown) - 1] !== null && !game.isOver && !lost
       ? `${this.nameOf(moverOf(game.shown) - 1)} waits: press Space to let it play from here` : "";
     setText(this.working, lost || waits || solving);
@@ -502,11 +511,11 @@ export class Board extends Table {
     this.root.addEventListener("drop", event => this.dropped(event), {signal});
   }
 
-  async dropped(event) {
+  dropped(event) {
     event.preventDefault();
     this.root.classList.remove("cx-dropping");
     const [file] = event.dataTransfer.files;
-    if (file && !this.options.replayer) this.load(await file.text(), file.name);
+    if (file && !this.options.replayer) this.loadFile(file);
   }
 
   key(event) {

@@ -5,6 +5,7 @@ import { landing, zugzwangOwner } from "./rules.js";
 
 const CELL = 100, STONE = 41, HOLE = 40;
 const MANY = 10; // columns from which scores are figures alone
+const MOST_NUMBERS = 20; // columns beyond which not every number has room below its column
 const STILL = matchMedia("(prefers-reduced-motion: reduce)");
 
 const centre = (cell, columns) =>
@@ -177,10 +178,10 @@ export class BoardView {
 
   putScores() {
     const {position, chips, labels, open, hints, first} = this.what;
-    const {played} = this.what;
+    const {played} = this.what, step = chips.length > 40 ? 5 : chips.length > MOST_NUMBERS ? 2 : 1;
     this.chips.replaceChildren(...chips.map((chip, column) => el("div", {class: `cx-chip ${chip.kind}${column === played ? " cx-played" : ""}`},
       chip.word ? el("span", {}, chip.word) : null, chip.figure ? el("b", {}, chip.figure) : null)));
-    this.numbers.replaceChildren(...chips.map((_, column) => el("span", {}, String(column + first))));
+    this.numbers.replaceChildren(...chips.map((_, column) => el("span", {}, (column + first) % step ? "" : String(column + first))));
     for (const [column, made] of [...this.buttons.children].entries()) {
       made.setAttribute("aria-label", labels[column]);
       made.setAttribute("aria-disabled", String(!open.includes(column)));

@@ -1,6 +1,7 @@
 // The windows of the board: a new game, a game to load, an agent's file, and the list of keys.
 
 import { el } from "./dom.js";
+import { writeColumns } from "./rules.js";
 
 // Shows a window with a form; "done" gets the form's values when it is sent. It goes when it is closed: when the form is
 // sent, unless it "stays".
@@ -40,18 +41,19 @@ export function askNewGame(root, size, clock, timed, done) {
   values => done(Object.fromEntries(Object.entries(values).map(([name, text]) => [name, Number(text)]))));
 }
 
-// load: called with the text of a game, and the name of its file if it has one. The window stays until it is closed: a text
+// first: what the first column is called; load: called with the text of a game; loadFile: with its file. The window stays until it is closed: a text
 // that is wrong is there to be mended, beside what is said of it.
-export function askGame(root, columns, load) {
+export function askGame(root, columns, first, load, loadFile) {
   const file = el("input", {type: "file", accept: ".json,application/json,.txt", "aria-label": "replay file"});
   const made = dialog(root, "Load a game", [
-    el("label", {class: "cx-label"}, el("span", {}, "the moves, as columns counted from 0; or a link to a position"),
-      el("textarea", {name: "text", rows: "3", placeholder: columns > 10 ? "3,10,3,11" : "3621332145", spellcheck: "false"})),
+    el("label", {class: "cx-label"}, el("span", {}, `the moves, as columns counted from ${first}; or a link to a position`),
+      el("textarea", {name: "text", rows: "3", placeholder: writeColumns(columns > 10 ? [3, 10, 3, 11] : [3, 6, 2, 1, 3, 3, 2], first),
+        spellcheck: "false"})),
     el("label", {class: "cx-label"}, el("span", {}, "or a replay file from Kaggle or ", el("code", {}, "env.toJSON()"),
       " (you can also drop it on the board)"), file),
     el("p", {class: "cx-notice", role: "alert"}),
   ], "Load", ({text}) => text.trim() && load(text), true);
-  file.addEventListener("change", async () => load(await file.files[0].text(), file.files[0].name));
+  file.addEventListener("change", () => file.files.length && loadFile(file.files[0]));
   return made;
 }
 
@@ -69,7 +71,7 @@ export function showKeys(root, keys, first) {
   dialog(root, "Keys", [
     el("dl", {class: "cx-keys"}, ...keys.flatMap(([key, words]) =>
       [el("dt", {}, ...key.split(" ").map(each => el("kbd", {}, each))), el("dd", {}, words)])),
-    el("p", {class: "cx-note"}, first ? `Columns are counted from ${first} here. Moves that you load or copy count them `
-      + "from 0, as Kaggle does." : "Columns are counted from 0, as Kaggle does."),
+    el("p", {class: "cx-note"}, first ? `Columns are counted from ${first} here, also in moves that you load or copy. `
+      + "Kaggle counts from 0." : "Columns are counted from 0, as Kaggle does."),
   ], null, null);
 }

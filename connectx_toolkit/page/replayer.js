@@ -8,9 +8,9 @@ const NO_HOST = {start() {}, send() {}};
 
 // A replayer in an element; show(game, ply) puts a game on it, as game_entry of connectx_toolkit/report/pages.py makes them.
 export class Replayer {
-  // moved: called with the ply whenever another one is shown.
-  constructor(root, keys, moved) {
-    this.board = new Board(root, NO_HOST, {replayer: true, keys, moved: game => this.shown && moved(game.cursor)});
+  // moved: called with the ply whenever another one is shown; pageKeys: the page's own, [[keys, what they do]].
+  constructor(root, keys, moved, pageKeys = []) {
+    this.board = new Board(root, NO_HOST, {replayer: true, keys, pageKeys, moved: game => this.shown && moved(game.cursor)});
   }
 
   // mine: the player whose mistakes are gone to, 1 or 2; either's if it is left out.

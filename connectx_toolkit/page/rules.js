@@ -14,6 +14,12 @@ export const stonesOf = position => position.cells.length - position.cells.split
 
 export const moverOf = position => 1 + stonesOf(position) % 2;
 
+// Columns as a text; first: what the first column is called.
+export function writeColumns(columns, first) {
+  const names = columns.map(column => column + first);
+  return names.join(names.some(name => name > 9) ? "," : "");
+}
+
 // The cell that a stone in the column comes to lie in, -1 if the column is full.
 export function landing({rows, columns, cells}, column) {
   for (let row = rows - 1; row >= 0; row--) {

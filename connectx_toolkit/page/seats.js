@@ -62,7 +62,7 @@ export class SeatCard {
     this.name.textContent = name ?? agent ?? "You";
     this.element.classList.toggle("cx-mover", toMove);
     this.element.classList.toggle("cx-winner", won);
-    this.told.hidden = !tells; // room for the whole game, so that nothing jumps where a move has none
+    this.told.hidden = !agent && !tells; // room for the whole game, so that nothing jumps where a move has none
     try {
       this.tell(thoughts ?? {}, first);
     } catch { // thoughts are anybody's, and the move counts without them
@@ -90,7 +90,9 @@ export class SeatCard {
       score !== undefined && String(score), line?.length && `expects ${line.map(column => column + first).join(" ")}`,
       ...Object.entries(others).map(([name, value]) => `${name} ${value}`),
     ];
-    this.told.replaceChildren(...words.filter(Boolean).map(word => el("span", {}, word)));
+    const said = words.filter(Boolean);
+    this.told.title = said.join(", "); // there may be no room for all of it
+    this.told.replaceChildren(...said.map(word => el("span", {}, word)));
     if (Array.isArray(visits)) this.told.append(this.visits(visits, first));
   }
 

@@ -33,7 +33,8 @@ export class Table {
     this.wished = "";
     this.loading = null; // the window in which a game to load is typed
     this.hasGames = false; // whether the host has a file of games to ask what was played
-    this.playedIn = new Map(); // what was played in a position, by its key; null while it is being asked
+    this.playedIn = new Map(); // what was played in a position, by its key
+    this.explored = ""; // the key of the position that was asked about last: of several that wait, the host answers one
   }
 
   // ---- what the player does
@@ -172,7 +173,7 @@ export class Table {
     }
     if (!this.online) this.say("Without a connection, only links can be loaded.");
     const {rows, columns, inarow} = this.game.start;
-    this.host.send({type: "read", text, name, rows, columns, inarow});
+    this.host.send({type: "read", text, name, first: this.view.first, rows, columns, inarow});
   }
 
   sit(seat, name) {
@@ -273,6 +274,7 @@ export class Table {
     this.puzzles = puzzles;
     this.hasGames = games;
     this.playedIn.clear();
+    this.explored = "";
     const isFirst = !this.welcomed, link = isFirst ? this.link : "";
     if (isFirst && !this.restore()) {
       if (config) {
@@ -364,11 +366,11 @@ export class Table {
     this.host.send({type: "solve", positions: wanted});
   }
 
-  // Asks the host what was played in the position that is shown, once.
+  // Asks the host what was played in the position that is shown.
   askPlayed() {
     const {game} = this, key = keyOf(game.shown);
-    if (!this.hasGames || !this.online || this.setUp || this.isOverAt(game.cursor) || this.playedIn.has(key)) return;
-    this.playedIn.set(key, null);
+    if (!this.hasGames || !this.online || this.setUp || this.isOverAt(game.cursor) || this.playedIn.has(key) || this.explored === key) return;
+    this.explored = key;
     this.host.send({type: "explore", position: game.shown});
   }
 

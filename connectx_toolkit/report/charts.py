@@ -8,6 +8,7 @@ from typing import NamedTuple
 from connectx_toolkit.system.table import element
 
 WIDTH, LETTER, LABEL = 840, 8, 40  # pixels of a chart and, at most on average, of a letter; letters of a label
+PHONE = 320  # pixels of a chart that a phone shows at once
 LINE_HEIGHT = 22  # pixels from one line of text to the next
 COLOURS = ("#3b82f6", "#f97316", "#16a05a", "#c026d3", "#b58900", "#0ea5b7", "#ef4444", "#868c98")
 POWERS = ("1 µs", "10 µs", "100 µs", "1 ms", "10 ms", "100 ms", "1 s", "10 s", "100 s", "1000 s")
@@ -81,7 +82,7 @@ def line_chart(
     unit: str,
     lowest: float = 0.0,
 ) -> str:
-    """Curves by name, from (x, y) to (x, y), with a legend at the right.
+    """Curves by name, from (x, y) to (x, y), with a legend below, as narrow as a phone.
 
     Args:
         top: the largest y of the axis; None: y are seconds from 1e-6 to 1e3, on a logarithmic axis.
@@ -91,8 +92,8 @@ def line_chart(
     curves = {name: points for name, points in curves.items() if points}
     shown = curves if top else {name: [(x, math.log10(y)) for x, y in line] for name, line in curves.items()}
     xs, ys = zip(*(point for points in shown.values() for point in points), strict=True) if shown else ((0, 1), (0, 1))
-    bottom = max(260.0, 30 + LINE_HEIGHT * len(curves))
-    right = WIDTH - 64 - room_for(curves)
+    bottom, right, entry = 260.0, WIDTH - 20, 54 + room_for(curves)
+    abreast = max(1, int(PHONE // entry))
     powers = math.floor(min(ys)), max(math.ceil(max(ys)), math.floor(min(ys)) + 1)
     least, highest = (lowest, top) if top else powers
     across, up = Axis(min(xs), max(*xs, min(xs) + 1), 70, right), Axis(least, highest, bottom, 20)
@@ -107,9 +108,9 @@ def line_chart(
         stroke = {"stroke": colour, "stroke_width": 2, "stroke_dasharray": DASHES[number // len(COLOURS) % len(DASHES)]}
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in at)
         parts += [element("polyline", "", points=path, fill="none", **stroke), *(dot(x, y, colour) for x, y in at)]
-        y = 25 + LINE_HEIGHT * number
-        parts += [line(right + 20, y, right + 44, y, **stroke), text(right + 50, y + 4, name)]
+        x, y = 20 + entry * (number % abreast), bottom + LINE_HEIGHT * (3 + number // abreast)
+        parts += [line(x, y, x + 24, y, **stroke), text(x + 30, y + 4, name)]
     told = "; ".join(
         f"{name}: {', '.join(f'{y:.3g} {unit} at {x:g}' for x, y in points)}" for name, points in curves.items()
     )
-    return chart(title, told, bottom + 2 * LINE_HEIGHT + 14, parts)
+    return chart(title, told, bottom + LINE_HEIGHT * (2 + math.ceil(len(curves) / abreast)) + 14, parts)

@@ -2,7 +2,8 @@
 const games = JSON.parse(document.getElementById("data").textContent);
 const lines = [...document.querySelectorAll("#mistakes tbody tr")];
 let current = 0;
-const replayer = new Replayer(document.getElementById("board"), document, ply => history.replaceState(null, "", `#${current}.${ply}`));
+const replayer = new Replayer(document.getElementById("board"), document, ply => history.replaceState(null, "", `#${current}.${ply}`),
+  [["N P", "next mistake of the table, previous"], ["T", "practise: find the best column of this mistake"]]);
 
 function choose(index, ply = games[index].ply) {
   current = index;

@@ -5,7 +5,8 @@ const form = document.getElementById("filters"), body = document.querySelector("
 const lines = [...body.rows];
 let order = rows.map((_, index) => index), current = 0, sorted = {column: -1, down: false}, puzzle = -1;
 const replayer = new Replayer(document.getElementById("board"), document,
-  ply => history.replaceState(null, "", `#${current}.${ply}`));
+  ply => history.replaceState(null, "", `#${current}.${ply}`), [["N P", "next mistake in all games of the table, previous"],
+    ["T", "practise: find the best column of the next mistake"], ["↑ ↓", "previous game, next"]]);
 
 function showGame(index, ply) {
   replayer.show(games[index], ply, rows[index].seat === "first" ? 1 : 2);

@@ -11,6 +11,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,7 @@ from connectx_toolkit.games.analysis import JudgedMove, mistakes
 from connectx_toolkit.games.database import GameDatabase
 from connectx_toolkit.page import style
 from connectx_toolkit.system.files import ROOT
-from tests.conftest import BROWSER, CHROMIUM
+from tests.conftest import BROWSER, CHROMIUM, start_interruptible
 from tests.games.test_database import played
 
 pytestmark = [pytest.mark.slow, CHROMIUM]
@@ -34,15 +35,10 @@ WAIT = 20.0  # seconds: the solver compiles on a busy machine
 
 @contextmanager
 def served(folder: Path, *options: str) -> Iterator[tuple[str, subprocess.Popen]]:
-    """The board's address and its process. ``folder``: where the address is remembered."""
+    """The board's address and its process. ``folder``: where it runs."""
     command = [sys.executable, str(ROOT / "evaluate.py"), "board", "--no-browser", *options]
     environment = {**os.environ, "TMPDIR": str(folder), "PYTHONUNBUFFERED": "1"}
-    before = signal.signal(
-        signal.SIGINT, signal.default_int_handler
-    )  # background jobs ignore it, and so would the server
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment, cwd=folder)
-    signal.signal(signal.SIGINT, before)
-    with process:
+    with start_interruptible(command, stdout=subprocess.PIPE, text=True, env=environment, cwd=folder) as process:
         try:
             assert process.stdout is not None
             yield process.stdout.readline().split()[-1], process
@@ -392,7 +388,7 @@ def test_clicks_are_answered_while_an_agent_hangs(page, tmp_path):
 
 
 def test_a_server_that_was_killed_and_started_again(open_page, tmp_path):
-    """The page goes on: without an agent first, then with the agent, at the same address."""
+    """The page goes on without an agent, and where its link is loaded with the agent, at another address."""
     options = ("leftmost", "--config", LARGE)
     with served(tmp_path, *options) as (url, process):
         page = open_page(url)
@@ -403,8 +399,13 @@ def test_a_server_that_was_killed_and_started_again(open_page, tmp_path):
         expect(page.locator(".cx-working")).to_contain_text("Connection lost")
         column(page, 6).click()
         assert stones(page)[6] == 1
+        link = page.evaluate("location.href")
         with served(tmp_path, *options) as (again, _):
-            assert again == url
+            assert again.split("/")[3] != url.split("/")[3]
+            page = open_page(again)
+            page.keyboard.press("l")
+            page.locator("dialog textarea").fill(link)
+            page.get_by_role("button", name="Load", exact=True).last.click()
             until(page, "board.game.moves.length === 4")
             assert moves(page) == [5, 0, 6, 0]
 
@@ -472,6 +473,88 @@ def test_a_position_is_set_up_by_clicks(page):
     assert page.evaluate("board.game.shown.cells").count("2") == 2  # with three stones, the second side was to move
 
 
+# What fits, and where
+
+
+@pytest.mark.parametrize("size", [(1280, 800), (375, 667), (667, 375)], ids=str)
+def test_buttons_stay_where_they_are(page, size):
+    """Whatever is said and however long the list of moves gets; and a phone on its side shows the whole board."""
+    page.set_viewport_size(dict(zip(("width", "height"), size, strict=True)))
+    sit(page, 1, "leftmost")
+    tops = set()
+    for key in ("", "3", "h", "3", "2", "2", "u"):
+        if key:
+            page.keyboard.press(key)
+            until(page, "!board.asking")
+        tops.add(tuple(page.get_by_role("button", name=name).bounding_box()["y"] for name in ("Undo", "Hint")))
+    below = page.evaluate("document.querySelector('.cx-numbers').getBoundingClientRect().bottom")
+    wide = page.evaluate("document.documentElement.scrollWidth")
+    page.set_viewport_size({"width": 900, "height": 700})
+    assert len(tops) == 1 and wide == size[0] and below <= max(size[1], 600)
+
+
+def test_numbers_of_a_wide_board_do_not_overlap(page):
+    new_board(page, {"rows": 64, "columns": 64, "in a row": 4})
+    page.set_viewport_size({"width": 375, "height": 667})
+    edges = page.locator(".cx-numbers span").evaluate_all("""all => all.filter(each => each.textContent).map(each => {
+        const range = document.createRange();
+        range.selectNodeContents(each);
+        const {left, right} = range.getBoundingClientRect();
+        return [left, right];
+    })""")
+    page.set_viewport_size({"width": 900, "height": 700})
+    assert len(edges) == 13 and all(right < left for (_, right), (left, _) in pairwise(edges))
+
+
+def test_thoughts_that_are_cut_end_with_an_ellipsis(page):
+    sit(page, 1, "leftmost")
+    style = page.evaluate("""() => {
+        const [, card] = board.cards;
+        card.tell({depth: 12, remark: "word ".repeat(50)}, 0);
+        const {textOverflow, display} = getComputedStyle(card.told);
+        return [textOverflow, display, card.told.title.slice(0, 26)];
+    }""")
+    assert style == ["ellipsis", "block", "depth 12, remark word word"]
+
+
+# Columns from 1, and what is loaded
+
+
+def test_columns_from_1_in_every_door(page):
+    """Below the board, by keys, in what is loaded and copied, and in the words about it."""
+    page.get_by_label("count columns from").select_option("from 1")
+    page.keyboard.press("l")
+    window = page.get_by_role("dialog")
+    expect(window).to_contain_text("columns counted from 1")
+    for text, expected in (("471", [3, 6, 0]), ("[1, 7]", [0, 6])):
+        window.locator("textarea").fill(text)
+        window.get_by_role("button", name="Load", exact=True).click()
+        until(page, f"board.game.moves.join() === '{','.join(map(str, expected))}'")
+        page.keyboard.press("l")
+    window.locator("textarea").fill("470")
+    window.get_by_role("button", name="Load", exact=True).click()
+    expect(window.get_by_role("alert")).to_contain_text("0")
+    assert "--" not in window.get_by_role("alert").inner_text()
+    page.keyboard.press("Escape")
+    page.keyboard.press("c")
+    expect(page.locator(".cx-notice")).to_contain_text(re.compile("counted from 1: 17$"))
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog")).to_contain_text(
+        "Columns are counted from 1 here, also in moves that you load or copy."
+    )
+
+
+def test_what_cannot_be_loaded_is_called_by_its_name(page):
+    page.keyboard.press("l")
+    window = page.get_by_role("dialog")
+    window.locator("textarea").fill("[]")
+    window.get_by_role("button", name="Load", exact=True).click()
+    expect(window.get_by_role("alert")).to_contain_text("the text is not a ConnectX replay")
+    page.keyboard.press("Escape")
+    page.evaluate("board.loadFile(new File(['x'.repeat(17 * 2 ** 20)], 'large.json'))")
+    expect(page.locator(".cx-notice")).to_have_text("large.json has more than 16 MiB: it is no replay of one game.")
+
+
 # In a notebook
 
 
@@ -530,6 +613,10 @@ def test_what_was_played_here(open_page, tmp_path):
         assert moves(page) == [3, 2]
         page.keyboard.press("3")
         expect(page.locator(".cx-played-here")).to_have_text("No game went on from here.")
+        page.evaluate("void (board.asked = [], board.host.send = message => board.asked.push(message.type))")
+        for key in ("0", "1", "ArrowLeft"):  # of questions that wait only the last is answered: they are asked again
+            page.keyboard.press(key)
+        assert page.evaluate("board.asked.filter(type => type === 'explore').length") == 3
 
 
 def test_positions_of_a_file_are_practised(open_page, tmp_path):

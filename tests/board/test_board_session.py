@@ -2,6 +2,7 @@
 
 import json
 import threading
+from collections.abc import Callable
 from queue import Empty, SimpleQueue
 
 import pytest
@@ -11,7 +12,7 @@ from connectx_core.solver import Value
 from connectx_toolkit.arena.referee import play_fast
 from connectx_toolkit.board.server import _encoded
 from connectx_toolkit.board.session import Opening, Session, position_entry, position_in
-from connectx_toolkit.board.thinking import Analyst, Found, MoveQuestion, verdict
+from connectx_toolkit.board.thinking import Analyst, BoardSeat, Found, MoveQuestion, verdict
 from connectx_toolkit.games.database import GameDatabase
 from connectx_toolkit.kaggle.rules import Rules
 from connectx_toolkit.players.protocol import Opaque, Reply
@@ -128,6 +129,8 @@ def question(agent: str, number: int = 1) -> dict:
         ({"type": "read", "text": "{" + "[" * 100_000, "name": "a.json"}, "a.json is not a ConnectX replay: it is not"),
         ({"type": "read", "text": "9", "rows": 6, "columns": 7, "inarow": 4}, "there is no column 9"),
         ({"type": "read", "text": "{", "name": "a/b.json"}, "b.json is not a ConnectX replay: it is not JSON"),
+        ({"type": "read", "text": "[]"}, "the text is not a ConnectX replay"),
+        ({"type": "read", "text": "3", "first": 2, "rows": 6, "columns": 7, "inarow": 4}, "first should be an integer"),
         ({"type": "solve", "positions": [{"rows": 3}]}, "expected rows"),
     ],
     ids=str,
@@ -152,7 +155,7 @@ def test_what_was_played_in_a_position(tmp_path):
     asked = {"type": "explore", "position": position_entry(Position.from_moves([3], STANDARD))}
     session = Session(said.put, Analyst(), Opening(games=database.path))
     session.receive(asked)
-    answer = json.loads(json.dumps(said.get_nowait()))
+    answer = json.loads(json.dumps(said.get(timeout=60)))
     assert answer["position"] == asked["position"]
     with GameDatabase(database.path, create=False) as database:
         expected = database.at(Position.from_moves([3], STANDARD))
@@ -160,7 +163,57 @@ def test_what_was_played_in_a_position(tmp_path):
         (one.column, one.games, one.won) for one in expected
     ]
     Session(said.put, Analyst(), Opening()).receive(asked)
-    assert "without a file of games" in said.get_nowait()["text"]
+    assert "without a file of games" in said.get(timeout=60)["text"]
+
+
+def test_a_move_does_not_wait_for_what_was_played(tmp_path, monkeypatch):
+    """Twenty positions are asked about, as where a key is held down: the first and the last are answered."""
+    goes_on, said = threading.Event(), SimpleQueue[dict]()
+    GameDatabase(tmp_path / "games.sqlite").connection.close()
+    at = GameDatabase.at
+    monkeypatch.setattr(GameDatabase, "at", lambda *asked: goes_on.wait(60) and at(*asked))
+    session = Session(said.put, Analyst(), Opening(games=tmp_path / "games.sqlite"))
+    asked = [position_entry(Position.empty(STANDARD).play(number % 7).play(number // 7)) for number in range(20)]
+    for position in asked:
+        session.receive({"type": "explore", "position": position})
+    session.receive(question("leftmost"))
+    types = [said.get(timeout=60)["type"] for _ in range(3)]
+    assert types == ["loading", "thinking", "move"]
+    goes_on.set()
+    assert [said.get(timeout=60)["position"] for _ in range(2)] == [asked[0], asked[-1]]
+    session.close()
+    with pytest.raises(Empty):
+        said.get(timeout=0.1)
+
+
+def test_what_changes_the_board_keeps_its_order(monkeypatch):
+    """What comes after a question drops it, and an agent that it brings is ended also by what came before."""
+    goes_on, log = threading.Event(), list[str]()
+    session = Session(lambda message: log.append(message["type"]), Analyst(), Opening())
+
+    def note(words: str, then: Callable[..., object] = lambda *_: None) -> Callable[..., None]:
+        def noting(*arguments: object) -> None:
+            then(*arguments)
+            log.append(words)
+
+        return noting
+
+    monkeypatch.setattr(BoardSeat, "drop", note("drop"))
+    monkeypatch.setattr(BoardSeat, "ask", note("ask"))
+    monkeypatch.setattr(BoardSeat, "close", note("close", BoardSeat.close))
+    monkeypatch.setattr(session._analyst, "want", note("solve", lambda *_: goes_on.wait(60)))
+    for message in (
+        {"type": "solve", "positions": []},
+        question("leftmost"),
+        {"type": "drop"},
+        question("leftmost", 2),
+    ):
+        session.receive(message)
+    session.close()
+    session.receive({"type": "drop"})  # comes too late
+    goes_on.set()
+    session._lanes[0].shutdown()
+    assert log == ["solve", "ask", "drop", "ask", "close"]
 
 
 def test_an_agent_answers_and_ends_with_the_session(talk):

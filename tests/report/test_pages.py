@@ -87,6 +87,31 @@ def test_the_board_needs_no_scrolling(report, tmp_path):
         browser.close()
 
 
+def test_ladders_legends_and_keys(tmp_path):
+    """A laptop shows all columns of a ladder, a phone what lines of a chart are; ? lists the page's own keys, too."""
+    long = "my_agent_with_a_long_name.py"
+    games = {n: scripted(n, score) for n, score in enumerate([1, 0, 0.5, 0, 1, 1, 0, 0.5])}
+    tournament = Tournament([Match(resolve("middle"), resolve("random"), games)], [(long, "random")])
+    review = Review(Game(STANDARD, MOVES, ("me", "middle")), judge(Game(STANDARD, MOVES, opening=JUDGED_FROM)), 0)
+    ladder, replays = tmp_path / "ladder.html", tmp_path / "replays.html"
+    sections = group_html("Board", tournament, tournament.ladder("random"), {}, 1)
+    ladder.write_text(results_page(sections, [game_entry(review)]), encoding="utf-8")
+    replays.write_text(replays_page("me", [review], [], []), encoding="utf-8")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
+        page = browser.new_page(viewport={"width": 1280, "height": 800})
+        page.goto(ladder.as_uri())
+        assert page.locator(".wide").first.evaluate("each => each.scrollWidth <= each.clientWidth")
+        page.set_viewport_size({"width": 375, "height": 667})
+        legend = page.locator(".chart").last.get_by_text(long, exact=True).bounding_box()
+        assert legend and legend["x"] + legend["width"] < 375
+        page.goto(replays.as_uri())
+        page.keyboard.press("?")
+        keys = page.get_by_role("dialog").locator("dt").all_inner_texts()
+        browser.close()
+    assert {"".join(key.split()) for key in keys} >= {"←→", "NP", "T", "↑↓", "M"}
+
+
 def test_in_a_notebook_text_is_left_and_numbers_are_right(tmp_path):
     """Where JupyterLab's style sheet sets all cells to the right, and breaks words."""
     jupyter = ".jp :is(tr, th, td) { text-align: right; } .jp pre { word-break: break-all; font-family: serif; }"
