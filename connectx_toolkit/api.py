@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack
 
 from connectx_core.position import STANDARD
-from connectx_toolkit.arena.options import GameOptions, MatchOptions, spelt_out
+from connectx_toolkit.arena.options import GameOptions, MatchOptions, check_arguments, spelt_out
 from connectx_toolkit.kaggle.rules import OVERAGE, Rules
 from connectx_toolkit.players.spec import AgentSpec, resolve, told_apart
 from connectx_toolkit.system.console import as_option, tell
@@ -42,7 +42,8 @@ EXAM_POSITIONS = 300
 
 
 def _label(anchor: Agent, specs: Sequence[AgentSpec]) -> str:
-    names = resolve(anchor).target if callable(anchor) else anchor if isinstance(anchor, AgentSpec) else fspath(anchor)
+    names = anchor if isinstance(anchor, AgentSpec) else resolve(anchor).target if callable(anchor) else anchor
+    names = fspath(names) if isinstance(names, PathLike) else names
     for spec in specs:
         if names in (spec, spec.label, spec.target):
             return spec.label
@@ -64,13 +65,9 @@ def _written(found: Written, page: Path | None, mistakes: Path | None) -> Writte
 
 
 def _reviewed(
-    games: "Sequence[Game]",
-    me: str | None,
-    left_out: Sequence[str],
-    seconds: float,
-    html: str | PathLike | None,
-    write_mistakes: str | PathLike | None,
-) -> "Reviewed":
+    games: "Sequence[Game]", me: str | None, left_out: Sequence[str], seconds: float,
+    html: str | PathLike | None, write_mistakes: str | PathLike | None,
+) -> "Reviewed":  # fmt: skip
     """One's own of some games, judged; with the page and the mistakes written if asked."""
     from connectx_toolkit.arena.start_positions import check_mistakes
     from connectx_toolkit.games.reader import each_own_once
@@ -92,6 +89,7 @@ def _reviewed(
     return _written(Reviewed(own.me, judged, own.left_out), page, file)
 
 
+@check_arguments
 @spelt_out
 def get_win_percentages(
     agent1: Agent,
@@ -130,21 +128,23 @@ def get_win_percentages(
     """
     from connectx_toolkit.arena.match import play_rounds, setup_of
     from connectx_toolkit.arena.results import course_lines
+    from connectx_toolkit.system.table import print_parts
 
     setup, seed = setup_of(options, "kaggle"), secrets.randbits(32) if seed is None else seed
     first, second = told_apart((resolve(agent1), resolve(agent2)))
     match = play_rounds((first, second), n_rounds, setup, options["workers"], seed)
-    print(*course_lines(match), sep="\n")
+    print_parts(course_lines(match))
     return match
 
 
+@check_arguments
 @spelt_out
 def match(
     agent1: Agent,
     agent2: Agent,
     pairs: int | None = None,
     *,
-    sprt: Sequence[float] | None = None,
+    sprt: tuple[float, float] | None = None,
     **options: Unpack[MatchOptions],
 ) -> "Match":
     """Plays pairs of games from balanced openings, each from both seats, and says who is stronger.
@@ -165,7 +165,7 @@ def match(
     Args:
         agent1, agent2: names, paths or functions.
         pairs: number of pairs of games, 50 if not given; with ``sprt`` the largest number, 1000 if not given.
-        sprt: two Elo differences, such as (0, 50); plays until the games accept one of them.
+        sprt: two Elo differences, such as 0 and 50; plays until the games accept one of them.
 
     Raises:
         ValueError: an unknown agent or one that cannot be loaded, a bad configuration or file, or too many workers.
@@ -179,6 +179,7 @@ def match(
     return played
 
 
+@check_arguments
 @spelt_out
 def tournament(
     *agents: Agent,
@@ -220,6 +221,7 @@ def tournament(
     return played
 
 
+@check_arguments
 @spelt_out
 def exam(
     *agents: Agent,
@@ -270,8 +272,6 @@ def exam(
     specs, setup, workers = participants(agents, 1), setup_of(options), options["workers"]
     if setup.rules.geometry != STANDARD:
         raise ValueError("an exam is of 7x6: its configuration cannot change the board")
-    if count is not None and (type(count) is not int or count < 1):
-        raise ValueError(f"count should be an integer of at least 1, not {count!r}")
     check_concurrency(workers)
     source, page, file = _path(positions), _path(html), _path(write_mistakes)
     check_mistakes(file, STANDARD)
@@ -281,9 +281,10 @@ def exam(
     return _written(Examined(*examine(specs, labels, setup, workers), left_out), page, file)
 
 
+@check_arguments
 def analyse(
     *games: "Game | Sequence[Game] | Sequence[int] | str | PathLike",
-    names: Sequence[str] | None = None,
+    names: tuple[str, str] | None = None,
     from_one: bool = False,
     config: dict | None = None,
     latest: int | None = None,
@@ -346,6 +347,7 @@ def analyse(
     return _reviewed(*own_games(texts, me or None, latest), seconds, html, write_mistakes)
 
 
+@check_arguments
 def episodes(
     submission: int | None = None,
     /,
@@ -383,6 +385,7 @@ def episodes(
     return _reviewed(*fetched(submission, latest, Path(games), me), seconds, html, write_mistakes)
 
 
+@check_arguments
 def explore(
     *moves: str,
     add: Sequence[str] = (),
@@ -421,13 +424,11 @@ def explore(
     from connectx_toolkit.games.exploring import explored
     from connectx_toolkit.report.tables import explored_parts
 
-    found = explored(
-        moves, from_one=from_one, config=config, games=Path(games), origin=origin, add=add or (), remove=remove or (),
-        me=me, opponent=opponent, seat=seat, since=since, seconds=seconds,
-    )  # fmt: skip
-    return explored_parts(found)
+    asked = explored(moves, from_one, config, Path(games), origin, add, remove, me, opponent, seat, since, seconds)
+    return explored_parts(asked)
 
 
+@check_arguments
 def report(
     *,
     games: str | PathLike = GAMES,
@@ -442,7 +443,7 @@ def report(
         games: file that keeps the games.
         ladder: write the ladder to this path, with the endings .md, .svg and .json.
         html: write a page to this file, with charts and games to replay.
-        latest: number of games of each group on the page, the latest ones.
+        latest: number of games of each group on the page: the latest ones of every two agents, at least one of each.
         judge: add exact scores to the games on the page.
 
     Raises:
@@ -460,7 +461,7 @@ def report(
     if ladder and len(found) > 1:
         titles = "; ".join(group.title for group in found)
         raise ValueError(f"{as_option('ladder')} takes a file of one kind of matches, but {games} holds {titles}")
-    shown = [group.games()[-latest:] if html else [] for group in found]
+    shown = [group.latest(latest) if html else [] for group in found]
     pages = [[judged(game) if judge else Review(game, []) for game in part] for part in shown]
     return results(found, pages, left_out, _path(ladder), _path(html), judge)
 
@@ -472,6 +473,7 @@ def agents() -> "Told":
     return catalogue()
 
 
+@check_arguments
 def board(
     *agents: str,
     second: bool = False,
@@ -509,6 +511,7 @@ def board(
     server.board(server.opening_of(agents, second, game, _path(practise), from_one, rules, _path(games)), browser)
 
 
+@check_arguments
 def build(
     agent: str | PathLike | Callable,
     output: str | PathLike | None = "submission.py",
@@ -553,11 +556,12 @@ def build(
     """
     from connectx_toolkit.builder.submission import built, options_of, packages_of
 
-    files = [Path(each) for each in ([data] if isinstance(data, str | PathLike) else data or ())]
+    files = [Path(each) for each in ([data] if isinstance(data, str | PathLike) else data)]
     options = options_of(positions, slowdown, full, machine_code)
     return built(agent, _path(output), options, tell, data=files, book=_path(book), allowed=packages_of(allow_package))
 
 
+@check_arguments
 def check(
     file: str | PathLike,
     *,
@@ -585,6 +589,7 @@ def check(
     return checked(Path(file), options_of(slowdown=slowdown), packages_of(allow_package), tell)
 
 
+@check_arguments
 def adopt(
     model: Any,
     output: str | PathLike = "adopted.py",

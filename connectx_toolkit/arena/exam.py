@@ -10,13 +10,14 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from connectx_core.position import STANDARD, Position, key_of
+from connectx_core.position import STANDARD, Position, key_of, stones_of
 from connectx_toolkit.arena.match import Slot, open_pool
 from connectx_toolkit.arena.referee import detail_of, illegal_kind
 from connectx_toolkit.arena.schedule import derived_seed
@@ -28,6 +29,7 @@ from connectx_toolkit.players.process import Setup
 from connectx_toolkit.players.spec import AgentSpec
 from connectx_toolkit.system.console import progress, tell
 from connectx_toolkit.system.files import locked, not_written
+from connectx_toolkit.system.foreign import from_json, integer, number
 
 CHUNK = 10  # positions that an agent is asked at a time
 AGAIN = 10  # positions that are asked once more, with other random numbers
@@ -86,7 +88,7 @@ def answers_in(slot: Slot, chunk: Chunk) -> list[Answer]:
         illegal = illegal_kind(reply.action, STANDARD.columns, position.legal_columns().__contains__)
         fault = reply.fault or ("timeout" if took > limit + rules.overage else illegal or "")
         if fault:
-            lines = detail_of(reply, fault).strip().splitlines()
+            lines = detail_of(reply, fault).strip().split("\n")
             answers.append(Answer(NO_ANSWER, took, fault, *lines[-1:]))
         else:
             answers.append(Answer(int(reply.action or 0), took, ""))
@@ -101,20 +103,21 @@ class AnswerFile:
         self.path: Path | None = None
         if not spec.is_here:
             parts = [spec.kind, spec.target, spec.fingerprint(), rules.config, rules.overage]
-            number = sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:12]
+            digest = sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:12]
             name = re.sub(r"[^\w.@~-]", "_", os.path.basename(spec.label)).encode()[:80].decode(errors="ignore")
-            self.path = folder / f"{name}-{number}.jsonl"
+            self.path = folder / f"{name}-{digest}.jsonl"
             self._read()
 
     def _read(self) -> None:
         if self.path is None or not self.path.exists():
             return
-        for line in self.path.read_text(encoding="utf-8", errors="replace").splitlines():
-            try:
-                seed, key, column, seconds, fault, detail = json.loads(line)
-                self.known[int(seed), int(key)] = Answer(int(column), float(seconds), str(fault), str(detail))
-            except (ValueError, TypeError):
-                continue  # empty, or cut when its writer was killed: that position is asked again
+        for line in self.path.read_text(encoding="utf-8", errors="replace").split("\n"):
+            with suppress(ValueError, TypeError):  # empty, damaged, cut as its writer was killed: it is asked again
+                seed, key, column, seconds, fault, detail = from_json(line)
+                stones, mask = stones_of(integer(key, "key", 0), STANDARD)
+                if column in (NO_ANSWER, *Position(stones, mask, STANDARD).legal_columns()):
+                    answer = Answer(integer(column, "column"), number(seconds, "seconds", 0.0), str(fault), str(detail))
+                    self.known[integer(seed, "seed"), key] = answer
 
     def add(self, chunk: Chunk, answers: Sequence[Answer]) -> None:
         """Keeps the answers to a chunk.

@@ -323,7 +323,7 @@ class Slot:
         if failed is None:
             is_with_us = self.setup.isolate and isinstance(player, Inline)
             return Finding(warning=f"{spec.label}{WITH_US}" if is_with_us else player.warning)
-        lines = [line for line in failed.detail.splitlines() if line.strip()]
+        lines = [line for line in failed.detail.split("\n") if line.strip()]
         return Finding(f"{spec.label} cannot be loaded: {lines[-1].strip() if lines else failed.fault}")
 
     def players_for(self, keys: Sequence[tuple[AgentSpec, int]]) -> list[Player]:

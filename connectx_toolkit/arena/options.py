@@ -1,18 +1,32 @@
-"""The options that rounds, matches, tournaments and exams share: each is declared here, and nowhere else."""
+"""The options that rounds, matches, tournaments and exams share, and the check of all arguments, at both doors."""
 
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import wraps
 from inspect import Parameter, cleandoc, signature
+from math import inf
+from numbers import Integral, Real
 from os import PathLike
-from typing import Annotated, Any, TypedDict, TypeVar, cast, get_args, get_type_hints
+from types import UnionType
+from typing import Annotated, Any, Literal, TypedDict, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from connectx_toolkit.kaggle.rules import OVERAGE
+from connectx_toolkit.players.spec import AgentSpec
+from connectx_toolkit.system.console import as_option
 from connectx_toolkit.system.files import GAMES
 
 Played = TypeVar("Played", bound=Callable)
 Place = str | PathLike
 KEYWORD_ONLY = Parameter.KEYWORD_ONLY
+NUMBERS = {  # by kind or by name: what is expected, from which number on, and below which
+    int: ("an integer of at least 1", 1, inf),
+    float: ("a finite number", -inf, inf),
+    "seed": ("an integer of at least -2**63 and less than 2**63", -(2**63), 2**63),  # what SQLite can hold
+    "seconds": ("a number of seconds of at least 0", 0, inf),
+    "overage": ("a number of seconds of at least 0", 0, inf),
+}
+KIND_WORDS = {bool: "True or False", str: "a text", PathLike: "a path", Callable: "a function", dict: "a dict"}
 
 
 class GameOptions(TypedDict, total=False):
@@ -50,13 +64,73 @@ def spelt_out(function: Played) -> Played:
             line = textwrap.fill(f"{name}: {words}.", 116, initial_indent="    ", subsequent_indent=" " * 8)
             doc = doc.replace("\n\nRaises:", f"\n{line}\n\nRaises:")
     own.sort(key=lambda one: (one.kind, one.kind == KEYWORD_ONLY and doc.find(f"\n    {one.name}: ")))
-    names = {one.name for one in own}
 
     @wraps(function)
     def call(*arguments: Any, **given: Any) -> Any:
-        if unknown := [name for name in given if name not in names]:
-            raise TypeError(f"{function.__name__}() got an unexpected keyword argument {unknown[0]!r}")
         return function(*arguments, **defaults | given)
 
     call.__doc__, call.__dict__["__signature__"] = doc, shown.replace(parameters=own)
     return cast(Played, call)
+
+
+def check_arguments(function: Played) -> Played:
+    """A function that raises ValueError for an argument that is not of its kind, which the signature says."""
+    shown = signature(function)
+
+    @wraps(function)
+    def call(*arguments: Any, **options: Any) -> Any:
+        bound = shown.bind(*arguments, **options)
+        for name, value in bound.arguments.items():
+            one = shown.parameters[name]
+            kind = Sequence[one.annotation] if one.kind is one.VAR_POSITIONAL else one.annotation  # type: ignore[name-defined]
+            try:
+                bound.arguments[name] = _of_kind(kind, name, value)
+            except ValueError:
+                named = name if one.default is one.empty or one.kind is one.POSITIONAL_ONLY else as_option(name)
+                raise ValueError(f"{named} should be {_expected(kind, name)}, not {value!r:.80}") from None
+        return function(*bound.args, **bound.kwargs)
+
+    return cast(Played, call)
+
+
+def _of_kind(kind: Any, name: str, value: Any) -> Any:
+    """A value as an argument of this kind and name: numpy's numbers are Python's then. Raises ValueError if it is none.
+
+    Kinds in quotes, Any, and agents are checked by the function itself, which has more to say.
+    """
+    origin, inside = get_origin(kind), get_args(kind)
+    if AgentSpec in inside:
+        return value
+    if origin in (Union, UnionType):
+        for each in inside:
+            with suppress(ValueError):
+                return _of_kind(each, name, value)
+        is_one = False
+    elif origin in (Sequence, tuple):
+        is_one = isinstance(value, Sequence) and not isinstance(value, str)
+        value = [_of_kind(inside[0], name, each) for each in value] if is_one else value
+        is_one = is_one and (origin is Sequence or len(value) == len(inside))
+    elif origin is Literal:
+        is_one = value in inside
+    elif kind in (int, float):
+        _, least, beyond = NUMBERS.get(name, NUMBERS[kind])
+        is_number = isinstance(value, Integral if kind is int else Real) and not isinstance(value, bool)
+        is_one = is_number and least <= value < beyond
+        value = kind(value) if is_one else value
+    else:
+        is_one = kind in (Any, Parameter.empty) or isinstance(kind, str) or isinstance(value, kind)
+    if not is_one:
+        raise ValueError
+    return value
+
+
+def _expected(kind: Any, name: str) -> str:
+    """Values of this kind and name in words."""
+    origin, inside = get_origin(kind), get_args(kind)
+    if origin in (Union, UnionType):
+        return " or ".join(filter(None, (_expected(each, name) for each in inside)))
+    if origin in (Sequence, tuple):
+        return f"{'a list' if origin is Sequence else 'two values'}, each {_expected(inside[0], name)}"
+    if origin is Literal:
+        return f"one of {', '.join(inside)}"
+    return NUMBERS.get(name, NUMBERS[kind])[0] if kind in (int, float) else KIND_WORDS.get(kind, "")

@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import isfinite, log10
 from os import PathLike, fspath
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from connectx_toolkit.games.game import MOVING, Game
+from connectx_toolkit.games.game import MOVING, SEATS, Game
 from connectx_toolkit.kaggle.rules import Fault
 from connectx_toolkit.players.spec import AgentSpec, resolve
 from connectx_toolkit.statistics.evidence import Evidence, PairOfGames, pair_of
@@ -22,7 +22,7 @@ from connectx_toolkit.statistics.intervals import (
 )
 from connectx_toolkit.statistics.ratings import TOO_WIDE, difference
 from connectx_toolkit.system.console import command, plural
-from connectx_toolkit.system.table import Column, Part, Shown, Table, three_digits
+from connectx_toolkit.system.table import Column, Part, Shown, Table, Typed, three_digits
 
 __all__ = ["Match"]
 
@@ -153,22 +153,39 @@ class Match(Shown):
         return [self.shown(number) for number, game in games if not _points(game, found[0] ^ number % 2)]
 
     def parts(self) -> list[Part]:
-        """The table; of a match without a fixed number of games, what they prove as well."""
-        return [match_table(self), *([] if self.fixed else [*match_lines(self), *lost_game_line(self)])]
+        """The tables; of a match without a fixed number of games, what they prove as well."""
+        tables = [match_table(self), seconds_table(self)]
+        return [*tables, *([] if self.fixed else [*match_lines(self), *lost_game_lines(self)])]
+
+    def document(self) -> dict[str, Any]:
+        """The same for machines, as JSON has it."""
+        evidence, test = self.evidence, self.sprt
+        elo = difference(evidence)[0]._asdict() if evidence.pairs else {}
+        return {
+            "agents": self.names, "games": len(self.games), "won": self.wins, "drawn": self.draws,
+            "forfeits": self.forfeits, "pair_results": evidence.results, "distinct_pairs": evidence.distinct,
+            **{name: elo.get(name) for name in ("elo", "low", "high")},
+            "sprt": test and {"llr": test.llr(evidence.counts), "accepted": test.accepted(evidence.counts)},
+            "verdict": verdict(evidence, *self.names, test) if elo else None,
+            "seed": self.seed, "is_interrupted": self.is_interrupted,
+        }  # fmt: skip
 
 
 MATCH = (  # of rows (agent, seat, side)
-    Column("agent"),
+    Column("name"),
     Column("seat"),
     Column("won", lambda row: row[2].tally.wins),
     Column("drawn", lambda row: row[2].tally.draws),
     Column("lost", lambda row: row[2].tally.losses),
-    Column("forfeits", lambda row: row[2].forfeits),
+    Column("forfeits", lambda row: row[2].forfeits, is_rare=True),
+    Column("faults", lambda row: kinds(row[2].faults)),
+)
+SIDE_SECONDS = (  # of the same rows
+    *MATCH[:2],
     Column("load s", lambda row: max(row[2].load_seconds, default=None), three_digits),
     Column("mean s", lambda row: _mean(row[2].move_seconds), three_digits),
     Column("worst s", lambda row: max(row[2].move_seconds, default=0.0), three_digits),
-    Column("overage s", lambda row: row[2].overage_used, three_digits),
-    Column("faults", lambda row: kinds(row[2].faults)),
+    Column("overage s", lambda row: row[2].overage_used, three_digits, is_rare=True),
 )
 
 
@@ -177,12 +194,19 @@ def _mean(seconds: Sequence[float]) -> float:
 
 
 def match_table(match: Match) -> Table:
-    """Both agents, together and by seat: results, faults by kind, longest load, times without it, overage."""
-    rows: list[tuple[str, str, Side]] = []
+    """Both agents, together and by seat: results, and faults by kind."""
+    return Table(f"{' v '.join(match.names)}: {len(match.games)} games", MATCH, _sides(match), names=2)
+
+
+def seconds_table(match: Match) -> Table:
+    """The same rows: longest load, times of moves without it, and overage time of the game that used the most."""
+    return Table("seconds of a move", SIDE_SECONDS, _sides(match), names=2)
+
+
+def _sides(match: Match) -> Iterator[tuple[str, str, Side]]:
     for agent, name in enumerate(match.names):
-        rows.append((name, "both", match.side(agent)))
-        rows += [("", seat_name, match.side(agent, seat)) for seat, seat_name in enumerate(MOVING)]
-    return Table(f"{' v '.join(match.names)}: {len(match.games)} games", MATCH, rows)
+        yield name, "both", match.side(agent)
+        yield from (("", seat_name, match.side(agent, seat)) for seat, seat_name in enumerate(SEATS))
 
 
 def _points(game: Game, seat: int) -> float:
@@ -194,7 +218,7 @@ def _points(game: Game, seat: int) -> float:
 WITHIN = 20.0  # Elo: a difference below it is called none
 MANY_FORFEITS = 0.1  # share of the games above which the result says little about strength
 DIFFERENCES = (25, 50, 100, 200)  # Elo, of which a verdict that is missing says how many pairs would show one
-ANY_TIME = "95%, valid at every look"
+ANY_TIME = "95% sure, however often you look"
 
 
 def signed(elo: float) -> str:
@@ -208,7 +232,7 @@ def _bound(elo: float) -> str:
 
 
 def interval(result: Estimate, kind: str = ANY_TIME) -> str:
-    """ "Elo +55, between +28 and +83 (95%, valid at every look)"; where the games give one bound only, that one."""
+    """ "Elo +55, between +28 and +83 (95% sure, however often you look)"; one bound where there is no other."""
     ends = isfinite(result.low), isfinite(result.high)
     if result.low < -TOO_WIDE and result.high > TOO_WIDE:
         return "too few games for a bound on Elo"
@@ -244,7 +268,7 @@ def course_lines(match: Match) -> list[str]:
     """The four lines of Kaggle's *Intro to Game AI* course; below an empty one, what else the games tell."""
     lines = [f"Agent {agent} Win Percentage: {np.round(share, 2)}" for agent, share in enumerate(match.percentages, 1)]
     lines += [f"Number of Invalid Plays by Agent {agent}: {count}" for agent, count in enumerate(match.forfeits, 1)]
-    return [*lines, "", totals(match), *match_lines(match), *lost_game_line(match)]
+    return [*lines, "", totals(match), *match_lines(match), *lost_game_lines(match)]
 
 
 def totals(match: Match) -> str:
@@ -278,9 +302,9 @@ def sprt_words(sprt: Sprt, evidence: Evidence) -> str:
 
 
 def sprt_progress(sprt: Sprt, evidence: Evidence) -> str:
-    """ "LLR 1.20 of -2.94 to 2.94, about 60 pairs left": where the test stands, and what it needs at this pace."""
+    """ "12 pairs, LLR 1.20 (-2.94 to 2.94), about 60 pairs left": where the test stands, and what it needs so."""
     llr, (lower, upper) = sprt.llr(evidence.counts), sprt.bounds
-    line = f"LLR {llr:.2f} of {lower:.2f} to {upper:.2f}"
+    line = f"{evidence.pairs} {plural('pair', evidence.pairs)}, LLR {llr:.2f} ({lower:.2f} to {upper:.2f})"
     if not llr:
         return line
     left = evidence.pairs * ((upper if llr > 0 else lower) / llr - 1)
@@ -350,8 +374,8 @@ def forfeits_line(match: Match) -> list[str]:
     return [f"{forfeits} of {games} games were forfeits: this measures faults more than strength"]
 
 
-def lost_game_line(match: Match) -> list[str]:
-    """The command that analyses the longest game that the first agent lost on the board."""
+def lost_game_lines(match: Match) -> list[str]:
+    """The command that analyses the longest game that the first agent lost on the board, on a line of its own."""
     lost = [game for game in match.lost(1) if game.fault is None and game.geometry.fits_word]
     longest = sorted(lost, key=lambda game: -len(game.moves))[:1]
-    return [f"a game that {match.names[0]} lost: {game.command}" for game in longest]
+    return [line for game in longest for line in (f"a game that {match.names[0]} lost:", Typed(game.command))]

@@ -30,6 +30,7 @@ from pathlib import Path
 from connectx_core.position import STANDARD, Columns, Geometry, Position, write_columns
 from connectx_toolkit.games.reader import lines_of, parse_moves
 from connectx_toolkit.system.files import check_folder, locked, write_whole
+from connectx_toolkit.system.foreign import shown
 
 PLIES = (2, 8)  # shortest and longest random opening
 BALANCED_PLIES = (4, 10)  # and balanced opening: of 2 and 3 plies there are only 35, which games soon pass again
@@ -97,13 +98,13 @@ def add_openings(path: Path, openings: Iterable[tuple[Opening, str]], geometry: 
     with locked(path):
         known = read_openings(path, geometry) if path.exists() else []
         keys = {Position.from_moves(opening, geometry).canonical().key for opening in known}
-        lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else [HEAD]
+        lines = path.read_text(encoding="utf-8").rstrip("\n").split("\n") if path.exists() else [HEAD]
         before = len(lines)
         for opening, comment in openings:
             key = Position.from_moves(opening, geometry).canonical().key
             if opening and key not in keys:
                 keys.add(key)
-                lines.append(f"{write_columns(opening)}  # {comment}")
+                lines.append(f"{write_columns(opening)}  # {shown(comment, None)}")
         if len(lines) > before:
             write_whole(path, ("\n".join(lines) + "\n").encode())
     return len(lines) - before, len(keys)

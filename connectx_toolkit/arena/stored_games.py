@@ -60,11 +60,13 @@ def play_matches(
             print_parts([line, *_other_conditions(played, here)])
         print_parts(left_out_lines(database.left_out))
         pool.check(dict.fromkeys(spec for pair, number in entries if known[number] < total for spec in pair))
-        with progress(len(entries) * total - reused, "game", delay=0 if sprt else 2) as bar:
+        left = len(entries) * total - reused
+        title = sprt_progress(sprt, Evidence()) if sprt else None
+        with progress(None if sprt and left else left, "game", title, delay=0 if sprt else 2) as bar:
 
             def on_pair(evidence: Evidence) -> None:
                 if sprt:
-                    bar.set_postfix_str(sprt_progress(sprt, evidence), refresh=False)
+                    bar.set_description_str(sprt_progress(sprt, evidence), refresh=False)
 
             for pair, number in entries:
 

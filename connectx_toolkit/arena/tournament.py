@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from connectx_toolkit.arena.results import Match, verdict
 from connectx_toolkit.games.database import StoredMatch
@@ -45,6 +45,17 @@ class Tournament(Shown):
         """The ladder and the crosstable of all whom games connect with the anchor."""
         return ladder_parts(self, self.anchor or self.names[-1][1])[0]
 
+    def document(self) -> dict[str, Any]:
+        """The same for machines, as JSON has it."""
+        lines = [line._asdict() | line.rating._asdict() for line in self.standings()]
+        return {
+            "anchor": self.anchor or self.names[-1][1],
+            "standings": [{name: value for name, value in line.items() if name != "rating"} for line in lines],
+            "matches": [
+                match.document() | {"agents": names} for match, names in zip(self.matches, self.names, strict=True)
+            ],
+        }
+
     def standings(self) -> list[Standing]:
         """The lines of that ladder; none if there is none."""
         return ladder_parts(self, self.anchor or self.names[-1][1])[1]
@@ -85,10 +96,9 @@ class Tournament(Shown):
         kept = [index for index, pair in enumerate(self.names) if names >= set(pair)]
         return replace(self, matches=[self.matches[i] for i in kept], names=[self.names[i] for i in kept])
 
-    def ladder(self, anchor: str, anchor_elo: float = 0.0) -> list[Standing]:
+    def ladder(self, anchor: str) -> list[Standing]:
         """The agents by rating, best first. Raises ValueError as ``ratings.ratings`` does."""
-        rated = ratings(self.evidence(), anchor, anchor_elo)
-        return [self._standing(name, rating) for name, rating in rated.items()]
+        return [self._standing(name, rating) for name, rating in ratings(self.evidence(), anchor).items()]
 
     def _standing(self, name: str, rating: Rating) -> Standing:
         points, games, forfeits, worst = [0.0, 0.0], [0, 0], 0, 0.0
@@ -104,29 +114,27 @@ class Tournament(Shown):
         return Standing(name, rating, sum(points) / sum(games), as_first, as_second, forfeits, worst)
 
 
-PROVEN = {True: "proven", False: "too early to tell"}
+PROVEN = {True: "proven", False: "not yet"}
 LADDER = (  # of rows (place, standing)
     Column(""),
-    Column("agent", lambda row: row[1].name, classes="name"),
+    Column("name", lambda row: row[1].name, classes="name"),
     Column("Elo", lambda row: row[1].rating.elo, whole),
-    Column("95% interval", lambda row: row[1].rating, lambda rating: rating.interval,
-           help="of the difference from the mean of all agents", align="right"),
+    Column("95% interval", lambda row: row[1].rating, lambda rating: rating.interval, align="right"),
     Column("stronger than next", lambda row: row[1].rating.above_next, PROVEN.__getitem__,
-           help="at most 5% of ladders contain a wrong \"proven\"", align="right"),
+           help="at most 5 of 100 ladders have a wrong \"proven\"", align="right"),
     Column("games", lambda row: row[1].rating.games),
     Column("points", lambda row: row[1].score, percent),
     Column("as first", lambda row: row[1].as_first, percent, shade=float),
     Column("as second", lambda row: row[1].as_second, percent, shade=float),
-    Column("forfeits", lambda row: row[1].forfeits),
+    Column("forfeits", lambda row: row[1].forfeits, is_rare=True),
     Column("worst s", lambda row: row[1].worst_seconds, two_digits, help="longest move, without the load"),
 )  # fmt: skip
 
 
 def ladder_table(standings: Sequence[Standing], anchor: str) -> Table:
     """The ladder: agents by Elo, whether each is proven stronger than the next, its points, also by seat."""
-    elo = next(line.rating.elo for line in standings if line.name == anchor)
-    note = "intervals and proofs hold however often you look"
-    return Table(f"Elo, {anchor} = {elo:g}", LADDER, enumerate(standings, 1), note)
+    note = f"the interval is of the Elo above {anchor}; intervals and proofs stay valid if you look and play on"
+    return Table(f"Elo, {anchor} = 0", LADDER, enumerate(standings, 1), note, names=2)
 
 
 def cross_table(tournament: Tournament, names: Sequence[str]) -> Table:
@@ -134,7 +142,7 @@ def cross_table(tournament: Tournament, names: Sequence[str]) -> Table:
     shares = {pair: share for pair, (share, _) in tournament.crosstable().items()}
     rows = [(f"{n} {name}", *(shares.get((name, other)) for other in names)) for n, name in enumerate(names, 1)]
     against = (Column(str(n), show=lambda share: f"{100 * share:.0f}", shade=float) for n in range(1, len(names) + 1))
-    return Table("points against each, %", (Column("agent", classes="name"), *against), rows)
+    return Table("points against each, %", (Column("name", classes="name"), *against), rows)
 
 
 def ladder_parts(

@@ -94,12 +94,12 @@ class Opening(NamedTuple):
 
 def choices() -> list[Message]:
     """The agents that can be chosen by name, with what is known of them."""
-    ladder = read_ladder()
+    _, ladder = read_ladder()
     ours = [(BUILT_IN, name, entry_of(name).summary) for name in our_agents()]
     partners = [("easier to beat", name, "") for name in PARTNERS]
     kaggles = [("Kaggle's agents", name, "") for name in sorted(kaggle_agents())]
     return [
-        {"name": name, "group": group, "about": about, "elo": round(ladder[name].elo) if name in ladder else None}
+        {"name": name, "group": group, "about": about, "elo": round(ladder[name]) if name in ladder else None}
         for group, name, about in [*ours, *partners, *kaggles]
     ]
 

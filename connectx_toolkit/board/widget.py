@@ -1,12 +1,14 @@
 """The board in a notebook: ``from connectx_toolkit import Board; Board("minimax@2")``."""
 
 from collections.abc import Sequence
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import anywidget
 import traitlets
 
+from connectx_toolkit.arena.options import check_arguments
 from connectx_toolkit.board.session import Opening, Session, check_games
 from connectx_toolkit.board.thinking import Analyst
 from connectx_toolkit.games.game import Game
@@ -53,11 +55,12 @@ class Board(anywidget.AnyWidget):
     moves = traitlets.List(traitlets.Int()).tag(sync=True)
     _session: Session | None = None  # of a widget whose arguments were refused: it is closed, too
 
+    @check_arguments
     def __init__(
         self,
         *agents: Any,
         game: "Game | Sequence[int] | str | None" = None,
-        games: Path | str | None = None,
+        games: str | PathLike | None = None,
         config: dict | None = None,
         overage: float = OVERAGE,
     ):

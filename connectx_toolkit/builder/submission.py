@@ -30,7 +30,7 @@ from connectx_toolkit.builder.source.module import ON_YOUR_WORD, PERHAPS_WITHOUT
 from connectx_toolkit.builder.source.refusals import unknown_package
 from connectx_toolkit.kaggle.remedies import KNOWN_PACKAGES
 from connectx_toolkit.kaggle.upload import Unsuitable, refuse_other_texts
-from connectx_toolkit.system.console import as_option, shell, unquoted
+from connectx_toolkit.system.console import as_option, command, shell, unquoted
 from connectx_toolkit.system.files import AGENTS, IS_CHECKOUT, ROOT, WEIGHTS, check_folder, our_agents, read_as
 
 SUBMISSIONS = ROOT / "submissions" if IS_CHECKOUT else Path("submissions")
@@ -166,12 +166,15 @@ def find_agent(name: str) -> Path:
         raise ValueError(f"{name} is a folder; give the file that defines agent(obs, config)")
     if not path.is_file():
         known = our_agents()
-        close = difflib.get_close_matches(name, [*known, *_files_beside(path)], 1)
+        close = difflib.get_close_matches(name, [*([] if path.suffix else known), *_files_beside(path)], 1)
         meant = f"did you mean {meant}? " if (meant := unquoted(name) or next(iter(close), "")) else ""
-        raise ValueError(f"no agent {name}: {meant}It should be a file or one of {', '.join(known)}")
+        raise ValueError(f"no agent {name}: {meant}expected a file or one of {', '.join(known)}")
     if path.suffix != ".py":
+        if (content := path.read_bytes())[:2] == b"\x1f\x8b":
+            how = command(f"build --check {name}", f"check({name!r})")
+            raise ValueError(f"{name} is compressed, as a finished submission is: {how} checks it")
         try:
-            refuse_other_texts(name, path.read_bytes())
+            refuse_other_texts(name, content)
         except Unsuitable as kind:
             raise ValueError(f"{name}: {kind}") from None
         raise ValueError(f"{name} is not a Python file (.py)")
@@ -179,7 +182,7 @@ def find_agent(name: str) -> Path:
 
 
 def _files_beside(path: Path) -> list[str]:
-    return [str(each) for ending in ("[!_]*.py", "*.ipynb") for each in path.parent.glob(ending)]
+    return [str(each) for ending in ("[!_]*.py", "*.ipynb") for each in path.parent.glob(ending) if each.is_file()]
 
 
 OF_PERFECT = "a book changes the second seat's book of the agent perfect, not of {}"

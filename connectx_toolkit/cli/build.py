@@ -53,6 +53,7 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
     submit = "submit the accepted file to Kaggle with this message; asks first on a terminal"
     parser.add_argument("--submit", metavar="MESSAGE", help=submit)
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
+    parser.add_version()
     return parser.parse_args(arguments)
 
 
@@ -81,8 +82,8 @@ def show(report: "Report", as_json: bool) -> None:
 
     console = console_for_tables()
     table, verdict, *written = report.parts()
-    console.print(table)
-    console.print(verdict, style="green" if report.accepted else "bold red", soft_wrap=True)
+    print_parts([table], console)
+    print_parts([verdict], console, "green" if report.accepted else "bold red")
     print_parts(written, console)
 
 

@@ -8,35 +8,89 @@ import argparse
 import inspect
 import json
 import re
+import shutil
+import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import redirect_stdout, suppress
 from dataclasses import MISSING, fields, is_dataclass
+from math import isfinite
 from os import PathLike
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import NoneType
 from typing import Any, Literal, NamedTuple, get_args, get_origin
 
 from connectx_toolkit import api
-from connectx_toolkit.cli.options import AGENT_FORMS, Command, any_seed, from_one, number, parse_config, seconds
-from connectx_toolkit.system.console import as_help
+from connectx_toolkit.system.console import FLAGS, as_help, shell
 from connectx_toolkit.system.files import ROOT
 
-FLAGS = {"n_rounds": "rounds"}  # the course's function has its own word
 ALIASES = {"workers": "concurrency", "overage": "bank", "seconds": "time", "origin": "from"}  # their old flags
 SHORT = {"output": "o"}
 METAVARS = {"sprt": ("ELO0", "ELO1"), "names": ("FIRST", "SECOND")}
 MAY_BE_NONE = (api.board, api.explore)  # functions that take no agent, or no move, as well
-JSON = (api.exam, api.analyse, api.episodes)  # functions whose results machines may want
+PRINT = (api.get_win_percentages, api.board)  # functions that print themselves, and have no --json
+READ = {  # arguments for which - is standard input
+    api.match: ["openings"], api.tournament: ["openings"], api.exam: ["positions"], api.analyse: ["games"],
+    api.board: ["game", "practise"],
+}  # fmt: skip
 TAKE_AGENTS = (api.get_win_percentages, api.match, api.tournament, api.exam, api.board)
 NOT_TYPED = {"isolate"}  # what only callables need
+
+
+def parse_config(text: str) -> dict:
+    """``rows=5,columns=4`` as a dict; values are JSON.
+
+    Raises:
+        argparse.ArgumentTypeError: an item is not NAME=NUMBER, or names what another has named.
+    """
+    config = dict[str, Any]()
+    for item in text.split(","):
+        name, separator, value = item.partition("=")
+        if name in config:
+            raise argparse.ArgumentTypeError(f"the configuration has {name} twice")
+        try:
+            config[name] = json.loads(value)
+        except json.JSONDecodeError:
+            separator = ""
+        if not (name and separator):
+            raise argparse.ArgumentTypeError(f"an item of the configuration should be NAME=NUMBER, not {item!r}")
+    return config
+
+
+def read_number(kind: Callable[[str], float]) -> Callable[[str], Any]:
+    """Reads what is a number. Other texts stay: the function's own check says what was expected."""
+
+    def read(text: str) -> Any:
+        with suppress(ValueError):
+            return kind(text)
+        return text
+
+    return read
+
+
 KINDS: dict[Any, tuple[Callable[[str], Any], str]] = {
-    int: (from_one, "N"),
-    float: (number, "NUMBER"),
+    int: (read_number(int), "N"),
+    float: (read_number(float), "NUMBER"),
     dict: (parse_config, "NAME=NUMBER,..."),
     str: (str, "NAME"),
     Path: (Path, "FILE"),
 }
-TYPES = {"seed": any_seed, "seconds": seconds}  # by name, where there are narrower ones
 STORED = "what is done is kept; the same command goes on"
+AGENT_FORMS = f"""\
+An agent is one of
+  minimax, perfect, ...   an agent of the toolkit ({shell("evaluate list")})
+  random, negamax         an agent of Kaggle's
+  my_agent.py             a file; it is loaded as on Kaggle, before every game
+  minimax@4               minimax that searches 4 plies, whatever the clock says
+  perfect~10              any named agent that plays a random move 10% of the time; minimax@4~10 does both
+"""
+
+
+class Command(NamedTuple):
+    """A command of evaluate.py, as its module lists it."""
+
+    add_options: Callable[[argparse.ArgumentParser], None]  # also sets ``run``, the function that takes the options
+    summary: str = ""  # for --help
 
 
 class Parameter(NamedTuple):
@@ -99,7 +153,7 @@ def parameters_of(declared: Callable) -> Iterator[Parameter]:
         many = "" if parameter.default != () else "extend" if get_origin(parameter.annotation) is Sequence else "append"
         many = "?" if is_place else ("*" if declared in MAY_BE_NONE else "+") if is_list else many
         kind = next((Path for kind in kinds if kind is PathLike and api.AgentSpec not in kinds), kinds[0])
-        kind = get_args(kind)[0] if get_origin(kind) is Sequence else kind
+        kind = get_args(kind)[0] if get_origin(kind) in (Sequence, tuple) else kind
         default = MISSING if is_list or is_place or parameter.default is parameter.empty else parameter.default
         shown = "" if default in (MISSING, None, ()) else _short(default)
         yield Parameter(name, kind, default, words[name], many, short=SHORT.get(name, ""), shown=shown)
@@ -116,13 +170,14 @@ def add_options(parser: argparse.ArgumentParser, declared: Callable) -> None:
         read, metavar = KINDS.get(each.kind, (str, "NAME"))
         if is_dataclass(declared):  # which checks its values itself
             read, metavar = each.kind, each.kind.__name__.upper()
-        help_text = f"{each.help} (default: {each.shown})" if each.shown and each.kind is not bool else each.help
+        help_text = f"{each.help}; - reads standard input" if each.name in READ.get(declared, ()) else each.help
+        help_text += f" (default: {each.shown})" if each.shown and each.kind is not bool else ""
         if each.default is MISSING:
             parser.add_argument(each.name, type=read, help=help_text, nargs=each.many or None)
             continue
         flag = FLAGS.get(each.name, each.name).replace("_", "-")
         flags = [*([f"-{each.short.strip('-')}"] if each.short else []), f"--{flag}"]
-        more: dict[str, Any] = {"type": TYPES.get(each.name, read), "metavar": each.metavar or metavar}
+        more: dict[str, Any] = {"type": read, "metavar": each.metavar or metavar}
         if each.kind is bool:
             flags, help_text = ([f"--no-{flag}"] if each.default else flags), help_text.removeprefix("False ")
             more = {"action": "store_false" if each.default else "store_true"}
@@ -151,6 +206,26 @@ def values_of(function: Callable, given: argparse.Namespace) -> tuple[list[Any],
     return places, keywords
 
 
+def _read_from(value: Any, folder: str) -> Any:
+    """The path of a file, or of several; of one called "-", that of a file with all of standard input."""
+    if isinstance(value, list):
+        return [_read_from(each, folder) for each in value]
+    if str(value) != "-":
+        return value
+    with Path(folder, "stdin").open("wb") as file:
+        shutil.copyfileobj(sys.stdin.buffer, file)
+    return type(value)(file.name)
+
+
+def _finite(value: Any) -> Any:
+    """A JSON value with null in place of the numbers that JSON does not have."""
+    if isinstance(value, dict):
+        return {name: _finite(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(each) for each in value]
+    return value if not isinstance(value, float) or isfinite(value) else None
+
+
 def command(function: Callable, summary: str, examples: str = "") -> Command:
     """The command that calls a function, prints what it gives, and ends as one that was stopped if it was."""
 
@@ -161,20 +236,20 @@ def command(function: Callable, summary: str, examples: str = "") -> Command:
         parser.epilog = as_help(f"{named}\nexamples\n{examples}" if examples else "")
         parser.set_defaults(run=run)
         add_options(parser, function)
-        if function in JSON:
+        if function not in PRINT:
             parser.add_argument("--json", action="store_true", help="print the result as JSON, not as tables")
 
     def run(options: argparse.Namespace) -> None:
         from connectx_toolkit.system.table import print_parts
 
-        places, keywords = values_of(function, options)
         is_json = vars(options).get("json")
-        if is_json and function is api.analyse:
-            keywords["me"] = keywords["me"] or ""  # of one's own games
-        found = function(*places, **keywords)
+        with TemporaryDirectory() as folder, redirect_stdout(sys.stderr if is_json else sys.stdout):
+            vars(options).update({name: _read_from(vars(options)[name], folder) for name in READ.get(function, ())})
+            places, keywords = values_of(function, options)
+            found = function(*places, **keywords)
         if is_json:
-            print(json.dumps(found.document(), indent=2))
-        elif function not in (api.get_win_percentages, api.board):  # which print
+            print(json.dumps(_finite(found.document()), indent=2, allow_nan=False))
+        elif function not in PRINT:
             print_parts(found.parts())
         if getattr(found, "is_interrupted", False):
             is_kept = function is not api.get_win_percentages

@@ -16,9 +16,8 @@ from concurrent.futures import BrokenExecutor
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from types import ModuleType
+from typing import TYPE_CHECKING
 
-from connectx_toolkit.cli.options import Command
 from connectx_toolkit.system.console import (
     DOOR,
     SCRIPTS,
@@ -33,31 +32,36 @@ from connectx_toolkit.system.console import (
 from connectx_toolkit.system.files import our_agents
 from connectx_toolkit.system.foreign import NothingLeft
 
-DONE, FAILED, REFUSED, NOT_JUDGED, OUR_FAULT, STOPPED = 0, 1, 2, 3, 70, 130
+if TYPE_CHECKING:
+    from connectx_toolkit.cli.functions import Command
+
+DONE, FAILED, REFUSED, NOT_JUDGED, OUR_FAULT, STOPPED, READER_LEFT = 0, 1, 2, 3, 70, 130, 141
 EXIT_CODES = {  # of all commands; docs/reference/exit-codes.md has the same table
-    DONE: "done; a submission is accepted",
+    DONE: "done; a submission is accepted; or a board was stopped by Ctrl-C",
     FAILED: "a submission is rejected; or a process has died; or none of the files could be read",
     REFUSED: "the input is wrong, and a line says what to change; or an agent cannot be built",
     NOT_JUDGED: "a submission could not be judged: this machine lacks a package, Kaggle's folder or an idle processor",
     OUR_FAULT: "a fault of the toolkit; the second line names the file with the details",
     STOPPED: "stopped by Ctrl-C; the board, which has no other end, gives 0",
+    READER_LEFT: "what read the output has ended, as `head -1` does: nothing is said, and what was done is kept",
 }
 BAD_INPUT = (ValueError, OSError, sqlite3.Error, MemoryError)
 NO_RESULT = (ProcessFailed, BrokenExecutor, NothingLeft)
-GOES_ON = {  # what a stopped command says, by what follows connectx, or its first word
+GOES_ON = {  # what a stopped command says that does not say it itself, by what follows connectx
     "evaluate match": "games that the file holds are not played again",
     "evaluate tournament": "games that the file holds are not played again",
     "evaluate exam": "positions that are solved and answers are kept; the same command goes on",
-    "train": "the same command resumes tune, book, replies, labels, openings and network",
 }
 OURS = ("connectx_core", "connectx_toolkit", "agents")
 USAGE = """\
-usage: connectx COMMAND ...   (connectx COMMAND --help explains each)
+usage: connectx COMMAND ...   (connectx COMMAND --help explains each, connectx --version)
 
   evaluate   let agents play, compare them, analyse games: connectx evaluate my_agent.py negamax --rounds 20
   build      make one file that Kaggle accepts, or check one: connectx build my_agent.py -o submission.py
   train      train networks, and make agents of your models: connectx train --help
   board      play, watch and analyse on a page: connectx board minimax@2
+
+The commands of evaluate may stand alone: connectx match, tournament, exam, analyse, episodes, explore, report, list.
 """
 
 
@@ -65,7 +69,7 @@ def run(word: str, arguments: Sequence[str] | None = None) -> int:
     """Runs a command and returns its exit code, one of ``EXIT_CODES``.
 
     Args:
-        word: "evaluate", "build" or "train".
+        word: "evaluate", "build" or "train"; "" if it is the first of the arguments, or a command of evaluate.
         arguments: by default those of this process.
 
     Raises:
@@ -73,16 +77,18 @@ def run(word: str, arguments: Sequence[str] | None = None) -> int:
     """
     words, name = word, prog(word)
     os.environ[DOOR] = Path(sys.argv[0]).stem
-    for stream in (sys.stdout, sys.stderr):
-        if getattr(stream, "errors", "") == "strict":  # a Windows code page lacks many letters of names
-            stream.reconfigure(errors="replace")  # type: ignore[union-attr]
+    _open_streams()
     try:
-        command_of = evaluate if word == "evaluate" else _module_of(word).command_of
-        words, work = command_of(list(sys.argv[1:] if arguments is None else arguments))
-        name = prog(words)
-        return work() or DONE
+        try:
+            words, work = command_of(word, list(sys.argv[1:] if arguments is None else arguments))
+            name = prog(words)
+            return work() or DONE
+        finally:
+            sys.stdout.flush()  # at Python's end it would be too late to say what went wrong
+    except BrokenPipeError:
+        return READER_LEFT
     except KeyboardInterrupt as stop:
-        more = str(stop) or GOES_ON.get(words) or GOES_ON.get(word, "")
+        more = str(stop) or GOES_ON.get(words, "")
         complain(name, f"stopped{more and '; '}{more}")
         return STOPPED
     except NO_RESULT as problem:
@@ -98,11 +104,48 @@ def run(word: str, arguments: Sequence[str] | None = None) -> int:
         return REFUSED
     except Exception as problem:
         return _our_fault(name, problem)
+    finally:
+        _drop_unwritten()
 
 
-def _module_of(word: str) -> ModuleType:
-    """The module of build_submission.py or train.py; its ``command_of`` is to that script what ``evaluate`` is here."""
-    return import_module(f"connectx_toolkit.cli.{word}")
+def _open_streams() -> None:
+    """Opens nothing in the place of closed streams (``>&-``, daemons): a file of games would be what ``print`` gets."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # it gets this number, the lowest one that is free
+            setattr(sys, name, os.fdopen(number, "w" if number else "r", encoding="utf-8"))
+    for stream in (sys.stdout, sys.stderr):
+        if getattr(stream, "errors", "") == "strict":  # a Windows code page lacks many letters of names
+            stream.reconfigure(errors="replace")  # type: ignore[union-attr]
+
+
+def _drop_unwritten() -> None:
+    """Leaves nothing that Python would try to write once more at its end, to a pipe that is closed or a full disk."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def command_of(word: str, arguments: list[str]) -> tuple[str, Callable[[], int | None]]:
+    """What follows ``connectx``, and what runs it. Exits with code 2 if the arguments are wrong."""
+    if word == "evaluate":
+        return evaluate(arguments)
+    if word:
+        return import_module(f"connectx_toolkit.cli.{word}").command_of(arguments)
+    first = arguments[0] if arguments else "--help"
+    if first in SCRIPTS:
+        return command_of(first, arguments[1:])
+    if first in ("-h", "--help"):
+        print(USAGE, end="")
+        sys.exit(DONE if arguments else REFUSED)
+    names = [*SCRIPTS, *filter(None, evaluate_commands())]
+    if first not in (*names, "--version"):
+        Parser(prog=prog("")).error(f"no command {first!r}: it should be one of {', '.join(names)}")
+    return evaluate(arguments)
 
 
 def _our_fault(name: str, problem: Exception) -> int:
@@ -122,22 +165,13 @@ def _our_fault(name: str, problem: Exception) -> int:
 
 def main() -> int:
     """The command ``connectx``."""
-    command, *arguments = sys.argv[1:] or [""]
-    if command == "board":
-        return run("evaluate", [command, *arguments])
-    if command in SCRIPTS:
-        return run(command, arguments)
-    if command in ("", "-h", "--help"):
-        print(USAGE, end="")
-        return DONE if command else REFUSED
-    print(f"connectx: no command {command!r}: it should be evaluate, build, train or board", file=sys.stderr)
-    return REFUSED
+    return run("")
 
 
 # evaluate.py
 
 
-def evaluate_commands() -> dict[str, Command]:
+def evaluate_commands() -> "dict[str, Command]":
     """The commands of evaluate.py by name, in the order of --help; "" is the one without a name."""
     from connectx_toolkit.cli.functions import COMMANDS
 
@@ -145,13 +179,15 @@ def evaluate_commands() -> dict[str, Command]:
 
 
 def evaluate(arguments: list[str]) -> tuple[str, Callable[[], int | None]]:
-    """What follows ``connectx``, and what runs it. Exits with code 2 if the arguments are wrong."""
+    """As ``command_of``, of evaluate.py."""
     commands = evaluate_commands()
     name = arguments.pop(0) if arguments and arguments[0] in commands else ""
     parser = Parser(prog=prog(f"evaluate {name}".rstrip()))
     commands[name].add_options(parser)
     if not name:
+        parser.add_version()
         named = {name: command.summary for name, command in commands.items() if name}
+        parser.commands = f"or a command: {', '.join(named)}\n"
         lines = (f"  {shell('evaluate')} {name:<12} {summary}\n" for name, summary in named.items())
         parser.epilog = f"{parser.epilog}\nother commands, each with --help\n{''.join(lines)}"
         if meant := misspelt_command(arguments, named):

@@ -20,7 +20,7 @@ from functools import partial
 from importlib import import_module
 from types import ModuleType
 
-from connectx_toolkit.cli.functions import add_options
+from connectx_toolkit.cli.functions import STORED, add_options
 from connectx_toolkit.cli.main import run
 from connectx_toolkit.system.console import Parser, as_help, prog
 from connectx_toolkit.training.options import config_from
@@ -78,6 +78,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser = Parser(prog=prog("train"), description=as_help(__doc__ or "").format(methods=listed()))
     if arguments and arguments[0] in RENAMED:
         parser.error(f"{arguments[0]} is called {RENAMED[arguments[0]]} now")
+    parser.add_version()
     methods = parser.add_subparsers(
         dest="method", required=True, metavar="METHOD", help="one of these", parser_class=Parser
     )
@@ -97,7 +98,11 @@ def command_of(arguments: list[str]) -> tuple[str, Callable[[], None]]:
 
 def _train(given: argparse.Namespace) -> None:
     module = module_of(given.method)
-    module.train(config_from(module.Config, given))
+    config = config_from(module.Config, given)
+    try:
+        module.train(config)
+    except KeyboardInterrupt as stop:
+        raise KeyboardInterrupt(str(stop) or (STORED if config.RESUMES else "the same command begins again")) from None
 
 
 main = partial(run, "train")

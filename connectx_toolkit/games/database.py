@@ -134,7 +134,6 @@ def _opened(path: Path, create: bool) -> sqlite3.Connection:
         with contextlib.suppress(sqlite3.Error, OSError):  # what is wrong is said below
             _upgrade(path)
     if create:
-        path.parent.mkdir(parents=True, exist_ok=True)
         with locked(path):  # two processes may make it at once
             is_new = not path.exists()  # no other process makes it before the lock is released
             connection = sqlite3.connect(path, timeout=BUSY_SECONDS)
@@ -404,7 +403,7 @@ class GameDatabase:
             return where, values
         undated = f"SELECT count(*) FROM games WHERE {where} AND date IS NULL"
         (count,) = self.connection.execute(undated, values).fetchone()
-        self.left_out += [f"{count} games of which no date is known (--since {since})"] if count else []
+        self.left_out[:0] = [f"{count} games of which no date is known (--since {since})"] if count else []
         return f"{where} AND date >= ?", [*values, since]
 
 

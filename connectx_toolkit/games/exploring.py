@@ -33,20 +33,9 @@ class Explored(NamedTuple):
 
 
 def explored(
-    moves: Sequence[str],
-    *,
-    from_one: bool,
-    config: dict | None,
-    games: Path,
-    origin: str,
-    add: Sequence[str],
-    remove: Sequence[str],
-    me: str | None,
-    opponent: str | None,
-    seat: str | None,
-    since: str | None,
-    seconds: float,
-) -> Explored:
+    moves: Sequence[str], from_one: bool, config: dict | None, games: Path, origin: str, add: Sequence[str],
+    remove: Sequence[str], me: str | None, opponent: str | None, seat: str | None, since: str | None, seconds: float,
+) -> Explored:  # fmt: skip
     """See ``connectx_toolkit.api.explore``."""
     geometry = Rules(config or {}).geometry
     columns = parse_moves(" ".join(moves), geometry, from_one)

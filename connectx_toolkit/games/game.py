@@ -137,7 +137,7 @@ class Game:
         load = self.loads[fault.seat] if self.loads else 0.0
         if fault.kind == "timeout" and load >= SHORT_LOAD:
             return f"{load:.1f} s load + {self.move_seconds(fault.seat)[-1]:.1f} s"
-        return f"{(fault.detail.strip().splitlines() or [fault.kind])[-1]:.400}"
+        return (fault.detail.strip().rpartition("\n")[2] or fault.kind)[:400]
 
     @property
     def fault_detail(self) -> str:

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from dataclasses import replace
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,6 +28,14 @@ class Group(NamedTuple):
             for match, names in zip(self.matches, self.names, strict=True)
             for number, game in sorted(match.games.items())
         ]
+
+    def latest(self, count: int) -> list[Game]:
+        """So many of its games: the latest ones of each two agents, in turn; of each two at least one."""
+        games, met = self.games(), defaultdict[frozenset[str], list[int]](list)
+        for index, game in enumerate(games):
+            met[frozenset(game.names)].insert(0, index)
+        turns = [index for turn in zip_longest(*met.values()) for index in turn if index is not None]
+        return [games[index] for index in sorted(turns[: max(count, len(met))])]
 
 
 def groups(database: GameDatabase) -> list[Group]:

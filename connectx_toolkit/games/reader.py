@@ -16,6 +16,7 @@ import re
 import tarfile
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from io import BytesIO
@@ -85,7 +86,7 @@ def parse_game(
 
 
 def lines_of(path: Path, what: str = "") -> Iterator[tuple[int, str]]:
-    """The lines of a text file with their numbers, from 1; without empty ones and what follows a #.
+    """The lines of a text file with their numbers, from 1; without empty ones and comments, from a # on.
 
     Raises:
         ValueError: it cannot be read, or is no text; the words begin with ``what``.
@@ -97,8 +98,10 @@ def lines_of(path: Path, what: str = "") -> Iterator[tuple[int, str]]:
     except UnicodeDecodeError as problem:
         raise ValueError(f"{what}{path} is not text ({problem.reason} at byte {problem.start})") from None
     for number, line in enumerate(lines, 1):
-        is_json = line.lstrip().startswith("{")
-        if text := (line if is_json else line.partition("#")[0]).strip():
+        line, end = line.strip(), 0
+        with suppress(ValueError, RecursionError):  # a # within a JSON value is no comment
+            end = json.JSONDecoder().raw_decode(line)[1]
+        if text := line[:end] + line[end:].partition("#")[0].rstrip():
             yield number, text
 
 
@@ -115,7 +118,7 @@ def _replays_in(content: str | bytes, from_one: bool = False) -> list[Any]:
     except ValueError as problem:
         if len(content) > MOST_BYTES:
             return [problem]
-        text = content if isinstance(content, str) else content.decode(errors="replace")
+        text = content if isinstance(content, str) else content.decode("utf-8-sig", "replace")
         return _replays_in_text(text.strip(), from_one)
     return _replays_in_json(entries, from_one)
 
@@ -384,6 +387,8 @@ def games_meant(
     if isinstance(what, Game):
         return Read([what], [])
     if not isinstance(what, str | PathLike):
+        if not isinstance(what, Iterable) or isinstance(what, bytes):
+            raise ValueError(f"expected {EXPECTED}, not {what!r:.80}")
         if what and all(isinstance(column, int) for column in what):
             return Read([parse_game(",".join(map(str, what)) + ",", geometry, names, from_one)], [])
         read = [games_meant(one, geometry, names, from_one) for one in what]
@@ -416,7 +421,7 @@ def games_in(path: Path, latest: int | None = None, from_one: bool = False) -> R
         groups, left_out = grouped_games(path)
         games = [game for group in groups for game in group[-(latest or LISTED) :]]
         if older := sum(map(len, groups)) - len(games):
-            left_out.append(f"{path}: {older} older {plural('game', older)} ({as_option('latest', 'N')} shows more)")
+            left_out.insert(0, f"{path}: {older} older {plural('game', older)} ({as_option('latest', 'N')} shows more)")
         return Read(games, left_out)
     if latest:
         raise ValueError(f"{as_option('latest')} is for files of games, and {path} is none")

@@ -27,7 +27,7 @@ POINTS_WORDS = {1.0: "won", 0.5: "drawn", 0.0: "lost", None: "unfinished"}
 REACH = ((4, "1 to 4"), (10, "5 to 10"), (20, "11 to 20"), (10**9, "more than 20"))  # plies
 BAND = 8  # plies
 MOST_REPEATED = 8  # rows
-GIVEN_AWAY = "given away: the result that perfect play would have given before your last mistake"
+GIVEN_AWAY = "given away: the result of perfect play before your last mistake"
 SHORT_OF_TIME = 10.0  # seconds of overage time left
 Row = Sequence[str | int | float]
 
@@ -175,7 +175,8 @@ def headline(team: str, reviews: Sequence[Review]) -> list[str]:
         lines.append(
             f"Your last mistake in each game that you did not win: {len(deciding)} in all. "
             f"The plies with most of them are {_band(start, counted)}: {count}. "
-            f"A search of {REACH[0][0]} plies would have seen {near}, one of {REACH[-2][0]} plies all but {far}."
+            f"A search {REACH[0][0]} plies deep finds {near} of these mistakes, one {REACH[-2][0]} plies deep "
+            f"{len(ahead) - far}."
         )
     if again := _again(counted):
         review, move = again[0][0]
@@ -187,9 +188,9 @@ def headline(team: str, reviews: Sequence[Review]) -> list[str]:
         sooner, later = (_plies(review, move, score) for score in (move.played, move.value))
         games = len({id(one) for one, _ in shortened})
         lines.append(
-            f"Lost games shortened: {len(shortened)} {plural('move', len(shortened))} in {games} "
-            f"{plural('game', games)}; most in {review.game.name} on ply {move.ply}: column {move.column} loses in "
-            f"{sooner} plies, {move.best()} in {later}."
+            f"In lost positions, {len(shortened)} {plural('move', len(shortened))} in {games} {plural('game', games)} "
+            f"lost sooner than necessary. The worst: {review.game.name}, ply {move.ply}: column {move.column} loses in "
+            f"{sooner} plies, the best ({move.best()}) in {later}."
         )
     missed, allowed = (sum(len(oversights(review)[kind]) for review in counted) for kind in (0, 1))
     if missed or allowed:
@@ -260,7 +261,7 @@ def _by_ply(reviews: Sequence[Review]) -> Table:
         share = 100 * sum(given) / len(here)
         rows.append((_band(start, reviews), len(here), *given, share, deciding.count(start)))
     heads = ("plies", "moves", "wins given away", "draws given away", "given away %", "deciding")
-    note = "your moves in positions not lost yet; deciding: your last mistake in a game not won"
+    note = "moves: yours in positions not lost yet; deciding: your last mistake in a game not won"
     return Table("Mistakes by ply", heads, rows, note)
 
 

@@ -9,8 +9,6 @@ A mistake is a move that does not keep the result. Each move that would be one h
 - a longer forced win missed, or one allowed to the other side.
 """
 
-from collections.abc import Sequence
-from itertools import takewhile
 from typing import NamedTuple
 
 import numpy as np
@@ -18,8 +16,6 @@ import numpy as np
 from connectx_core.position import NO_MOVE, STANDARD, plies_to_end_table
 from connectx_toolkit.games.grades import NO_ANSWER, Sheet
 from connectx_toolkit.games.labelled import Labels
-from connectx_toolkit.statistics.intervals import anytime_mean
-from connectx_toolkit.system.console import plural
 
 THEMES = (
     "a win in 1 missed",
@@ -36,7 +32,6 @@ OPENING = 8  # stones
 LAST_STONES = 8  # stones of a full board
 WORST = 3  # examples
 AHEAD = ((1, 2), (3, 4), (5, 8), (9, 12), (13, 20), (21, STANDARD.cells))  # plies
-SEEN = 0.95  # share of the wins so many plies ahead that are kept by an agent that sees so far
 
 
 def themes_of_moves(labels: Labels) -> np.ndarray:
@@ -98,27 +93,3 @@ def horizons(sheet: Sheet) -> list[Horizon]:
         if len(rows):
             by_distance.append(Horizon(first, last, len(rows), float(sheet.good[:, rows].mean())))
     return by_distance
-
-
-def horizon_words(agent: str, found: Sequence[Horizon]) -> str:
-    """ "X finds wins up to 4 plies ahead (95% or more); of 41 wins in 5 to 8 plies it finds 31%"; "" without any.
-
-    Only where the interval of its share allows it. Else: "X: of 9 wins up to 12 plies ahead it finds all (at least
-    51%)".
-    """
-    seen = [*takewhile(lambda horizon: horizon.kept >= SEEN, found)]
-    words = list[str]()
-    if seen:
-        wins, kept = sum(one.wins for one in seen), sum(one.wins * one.kept for one in seen)
-        low, last = anytime_mean((wins - kept, 0, 0, 0, kept))[1], seen[-1].last
-        distance = f"up to {last} plies ahead" if len(seen) < len(found) else "at every distance"
-        if low >= SEEN:
-            words.append(f"finds wins {distance} ({SEEN:.0%} or more)")
-        else:
-            words.append(f"of {wins} {plural('win', wins)} {distance} it finds {kept / wins:.0%} (at least {low:.0%})")
-    if len(seen) < len(found):
-        miss = found[len(seen)]
-        words.append(
-            f"of {miss.wins} {plural('win', miss.wins)} in {miss.first} to {miss.last} plies it finds {miss.kept:.0%}"
-        )
-    return f"{agent}{' ' if words[0].startswith('finds') else ': '}{'; '.join(words)}." if words else ""

@@ -269,7 +269,7 @@ RULES: tuple[tuple[str, str, str | Callable[[Raised, Situation], str]], ...] = (
     ("SystemExit", "", "it ends the judge's process: return a column"),
     ("KeyboardInterrupt", "", "it ends the judge's process: return a column"),
     ("EOFError", "EOF when reading a line", "nobody types on the judge: decide from obs and config"),
-    ("ValueError", ".* returned .*, a (?:bool|float), where Kaggle wants an int", "return int(column)"),
+    ("ValueError", ".* returned .*, of type (?:bool|float), where Kaggle wants an int", "return int(column)"),
     ("ValueError", "signal only works in main thread", f"{_THREADS}: stop the search by time.perf_counter()"),
     ("ProgrammingError", "SQLite objects created in a thread", f"{_THREADS}: connect(..., check_same_thread=False)"),
     ("AttributeError", "'_thread._local' object has", f"{_THREADS}, where threading.local is empty: use a global"),
@@ -295,6 +295,8 @@ def explained(text: str, fault: Raised, situation: Situation) -> str:
 def wrong_type(kind: str) -> str:
     """What is wrong with a reply of a type other than int, and the cure."""
     if kind in ("function", "method", "partial", "type"):
-        return f"a {kind}, not a column: Kaggle calls what makes your agent; end the file with agent = make_agent()"
+        return (
+            f"of type {kind}, not a column: Kaggle calls what makes your agent; end the file with agent = make_agent()"
+        )
     cure = "one of them, such as int(columns[0])" if kind in ("list", "ndarray", "tuple") else "int(column)"
-    return f"a {kind}, where Kaggle wants an int: return {cure}"
+    return f"of type {kind}, where Kaggle wants an int: return {cure}"

@@ -126,5 +126,5 @@ def refuse_notebook_as_script(tree: ast.Module) -> None:
 
 def notebook_remedy(source: str) -> str:
     """What to leave out of a source that is no Python; "" if it has no command of a notebook."""
-    first = next((line.lstrip()[:40] for line in source.splitlines() if line.lstrip()[:1] in ("%", "!")), "")
+    first = next((line.lstrip()[:40] for line in source.split("\n") if line.lstrip()[:1] in ("%", "!")), "")
     return f"; {first!r} is a notebook's command, not Python: leave it out" if first else ""

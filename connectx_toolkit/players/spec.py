@@ -487,10 +487,11 @@ def resolve(agent: str | os.PathLike | Callable | AgentSpec) -> AgentSpec:
     for suffix in (".py", *SUFFIXES):
         if os.path.isfile(text + suffix):
             raise UnknownAgent(f"no agent {text!r}: did you mean {text}{suffix}?")
-    names = [*our_agents(), *kaggle_agents()]
-    beside = [str(path) for path in Path(text).parent.glob("*") if path.name.endswith((".py", *SUFFIXES))]
-    meant = unquoted(text) or next(iter(difflib.get_close_matches(text, [*names, *beside], 1)), "")
-    raise UnknownAgent(
-        f"no agent {text!r}: {f'did you mean {meant}? I' if meant else 'i'}t is no file, and the names are "
-        f"{', '.join(names)}, minimax@DEPTH and NAME~PERCENT (of random moves)"
-    )
+    is_path = bool(os.path.dirname(text)) or text.endswith((".py", *SUFFIXES))
+    names = [] if is_path else [*our_agents(), *kaggle_agents()]
+    files = [str(path) for path in Path(text).parent.glob("*") if path.is_file()]
+    beside = [file for file in files if file.endswith((".py", *SUFFIXES))]
+    close = unquoted(text) or next(iter(difflib.get_close_matches(text, [*names, *beside], 1)), "")
+    meant = f"did you mean {close}? " if close else ""
+    known = f", and the names are {', '.join(names)}, minimax@DEPTH and NAME~PERCENT (of random moves)"
+    raise UnknownAgent(f"no agent {text!r}: {meant}there is no such file{'' if is_path else known}")

@@ -5,7 +5,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from connectx_toolkit.system.table import element
+from connectx_toolkit.system.table import element, shorten
 
 WIDTH, LETTER, LABEL = 840, 8, 40  # pixels of a chart and, at most on average, of a letter; letters of a label
 PHONE = 320  # pixels of a chart that a phone shows at once
@@ -44,7 +44,7 @@ class Axis(NamedTuple):
 
 def text(x: float, y: float, words: str, anchor: str = "start", class_: str = "") -> str:
     """A line of text. A label that is too long loses its middle, and has all of it as its title."""
-    cut = words if len(words) <= LABEL else f"{words[: LABEL // 2 - 3]}\u2026{words[-LABEL // 2 :]}"
+    cut = shorten([words], LABEL).get(words, words)
     title = element("title", html.escape(words)) if cut != words else ""
     return element("text", title + html.escape(cut), x=f"{x:.1f}", y=f"{y:.1f}", text_anchor=anchor, class_=class_)
 
@@ -80,14 +80,12 @@ def line_chart(
     curves: Mapping[str, Sequence[tuple[float, float]]],
     top: float | None,
     unit: str,
-    lowest: float = 0.0,
 ) -> str:
     """Curves by name, from (x, y) to (x, y), with a legend below, as narrow as a phone.
 
     Args:
         top: the largest y of the axis; None: y are seconds from 1e-6 to 1e3, on a logarithmic axis.
         unit: of y.
-        lowest: the least y of an axis that is not logarithmic.
     """
     curves = {name: points for name, points in curves.items() if points}
     shown = curves if top else {name: [(x, math.log10(y)) for x, y in line] for name, line in curves.items()}
@@ -95,7 +93,7 @@ def line_chart(
     bottom, right, entry = 260.0, WIDTH - 20, 54 + room_for(curves)
     abreast = max(1, int(PHONE // entry))
     powers = math.floor(min(ys)), max(math.ceil(max(ys)), math.floor(min(ys)) + 1)
-    least, highest = (lowest, top) if top else powers
+    least, highest = (0.0, top) if top else powers
     across, up = Axis(min(xs), max(*xs, min(xs) + 1), 70, right), Axis(least, highest, bottom, 20)
     parts = []
     for tick in up.ticks(0 if top else 1):

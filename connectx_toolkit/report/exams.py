@@ -18,7 +18,7 @@ from connectx_toolkit.games.exam_positions import EXAMS, moves_to
 from connectx_toolkit.games.game import Game
 from connectx_toolkit.games.grades import NO_ANSWER, MeanEstimate, Sheet, mean_difference, rate, rate_difference
 from connectx_toolkit.games.review import Review
-from connectx_toolkit.games.themes import THEMES, horizon_words, horizons, themes_of_moves, weaknesses
+from connectx_toolkit.games.themes import THEMES, horizons, themes_of_moves, weaknesses
 from connectx_toolkit.report.pages import exam_page, game_entry
 from connectx_toolkit.system.console import plural
 from connectx_toolkit.system.foreign import left_out_lines
@@ -27,7 +27,7 @@ from connectx_toolkit.system.table import Column, Part, Shown, Table, percent, t
 __all__ = ["Examined"]
 
 ALL_PAIRS = 3  # agents of which every two are compared
-HOLDS = "95% intervals hold however often you look and go on"
+HOLDS = "95% intervals stay valid if you look at them and go on"
 
 
 def interval(estimate: MeanEstimate) -> str:
@@ -45,7 +45,7 @@ class Metric(NamedTuple):
     def columns(self) -> list[Column]:
         if self.kept:
             return [Column(self.name, show=two_digits, help=self.help)]
-        of_rate = Column(f"{self.name}, 95%", show=interval, help="95% interval", align="right")
+        of_rate = Column(f"{self.name}, 95%", show=interval, align="right")
         return [Column(self.name, show=percent, help=self.help), of_rate]
 
     def cells(self, sheet: Sheet, chosen: np.ndarray) -> list[Any]:
@@ -60,10 +60,10 @@ class Metric(NamedTuple):
 
 
 METRICS = (
-    Metric("good moves", lambda sheet: sheet.good, "keep the result: win, draw or loss"),
-    Metric("perfect moves", lambda sheet: sheet.perfect, "have the best exact score"),
+    Metric("good moves", lambda sheet: sheet.good, "moves that keep the result: win, draw or loss"),
+    Metric("perfect moves", lambda sheet: sheet.perfect, "moves with the best exact score"),
     Metric("points given away", lambda sheet: sheet.given,
-           "a move, on average: stones by which a win comes later, a loss sooner, or both", "points kept"),
+           "mean for each move: by how many stones it delays a win, hastens a loss, or both", "points kept"),
 )  # fmt: skip
 
 
@@ -76,8 +76,8 @@ def rates_table(sheets: Sequence[Sheet]) -> Table:
         for sheet in sheets
         for part, chosen in sheet.parts().items()
     ]
-    note = f"critical: positions in which some legal move does not keep the result; {HOLDS}"
-    return Table("moves by exact score", columns, rows, note)
+    note = f"critical: positions in which a legal move changes the result; {HOLDS}"
+    return Table("moves by exact score", columns, rows, note, names=2)
 
 
 TIMES = (  # of rows (sheet, actTimeout)
@@ -112,7 +112,7 @@ def compared(sheets: Sequence[Sheet]) -> list[tuple[Sheet, Sheet]]:
 def differences_table(sheets: Sequence[Sheet]) -> Table:
     """Two agents on the same positions."""
     columns = [
-        Column(metric.kept, show=_points, help="a move, on average", align="right")
+        Column(metric.kept, show=_points, help="mean for each move", align="right")
         if metric.kept
         else Column(metric.name, show=_signed, align="right")
         for metric in METRICS
@@ -166,25 +166,33 @@ def mistakes_of(sheets: Sequence[Sheet]) -> list[Review]:
     return reviews
 
 
-WEAKNESSES = (  # of rows (agent, weakness, examples)
+WEAKNESSES = (  # of rows (agent, weakness)
     "agent",
     Column("theme", lambda row: row[1].theme),
-    Column("positions", lambda row: row[1].chances, help="in which some move would be such a mistake"),
+    Column("positions", lambda row: row[1].chances, help="those where a move can be this mistake"),
     Column("mistakes", lambda row: row[1].missed, "{:g}".format),
     Column("avoided", lambda row: 1 - row[1].missed / row[1].chances, percent),
     Column("of all mistakes", lambda row: row[1].share, percent),
-    Column("worst examples", lambda row: row[2], help="the position as columns from 0, what was played, what is best"),
+)
+EXAMPLES = (  # of rows (theme, mistake)
+    "theme",
+    Column("after", lambda row: write_columns(row[1].game.moves[:-1]) or "empty board", help="columns from 0"),
+    Column("played", lambda row: row[1].moves[0].column),
+    Column("best", lambda row: " ".join(map(str, row[1].moves[0].best_columns)), align="right"),
 )
 
 
-def weaknesses_table(sheet: Sheet) -> Table:
-    """An agent's mistakes by theme."""
-    rows: list[tuple[object, ...]] = []
-    for weakness in weaknesses(sheet):
-        worst = [mistake_of(sheet, row) for row in weakness.worst]
-        lines = [f"{write_columns(one.game.moves[:-1]) or 'empty board'}: {one.moves[0].choice}" for one in worst]
-        rows.append(("" if rows else sheet.agent, weakness, "; ".join(lines)))
-    return Table(f"mistakes of {sheet.agent} by theme", WEAKNESSES, rows)
+def weaknesses_tables(sheet: Sheet) -> list[Table]:
+    """An agent's mistakes by theme, and the worst ones of each."""
+    found = weaknesses(sheet)
+    themes = [("" if number else sheet.agent, weakness) for number, weakness in enumerate(found)]
+    worst = [
+        ("" if number else weakness.theme, mistake_of(sheet, row))
+        for weakness in found
+        for number, row in enumerate(weakness.worst)
+    ]
+    examples = [Table(f"worst mistakes of {sheet.agent}", EXAMPLES, worst)] if worst else []
+    return [Table(f"mistakes of {sheet.agent} by theme", WEAKNESSES, themes, names=2), *examples]
 
 
 def horizons_table(sheets: Sequence[Sheet]) -> Table:
@@ -199,8 +207,8 @@ def horizons_table(sheets: Sequence[Sheet]) -> Table:
 
 
 def exam_lines(sheets: Sequence[Sheet]) -> list[str]:
-    """In words: who is better, how far each sees, what went wrong, and who answers differently each time."""
-    lines = verdicts(sheets) + [words for s in sheets if (words := horizon_words(s.agent, horizons(s)))]
+    """In words: who is better, what went wrong, and who answers differently each time."""
+    lines = verdicts(sheets)
     for sheet in sheets:
         lines += [f"{sheet.agent}, {kind}: {detail}" for kind, detail in dict(reversed(sheet.faults)).items()]
     for sheet in sheets:
@@ -259,7 +267,7 @@ class Examined(Shown):
             times_table(self.sheets, self.act_timeout),
             *([differences_table(self.sheets)] if is_paired else []),
             horizons_table(self.sheets),
-            *map(weaknesses_table, self.sheets),
+            *(table for sheet in self.sheets for table in weaknesses_tables(sheet)),
         ]
 
     def parts(self) -> list[Part]:

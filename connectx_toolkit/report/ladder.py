@@ -11,7 +11,7 @@ from connectx_toolkit.system.files import write_whole
 
 
 def ladder_chart(ladder: Sequence[Standing]) -> str:
-    """Elo of every agent with its 95% interval, as SVG."""
+    """Elo above the anchor of every agent with its 95% interval, as SVG."""
     left, bottom = 24 + room_for(standing.name for standing in ladder), 12 + 28.0 * len(ladder)
     limits = [max(one.rating.low, one.rating.elo - TOO_WIDE) for one in ladder]
     limits += [min(one.rating.high, one.rating.elo + TOO_WIDE) for one in ladder]
@@ -29,18 +29,20 @@ def ladder_chart(ladder: Sequence[Standing]) -> str:
         if rating.is_wide:
             parts.append(text(mean + 10, y + 4, "too few games", "start", "soft"))
         else:
-            strokes = [(low, y, high, y)]
-            strokes += [(x, y - 5, x, y + 5) for end, x in zip(rating[1:3], (low, high), strict=True) if end in ends]
+            strokes = [(low, y, high, y)] if low < high else []  # of the anchor there is a dot alone
+            closed = [x for end, x in zip(rating[1:3], (low, high), strict=True) if strokes and end in ends]
+            strokes += [(x, y - 5, x, y + 5) for x in closed]
             parts += [line(*ends_of, stroke=COLOURS[0], stroke_width=2) for ends_of in strokes]
         parts += [text(left, y + 4, standing.name, "end"), dot(mean, y, COLOURS[0])]
-    words = "; ".join(f"{one.name} {one.rating.elo:.0f}, {one.rating.interval}" for one in ladder)
+    words = "; ".join(f"{one.name} {one.rating.elo:.0f}, {one.rating.interval or 'the anchor'}" for one in ladder)
     return chart("Elo with 95% intervals", words, bottom + 30, parts)
 
 
 def write_ladder(stem: Path, ladder: Sequence[Standing], anchor: str) -> None:
     """Writes STEM.md, STEM.svg and STEM.json, each whole or not at all."""
     entries = {standing.name: standing.rating._asdict() for standing in ladder}
-    strengths = json.dumps({"anchor": anchor, "agents": entries}, indent=2) + "\n"
+    finite = json.loads(json.dumps({"anchor": anchor, "agents": entries}), parse_constant=lambda name: None)
+    strengths = json.dumps(finite, indent=2) + "\n"  # of a bound that the games do not give: null
     contents = {".md": ladder_table(ladder, anchor).markdown(), ".svg": ladder_chart(ladder), ".json": strengths}
     for suffix, content in contents.items():
         write_whole(stem.with_name(stem.name + suffix), content.encode())

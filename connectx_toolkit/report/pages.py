@@ -61,6 +61,7 @@ def group_html(
     title: str,
     tournament: Tournament,
     ladder: Sequence[Standing],
+    anchor: str,
     judged: Mapping[str, Sequence[JudgedMove]],
     shown: int,
 ) -> list[str]:
@@ -68,11 +69,11 @@ def group_html(
     sections = [f"<h2>{html.escape(title)}</h2>"]
     if ladder:
         names = [line.name for line in ladder]
-        sections += [ladder_table(ladder, names[0]).html(), _chart_html(ladder_chart(ladder))]
+        sections += [ladder_table(ladder, anchor).html(), _chart_html(ladder_chart(ladder))]
         sections += [_titled(cross_table(tournament, names), "h3")]
     sections += ["<h3>Median time per move, without each agent's first move</h3>", _chart_html(time_chart(tournament))]
     if judged:
-        latest = f"Good move rate by ply, in the latest {shown} {plural('game', shown)}"
+        latest = f"Good move rate by ply, in {shown} {plural('game', shown)}: the latest of each two agents"
         sections += [f"<h3>{latest}</h3>", _chart_html(accuracy_chart(judged))]
     return sections
 

@@ -1,7 +1,9 @@
 """The ladder and the table of all results of a file of games, and a page with charts and games. Nothing is played."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from connectx_toolkit.arena.tournament import Tournament, ladder_parts, tournament_of
 from connectx_toolkit.games.groups import Group
@@ -24,19 +26,28 @@ def results(
     is_judged: bool,
 ) -> Told:
     """See ``connectx_toolkit.api.report``. ``shown``: of each group, the games for the page."""
-    told, sections = list[Part](), list[str]()
+    told, sections, tournaments = list[Part](), list[str](), list[Tournament]()
     for group, games in zip(groups, shown, strict=True):
         tournament = tournament_of(group)
         anchor = _anchor_of(tournament)
         parts, standings = ladder_parts(tournament, anchor, group.edited)
         told += [f"\n{group.title}", *parts]
+        tournaments.append(replace(tournament, anchor=anchor))
         if ladder and standings:
             write_ladder(ladder, standings, anchor)
-        sections += group_html(group.title, tournament, standings, moves_by_agent(games), len(games)) if html else []
+        if html:
+            judged = moves_by_agent(games)
+            sections += group_html(group.title, tournament, standings, anchor, judged, len(games))
     if html:
         write_whole(html, results_page(sections, [game_entry(one) for games in shown for one in games]).encode())
     unsolvable = [group.title for group in groups if is_judged and not Rules(group.config).geometry.fits_word]
-    return Told([*told, *(f"not judged: {title} ({TOO_LARGE})" for title in unsolvable), *left_out_lines(left_out)])
+    told += [*(f"not judged: {title} ({TOO_LARGE})" for title in unsolvable), *left_out_lines(left_out)]
+
+    def document() -> dict[str, Any]:
+        pairs = zip(groups, tournaments, strict=True)
+        return {"groups": [{"title": group.title} | one.document() for group, one in pairs], "left_out": [*left_out]}
+
+    return Told(told, document)
 
 
 def _anchor_of(tournament: Tournament) -> str:

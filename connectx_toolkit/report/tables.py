@@ -49,7 +49,7 @@ def accuracy_table(judged: Mapping[str, Sequence[JudgedMove]]) -> Table:
             if count:
                 sooner = sum(move.shortens_loss for move in chosen)
                 rows.append((name, part, count, kept / holding if holding else None, perfect / count, sooner))
-    return Table("moves by exact score", ACCURACY, rows)
+    return Table("moves by exact score", ACCURACY, rows, names=2)
 
 
 FOLDED = 3  # moves of a decided game that are told in one line, if there are so many
@@ -57,10 +57,10 @@ GIVEN = "<- "  # what is told of a move that gave the result away begins with it
 MOVE_COLUMNS = (
     Column("ply", align="right"),
     "agent",
-    Column("column", align="right"),
-    "the move",
-    "best",
-    "best columns",
+    Column("move", align="right"),
+    "score",
+    "best score",
+    "best moves",
     "result",
 )
 
@@ -79,29 +79,28 @@ def moves_table(game: Game, judged: Sequence[JudgedMove], first: int) -> Table:
         ply = move.ply + 1
         words = [score_words(value, move.ply, game.geometry) for value in (move.played, move.value)]
         who = (str(move.ply), game.player(move.seat), str(move.column + first))
-        rows.append((*who, *words, move.best(first), _result_words(move)))
+        rows.append((*who, *words, move.best(first).replace(",", ""), _result_words(move)))
     if judged and ply < (end := judged[decided].ply if judged[decided:] else len(game.moves)):
         rows.append(_unsolved(ply, end))
     if folded := judged[decided:]:
         loser = game.player(folded[-1].seat if folded[-1].value < 0 else 1 - folded[-1].seat)
         sooner = sum(move.shortens_loss for move in folded)
         shortened = f", shortened by {sooner} {'move' if sooner == 1 else 'moves'}" if sooner else ""
-        rows.append((f"{folded[0].ply} to {folded[-1].ply}", loser, *[""] * 4, f"lost already{shortened}"))
-    note = "scores: the result with perfect play, and the plies until then" + "; columns are counted from 1" * first
+        rows.append((f"{folded[0].ply}-{folded[-1].ply}", loser, *[""] * 4, f"lost already{shortened}"))
+    note = "scores: the result with perfect play, and in how many plies" + "; columns are counted from 1" * first
     return Table("", MOVE_COLUMNS, rows, note, lambda row: "given away" if row[-1].startswith(GIVEN) else "")
 
 
 def _unsolved(first: int, end: int) -> tuple[str, ...]:
     """The row of the plies from ``first`` on, before ``end``."""
-    return (str(first) if end == first + 1 else f"{first} to {end - 1}", *[""] * 5, "not solved in time")
+    return (str(first) if end == first + 1 else f"{first}-{end - 1}", *[""] * 5, "not solved in time")
 
 
 def score_words(score: int, ply: int, geometry: Geometry) -> str:
     """The score of a move at this ply in words: its result, and after how many plies, the move included."""
     if not score:
         return "draws"
-    plies = plies_to_end(score, ply, geometry.cells)
-    return f"{'wins' if score > 0 else 'loses'} in {plies} {'ply' if plies == 1 else 'plies'}"
+    return f"{'wins' if score > 0 else 'loses'} in {plies_to_end(score, ply, geometry.cells)}"
 
 
 def _decided_from(judged: Sequence[JudgedMove]) -> int:
@@ -114,9 +113,9 @@ def _decided_from(judged: Sequence[JudgedMove]) -> int:
 
 def _result_words(move: JudgedMove) -> str:
     if move.value < 0:
-        return "lost already, shortened" if move.shortens_loss else "lost already"
+        return "lost sooner" if move.shortens_loss else "lost already"
     before, after = move.results
-    return f"{before}, kept" if move.kept_result else f"{GIVEN}{before}, given away: {after}"
+    return f"{before}, kept" if move.kept_result else f"{GIVEN}{before} to {after}"
 
 
 # One's own games
@@ -158,7 +157,7 @@ GAME_COLUMNS = (  # of reviews
 def games_table(team: str, reviews: Sequence[Review]) -> Table:
     """A row a game, from the team's seat."""
     note = "plies and columns are counted from 0"
-    return Table(f"games of {team}", GAME_COLUMNS, reviews, note, lambda review: POINTS_WORDS[review.score])
+    return Table(f"games of {team}", GAME_COLUMNS, reviews, note, lambda review: POINTS_WORDS[review.score], names=2)
 
 
 # One's submissions
@@ -186,13 +185,13 @@ PLAYED = (
     Column(
         "points",
         show=lambda share: f"{100 * share:.0f}%",
-        help="of the player who made the move, a win being 100%",
+        help="of who made the move; a win is 100%",
         align="right",
     ),
     Column("won"),
     Column("drawn"),
     Column("lost"),
-    Column("exact", help="with perfect play of both sides"),
+    Column("exact", help="the result with perfect play, and in how many plies; * is best"),
     "by whom",
 )
 
@@ -231,7 +230,7 @@ def column_words(position: Position, column: int) -> str:
 
 
 def exact_words(position: Position, scores: Sequence[int | None] | None, column: int) -> str:
-    """ "wins in 9 plies", "draws"; "?" where it is not known. The best moves have a star."""
+    """ "wins in 9", "draws"; "?" where it is not known. The best moves have a star."""
     if scores is None or (score := scores[column]) is None:
         return "?"
     words = score_words(score, position.ply, position.geometry)
@@ -269,6 +268,13 @@ class Analysis(Shown):
     def parts(self) -> list[Part]:
         pieces = [part for one in self.games for part in game_parts(one, len(self.games) == 1, self.first)]
         return [*pieces, *self.accuracy(), *left_out_lines(self.left_out)]
+
+    def document(self) -> dict[str, Any]:
+        """The same for machines, as JSON has it; columns from 0."""
+        judged = [[{**move._asdict(), "best": move.best_columns} for move in one.moves] for one in self.games]
+        more = [{"players": one.game.names, "judged": of_one} for one, of_one in zip(self.games, judged, strict=True)]
+        games = [one.row() | of_one for one, of_one in zip(self.games, more, strict=True)]
+        return {"games": games, "left_out": [*self.left_out]}
 
 
 def game_parts(one: Review, is_alone: bool, first: int) -> list[Part]:

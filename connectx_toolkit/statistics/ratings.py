@@ -28,36 +28,39 @@ Pairings = Mapping[tuple[str, str], Evidence]
 
 
 class Rating(NamedTuple):
-    """An agent's Elo relative to the anchor, with the 95% interval of its difference to the pool's mean."""
+    """An agent's Elo above the anchor's, which is 0, with the 95% interval of this Elo."""
 
     elo: float
-    low: float
+    low: float  # infinite, as ``high`` is, if the games give no such bound
     high: float
     games: int
     above_next: bool | None = None  # whether it is proven stronger than the next lower agent; None for the last
 
     @property
     def is_wide(self) -> bool:
-        """Whether there are too few games for an interval."""
-        return min(self.high - self.elo, self.elo - self.low) > TOO_WIDE
+        """Whether there are too few games for a bound that says something."""
+        return self.low < -TOO_WIDE and self.high > TOO_WIDE
 
     @property
     def interval(self) -> str:
-        """ "361 to 925", or that there are too few games for one."""
-        return "too few games" if self.is_wide else f"{self.low:.0f} to {self.high:.0f}"
+        """ "361 to 925", "above 215"; that there are too few games for one; "" of the anchor."""
+        if self.is_wide:
+            return "too few games"
+        if isfinite(self.low) and isfinite(self.high):
+            return f"{self.low:.0f} to {self.high:.0f}" if self.low < self.high else ""
+        return f"above {self.low:.0f}" if isfinite(self.low) else f"below {self.high:.0f}"
 
 
-def ratings(pairings: Pairings, anchor: str, anchor_elo: float = 0.0) -> dict[str, Rating]:
+def ratings(pairings: Pairings, anchor: str) -> dict[str, Rating]:
     """The Elo of every agent by maximum likelihood over all pairings (Bradley and Terry 1952; a draw is half a win).
 
     One drawn game is added to every pairing, so that an agent that wins all games keeps a finite rating. Variances are
     estimated from the pairs (a sandwich estimator), with all pairs independent, and with those from one opening as a
     cluster, because they have it in common; the larger one counts.
 
-    The interval is that of the agent's difference to the pool's mean, in which agents are weighted by the Fisher
-    information of their games. So it does not depend on the anchor, and an agent that never wins, about which very
-    little is known, does not widen the intervals of the others. It may be looked at after every game. ``above_next`` is
-    wrong for any two agents of the pool in 5% of all tournaments at most, however often one looks. Of two agents,
+    The interval is that of the agent's Elo above the anchor's: with an anchor that never wins, about which very little
+    is known, all are wide. It may be looked at after every game. ``above_next`` is wrong for any two agents of the pool
+    in 5% of all tournaments at most, however often one looks, and does not depend on the anchor. Of two agents,
     interval and proof are those of their match (``difference``).
 
     Args:
@@ -73,35 +76,31 @@ def ratings(pairings: Pairings, anchor: str, anchor_elo: float = 0.0) -> dict[st
     if anchor not in names and met_itself:
         raise ValueError(f"{anchor} has played only against itself, and an agent against itself has no rating")
     if anchor not in names:
-        raise ValueError(f"the anchor {anchor!r} has played no games")
+        raise ValueError(f"{anchor}, whose Elo would be 0, has not played a pair of games to its end: play more")
     cut_off = set(names) - connected(pairings, anchor)
     if cut_off:
         raise ValueError(f"no games connect {', '.join(sorted(cut_off))} with the anchor {anchor!r}")
     fit = _fit(pairings, names)
     if len(names) == 2:
-        return _of_two(pairings, fit, names, anchor_elo)
+        return _of_two(pairings, fit, names)
     order = np.argsort(-fit.strengths, kind="stable")
     table = {}
     for place, index in enumerate(order):
-        elo = anchor_elo + LOGISTIC * float(fit.strengths[index])
-        margin = LOGISTIC * fit.margin_to_mean(index)
+        elo, margin = LOGISTIC * float(fit.strengths[index]), LOGISTIC * fit.margin(index, 0, ERROR_RATE)
         above = fit.is_stronger(index, order[place + 1]) if place + 1 < len(order) else None
         table[names[index]] = Rating(elo, elo - margin, elo + margin, _games(pairings, names[index]), above)
     return table
 
 
-def _of_two(pairings: Pairings, fit: "_Fit", names: Sequence[str], anchor_elo: float) -> dict[str, Rating]:
-    """The ratings of an anchor and another agent, which prove what their match does: by its interval, where finite."""
+def _of_two(pairings: Pairings, fit: "_Fit", names: Sequence[str]) -> dict[str, Rating]:
+    """The ratings of an anchor and another agent, which prove what their match does, by its interval."""
     first, evidence = next((first, evidence) for (first, _), evidence in pairings.items() if evidence.pairs)
     result, general = difference(evidence)
     low, high = (result.low, result.high) if first == names[1] else (-result.high, -result.low)
-    elo, margin = LOGISTIC * float(fit.strengths[1]), LOGISTIC * fit.margin_to_mean(1)
-    below, above = (max(0.0, width / 2) if isfinite(width) else margin for width in (elo - low, high - elo))
-    games, proven = 2 * evidence.pairs, general and result.is_proof
-    anchor = Rating(anchor_elo, anchor_elo - above, anchor_elo + below, games)
-    other = Rating(anchor_elo + elo, anchor_elo + elo - below, anchor_elo + elo + above, games)
-    best, last = ((names[1], other), (names[0], anchor)) if elo > 0 else ((names[0], anchor), (names[1], other))
-    return {best[0]: best[1]._replace(above_next=proven), last[0]: last[1]}
+    elo, games = LOGISTIC * float(fit.strengths[1]), 2 * evidence.pairs
+    table = [(names[0], Rating(0.0, 0.0, 0.0, games)), (names[1], Rating(elo, min(low, elo), max(high, elo), games))]
+    best, last = table[::-1] if elo > 0 else table
+    return {best[0]: best[1]._replace(above_next=general and result.is_proof), last[0]: last[1]}
 
 
 def difference(evidence: Evidence) -> tuple[Estimate, bool]:
@@ -143,15 +142,8 @@ class _Fit(NamedTuple):
 
     strengths: np.ndarray  # float (n,): log odds against the first agent
     covariances: tuple[np.ndarray, np.ndarray]  # float (n, n): of the strengths, by pairs and by openings
-    weights: np.ndarray  # float (n,): each agent's share of the information in all games; sums to 1
     pairs: np.ndarray  # float (n,): distinct pairs of each agent
     openings: int  # of the empty board alone, on which nothing is in common but the game: distinct pairs
-
-    def margin_to_mean(self, index: int) -> float:
-        """Half the 95% interval of an agent's difference to the pool's weighted mean, in log odds."""
-        contrast = -self.weights.copy()
-        contrast[index] += 1
-        return self._error(contrast) * self._factor(self.pairs[index], ERROR_RATE)
 
     def is_stronger(self, one: int, other: int) -> bool:
         """Whether the games prove one agent stronger than another, at a level shared by all pairs of agents."""
@@ -198,8 +190,7 @@ def _fit(pairings: Pairings, names: Sequence[str]) -> _Fit:
     by_pairs, by_openings = (
         np.pad(inverse @ spread @ inverse, ((1, 0), (1, 0))) for spread in _spreads(played.values(), free, expected)
     )
-    weights = fisher @ np.abs(design) / (2 * fisher.sum())
-    return _Fit(strengths, (by_pairs, by_openings), weights, pairs @ np.abs(design), openings)
+    return _Fit(strengths, (by_pairs, by_openings), pairs @ np.abs(design), openings)
 
 
 def _spreads(played: Iterable[Evidence], free: np.ndarray, expected: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

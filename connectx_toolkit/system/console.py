@@ -12,11 +12,12 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from connectx_core import __version__
 from connectx_toolkit.system.files import IS_CHECKOUT, ROOT, in_words
 from connectx_toolkit.system.foreign import shown
 
@@ -80,8 +81,8 @@ CALLS = {  # of connectx_toolkit, by the command that does the same
 
 def prog(words: str) -> str:
     """A command's name in its usage and messages: "evaluate.py match" in a checkout, else "connectx evaluate match"."""
-    if not IS_CHECKOUT or "connectx" in (Path(sys.argv[0]).stem, os.environ.get(DOOR)):
-        return f"connectx {words.removeprefix('evaluate ') if words.startswith('evaluate board') else words}"
+    if not words or not IS_CHECKOUT or "connectx" in (Path(sys.argv[0]).stem, os.environ.get(DOOR)):
+        return f"connectx {words.removeprefix('evaluate ') if words.startswith('evaluate board') else words}".rstrip()
     word, _, rest = words.partition(" ")
     return f"{SCRIPTS[word]} {rest}".rstrip()
 
@@ -114,10 +115,13 @@ def named(words: str, call: str = "") -> str:
     return command(words, call).removeprefix("python ")
 
 
+FLAGS = {"n_rounds": "rounds"}  # options that the course's function calls otherwise
+
+
 def as_option(name: str, value: str = "") -> str:
     """An option as the reader types it: "--allow-package NAME", or "allow_package=NAME" where Python is typed."""
     if not at_python():
-        return f"--{name} {value}".rstrip()
+        return f"--{FLAGS.get(name, name).replace('_', '-')} {value}".rstrip()
     return f"{name.replace('-', '_')}{'=' * bool(value)}{value}"
 
 
@@ -134,8 +138,9 @@ class ProcessFailed(RuntimeError):
 
 def complain(script: str, *lines: str) -> None:
     """Prints to stderr what went wrong in a script, line by line; what a terminal would obey is shown as escapes."""
-    for line in lines:
-        print(shown(f"{script}: {line}", None), file=sys.stderr)
+    with suppress(OSError):  # nobody reads it
+        for line in lines:
+            print(shown(f"{script}: {line}", None), file=sys.stderr)
 
 
 def tell(line: str) -> None:
@@ -157,15 +162,26 @@ class Parser(argparse.ArgumentParser):
     A misspelt option is answered with the one that was meant, a missing argument also with the usage.
     """
 
+    commands = ""  # a line that names them where an argument is missing
+
     def __init__(self, **settings: Any):
         # with abbreviations, --sample 4 would mean --samples 4, and replace the shipped network by one of 4 samples
         super().__init__(formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False, **settings)
+
+    def add_version(self) -> None:
+        self.add_argument("--version", action="version", version=f"connectx-toolkit {__version__}")
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        if file is sys.stdout:  # argparse would say nothing where that cannot be written
+            file.write(message)
+        else:
+            super()._print_message(message, file)
 
     def error(self, message: str) -> NoReturn:
         more = ""
         if message.startswith(MISSING):
             sign = "" if self.prog.startswith("connectx ") else "python "
-            more = f"{self._required_usage()}{sign}{self.prog} --help explains all options\n"
+            more = f"{self._required_usage()}{self.commands}{sign}{self.prog} --help explains all options\n"
         elif message.startswith(UNRECOGNIZED):
             message += self._meant(message.removeprefix(UNRECOGNIZED).split())
         self.exit(2, f"{self.prog}: {message}\n{more}")
@@ -235,19 +251,25 @@ class _Lines:
         sys.stderr.flush()
 
 
-def progress(total: int, unit: str, title: str | None = None, *, done: int = 0, delay: float = 2.0) -> "tqdm":
+BAR = "{l_bar}{bar}| {n_fmt}/{total_fmt} {unit}s [{elapsed}, {remaining} left]"
+
+
+def progress(total: int | None, unit: str, title: str | None = None, *, done: int = 0, delay: float = 2.0) -> "tqdm":
     """A progress bar on standard error; a line every ``LINE_EVERY`` seconds if that is not a terminal.
 
     Args:
-        total: number of units, of which ``done`` were finished before.
+        total: number of units, of which ``done`` were finished before. Of 0, nothing is shown. None: nobody knows; then
+            there are only the title, which is set again as more is known, and the time.
         title: text in front of the bar.
         delay: seconds until the bar is shown, 0 for at once; in a log, any value but 0 means ``LINE_EVERY``.
     """
     from tqdm import tqdm
 
-    bar = partial(tqdm, total=total, unit=unit, desc=title, initial=done, leave=False, unit_scale=total >= 100_000)
+    form = {"bar_format": BAR if total else "{desc} [{elapsed}]", "disable": total == 0}
+    scaled = total is not None and total >= 100_000
+    bar = partial(tqdm, total=total, unit=unit, desc=title, initial=done, leave=False, unit_scale=scaled, **form)
     if sys.stderr.isatty() or in_notebook():
-        return bar(delay=delay)
+        return bar(delay=delay, dynamic_ncols=True)
     return bar(delay=LINE_EVERY if delay else 0, mininterval=LINE_EVERY, miniters=1, file=_Lines(), ncols=80)
 
 

@@ -214,6 +214,8 @@ def unlock(lock: "BaseFileLock") -> None:
 def _make_folder_of(path: Path) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+    except FileNotFoundError:  # where no folder can be made, such as in /proc
+        raise not_written(OSError(errno.EROFS, ""), path) from None
     except OSError as problem:
         raise not_written(problem, path) from None
 

@@ -99,9 +99,9 @@ def noting(left_out: list[str], what: object) -> Iterator[None]:
 
 
 def left_out_lines(left_out: Sequence[str]) -> list[str]:
-    """What was left out and why, the first ones by name, and a last line that counts them; [] if nothing was."""
-    if not left_out:
-        return []
+    """What was left out and why, the first ones by name, and a last line that counts the others; [] if nothing was.
+
+    What stands for many games at once has to come first, with their number.
+    """
     more = len(left_out) - MOST_NAMED
-    named = [f"left out: {why}" for why in left_out[:MOST_NAMED]]
-    return [*named, f"left out in all: {len(left_out)}" + (f" ({more} not named here)" if more > 0 else "")]
+    return [f"left out: {why}" for why in left_out[:MOST_NAMED]] + ([f"left out: {more} more"] if more > 0 else [])

@@ -3,17 +3,20 @@
 import html
 import io
 import re
-import sys
-from collections.abc import Callable, Iterable, Iterator
+import textwrap
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import groupby
 from typing import Any, Literal, NamedTuple
 
 import rich.table
 from rich.box import SIMPLE_HEAD
+from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.text import Text
 
+from connectx_toolkit.system.console import in_notebook
 from connectx_toolkit.system.foreign import shown
 
 # How columns show numbers.
@@ -22,6 +25,9 @@ STYLES = {  # of rows on a terminal, by what they are about
     "won": "green", "lost": "red", "given away": "bold red",
     "note": "yellow", "warning": "bold yellow", "unknown": "bold magenta", "reject": "bold red",
 }  # fmt: skip
+
+GAP = 2  # letters between the columns of a terminal
+ONE_LINE = 16  # letters of a cell that always stand in one line
 
 NOTEBOOK = """<style>
 .connectx { --cx-win: #0f7a47; --cx-loss: #b3243a; }
@@ -45,10 +51,14 @@ class Column(NamedTuple):
     align: Literal["left", "right"] | None = None  # None: numbers to the right
     classes: str = ""  # of its cells on a page
     shade: Callable[[Any], float] | None = None  # a value's colour, from 0 (red) to 1 (green)
+    is_rare: bool = False  # left out if all its values are 0
 
 
 class Table:
-    """Rows under declared columns. A console prints it as it is; ``html`` and ``markdown`` write it."""
+    """Rows under declared columns. A console prints it as it is; ``html`` and ``markdown`` write it.
+
+    Columns that hold nothing are left out, but for machines.
+    """
 
     def __init__(
         self,
@@ -57,22 +67,30 @@ class Table:
         rows: Iterable[Any],
         note: str = "",
         kind: Callable[[Any], str] = lambda row: "",
+        names: int = 1,
     ):
         """Args:
         columns: a text is the head of a column of the rows' cells.
         rows: sequences of cells, or whatever the columns take their values from.
         note: what is said below the table, after the help of its columns.
         kind: what a row is about: a key of ``STYLES`` on a terminal, the row's class on a page.
+        names: how many columns name a row, from the left. If a terminal is too narrow for all columns, the others go on
+            in a table below, beside the same names.
         """
         whole = [Column(column) if isinstance(column, str) else column for column in columns]
-        self.title, self.rows = title, list(rows)
+        self.title, self.rows, self.names = title, list(rows), names
         self.kinds = [kind(row) for row in self.rows]
-        self.values = [[c.value(row) if c.value else row[n] for n, c in enumerate(whole)] for row in self.rows]
-        numeric = [any(isinstance(line[n], int | float) for line in self.values) for n in range(len(whole))]
-        self.columns = [
-            c._replace(align=c.align or ("left", "right")[side]) for c, side in zip(whole, numeric, strict=True)
-        ]
-        helps = [(f"{column.head}: {column.help}", column.classes) for column in whole if column.help]
+        values = [[c.value(row) if c.value else row[n] for n, c in enumerate(whole)] for row in self.rows]
+        self._records = [dict(zip((column.head for column in whole), line, strict=True)) for line in values]
+        self.columns, kept = list[Column](), list[int]()
+        for n, c in enumerate(whole):
+            told = [line[n] for line in values if line[n] is not None and (line[n] if c.is_rare else c.show(line[n]))]
+            if told or not values:
+                align: Literal["left", "right"] = "right" if any(isinstance(v, int | float) for v in told) else "left"
+                self.columns.append(c._replace(align=c.align or align))
+                kept.append(n)
+        self.values = [[line[n] for n in kept] for line in values]
+        helps = [(f"{column.head}: {column.help}", column.classes) for column in self.columns if column.help]
         self.told = [*helps, *([(note, "")] if note else [])]  # with the classes of the column
         self.note = "; ".join(words for words, _ in self.told)
 
@@ -86,18 +104,42 @@ class Table:
 
     def records(self) -> list[dict[str, Any]]:
         """The rows for machines: values by head."""
-        return [dict(zip((column.head for column in self.columns), line, strict=True)) for line in self.values]
+        return self._records
 
-    def __rich__(self) -> rich.table.Table:
-        """For the terminal. What is too long for a cell goes on below: cut, the names of two files would read alike."""
-        grid = rich.table.Table(title=self.title and f"\n{self.title}", caption=self.note or None, box=SIMPLE_HEAD)
-        grid.title_justify = grid.caption_justify = "left"
-        grid.show_edge, grid.padding = False, (0, 1, 0, 0)
-        for column in self.columns:
-            grid.add_column(column.head, justify=column.align or "left", overflow="fold")
-        for kind, row in zip(self.kinds, self.cells(), strict=True):
-            grid.add_row(*(Text(text, _ground(shade)) for _, text, shade in row), style=STYLES.get(kind))
-        return grid
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
+        """For a terminal, and never wider than it: of what does not fit, cells go on below, at a space between words,
+        then columns in a table below; at last, words lose their middle.
+        """
+        width, rows, columns = options.max_width, [*self.cells()], self.columns
+        if self.title:
+            yield Text(f"\n{_fitted([self.title], width)[0]}", "table.title")
+        texts = [[row[n][1] for row in rows] for n in range(len(columns))]
+        cells, least = [max(map(cell_len, each), default=0) for each in texts], list[int]()
+        for column, each, size in zip(columns, texts, cells, strict=True):
+            words = map(cell_len, " ".join([column.head, *each]).split())
+            least.append(max([size if column.align == "right" else min(size, ONE_LINE), *words]))
+        names = min(self.names, len(columns))
+        least[:names] = _narrowed(least[:names], [1] * names, width // 2)
+        room = max(1, width - sum(letters + GAP for letters in least[:names]))
+        least[names:] = [min(room, letters) for letters in least[names:]]
+        for number, others in enumerate(_blocks(least[names:], room)):
+            block = [*range(names), *(names + n for n in others)]
+            widths = [max(cells[n], cell_len(columns[n].head)) for n in block]
+            for floors in ([max(least[n], cells[n]) for n in block], [least[n] for n in block]):  # heads first
+                widths = _narrowed(widths, floors, width - GAP * (len(block) - 1))
+            grid = rich.table.Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+            for n, letters in zip(block, widths, strict=True):
+                (head,) = _fitted([columns[n].head], letters)
+                grid.add_column(head, justify=columns[n].align or "left", width=letters, overflow="fold")
+            fitted = [_fitted(texts[n], letters) for n, letters in zip(block, widths, strict=True)]
+            for kind, row, *line in zip(self.kinds, rows, *fitted, strict=True):
+                shown_cells = (Text(text, _ground(row[n][2])) for n, text in zip(block, line, strict=True))
+                grid.add_row(*shown_cells, style=STYLES.get(kind))
+            if number:
+                yield Text()
+            yield grid
+        if self.note:
+            yield Text(self.note, "table.caption")
 
     def html(self, name: str = "") -> str:
         """For a page: the table, which scrolls if it is too wide, and its note. ``name``: the element's id."""
@@ -153,6 +195,52 @@ def _shade(shade: float | None) -> str:
     return "" if shade is None else f"background: color-mix(in srgb, var(--cx-{colour}) {share:.0%}, transparent)"
 
 
+def shorten(words: Collection[str], width: int) -> dict[str, str]:
+    """Those of the words that are wider than so many letters, without their middle or their ends: by whole word.
+
+    No two read alike. Words that would, wherever they are cut, are not in it.
+    """
+    long = {word for word in words if cell_len(word) > width}
+    kept = (width - 1) // (2 if any(cell_len(word) > len(word) for word in long) else 1)
+    heads = sorted(range(kept + 1), key=lambda head: abs(2 * head - kept))  # as many letters as at the end, or about so
+    ways = [lambda word, n=n: f"{word[:n]}…{word[len(word) - kept + n :]}" for n in heads]
+    ways += [lambda word, n=n: f"…{word[n : n + kept - 1]}…" for n in range(1, max(map(len, long), default=0))]
+    for way in ways if kept > 1 else ():
+        short = {word: way(word) for word in long}
+        if len({*short.values()}) == len(long):
+            return short
+    return {}
+
+
+def _fitted(texts: Sequence[str], width: int) -> list[str]:
+    """Texts, in which words that are wider than so many letters are shortened."""
+    short = shorten(" ".join(texts).split(), width)
+    return [re.sub(r"\S+", lambda found: short.get(found[0], found[0]), text) for text in texts]
+
+
+def _narrowed(widths: Sequence[int], floors: Sequence[int], most: int) -> list[int]:
+    """Widths that together are at most ``most``, if the floors allow it: one by one, the widest loses a letter."""
+    widths = [*widths]
+    while sum(widths) > most and (wide := [n for n, width in enumerate(widths) if width > floors[n]]):
+        widths[max(wide, key=widths.__getitem__)] -= 1
+    return widths
+
+
+def _blocks(widths: Sequence[int], room: int) -> list[list[int]]:
+    """The places of columns, of which each fits into the room, in as few tables as hold them, about equally wide."""
+
+    def filled(most: int) -> list[list[int]]:
+        blocks, left = [list[int]()], most
+        for n, width in enumerate(widths):
+            if blocks[-1] and width > left:
+                blocks, left = [*blocks, []], most
+            blocks[-1].append(n)
+            left -= width + GAP
+        return blocks
+
+    return min(map(filled, range(1, room + 1)), key=len)
+
+
 def _printable(text: str) -> str:
     return "\n".join(shown(line, None) for line in text.split("\n"))
 
@@ -164,9 +252,15 @@ class _Plain(Console):
             is_plain = segment.control or (segment.text.isascii() and segment.text.replace("\n", "").isprintable())
             yield segment if is_plain else segment._replace(text=_printable(segment.text))
 
+    def on_broken_pipe(self) -> None:
+        """Rich would end the process with code 1 here."""
+        raise BrokenPipeError
+
 
 def console_for_tables(file: io.StringIO | None = None) -> Console:
-    """A console on standard output that prints every text as it is; if that is not a terminal, wide enough for tables.
+    """A console on standard output that prints every text as it is.
+
+    It is as wide as the terminal, or one that reads a pipe (``| less``), or as COLUMNS says; else it has 80 letters.
 
     Names, titles and the texts of exceptions are other people's: [bold], [/x] and :x: in them are no markup, in lines
     or in tables. Print with this console alone, and escape nothing.
@@ -174,22 +268,30 @@ def console_for_tables(file: io.StringIO | None = None) -> Console:
     Args:
         file: where to write instead.
     """
-    width = None if sys.stdout.isatty() else 140
     force = False  # to show HTML in a notebook, where results show themselves
     colours = None if file is None else False
-    return _Plain(
-        file=file, width=width, markup=False, emoji=False, highlight=False, force_jupyter=force, force_terminal=colours
-    )
+    return _Plain(file=file, markup=False, emoji=False, highlight=False, force_jupyter=force, force_terminal=colours)
+
+
+class Typed(str):
+    """A line that its reader copies and types."""
 
 
 Part = Table | str  # of what is shown: a table, or a line
 
 
-def print_parts(parts: Iterable[Part], console: Console | None = None) -> None:
-    """Prints tables and lines; a line of any length stays one. ``console``: by default ``console_for_tables()``."""
+def print_parts(parts: Iterable[Part], console: Console | None = None, style: str | None = None) -> None:
+    """Prints tables and lines. ``console``: by default ``console_for_tables()``.
+
+    On a terminal a line goes on below, between words, but not a command, which is copied; elsewhere it stays one.
+    """
     console = console or console_for_tables()
     for part in parts:
-        console.print(part, soft_wrap=isinstance(part, str))
+        is_narrow = console.is_terminal and not in_notebook()  # whose cells go on between words by themselves
+        if is_narrow and isinstance(part, str) and not isinstance(part, Typed):
+            fill = partial(textwrap.fill, width=console.width, break_long_words=False, break_on_hyphens=False)
+            part = "\n".join(map(fill, part.split("\n")))
+        console.print(part, style=style, soft_wrap=isinstance(part, str))
 
 
 class Shown:
@@ -217,10 +319,15 @@ class Shown:
 
 
 class Told(Shown):
-    """A result that is no more than what is shown of it."""
+    """A result that is no more than what is shown of it. ``document``: makes what machines get of it."""
 
-    def __init__(self, parts: Iterable[Part]):
+    def __init__(self, parts: Iterable[Part], document: Callable[[], dict[str, Any]] | None = None):
         self._parts = list(parts)
+        self.document = document or self._tables
 
     def parts(self) -> list[Part]:
         return self._parts
+
+    def _tables(self) -> dict[str, Any]:
+        tables = {part.title: part.records() for part in self._parts if isinstance(part, Table)}
+        return {"tables": tables, "lines": [part for part in self._parts if isinstance(part, str)]}

@@ -14,6 +14,7 @@ anything is written, the agent's moves are compared with the model's own. Full c
 
 import contextlib
 import inspect
+import io
 import json
 import os
 import random
@@ -192,7 +193,7 @@ def agent_text(title: str, reference: str, found: Answers, part: FilePart | None
     imports += ["from connectx_core.steps import Layers"] * (not is_script) + [
         "from connectx_core.weights import read_data"
     ]
-    lines = part.text.splitlines(keepends=True) if part else []
+    lines = list(io.StringIO(part.text)) if part else []
     futures = [line.strip() for line in lines if line.startswith("from __future__")]
     own = "".join(line for line in lines if line.strip() not in futures).strip()
     network = (BY_TORCH if is_script else IN_NUMPY).replace("{data}", data).replace("{dtype}", found.dtype)
@@ -244,11 +245,12 @@ class Adopted(Shown):
 
     def parts(self) -> list[Part]:
         """The lines that say what was made, what it was compared with, and what to do with it."""
+        full = f"in {self.full} more the model chose a full column; the file plays its best legal one"
         how = "numpy" if self.data.suffix == FORMS[0] else "TorchScript"
         return [
             f"{self.agent} and {self.data.name}: {self.title}",
             f"the same moves as {self.reference} in {self.positions} of {self.positions} positions; computed by {how}",
-            *([f"in {self.full} more it chose a full column: there its best legal one is played"] if self.full else []),
+            *([full] if self.full else []),
             *([f"loaded without a sandbox ({self.unconfined}): it could do what you can"] if self.unconfined else []),
             *(["it has taken 0 steps: it plays by weights that were put in, or by none"] if self.is_untrained else []),
             f"observation: {self.observation}",

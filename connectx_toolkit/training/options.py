@@ -88,6 +88,7 @@ class Options:
     """The base of every Config. Raises ValueError if a field's value is not allowed by its option."""
 
     METHOD: ClassVar[str]  # its name on the command line
+    RESUMES: ClassVar[bool] = False  # whether a run that was stopped goes on where it was
 
     def __post_init__(self) -> None:
         self.began = time.monotonic()

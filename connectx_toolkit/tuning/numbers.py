@@ -6,6 +6,7 @@ STYLE = "careful"  # tune: careful, bold
 """
 
 import ast
+import io
 import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -49,7 +50,7 @@ def numbers_in(text: str, file: str = "the file") -> list[Number]:
         ValueError: there are none, or one cannot be tuned; the text names the file and the line, and says why.
     """
     numbers, end = list[Number](), 0
-    for count, line in enumerate(text.splitlines(keepends=True), 1):
+    for count, line in enumerate(io.StringIO(text), 1):  # which ends lines as Python does, at line feeds
         start, end = end, end + len(line)
         if comment := COMMENT.search(line):
             numbers.append(_number(line[: comment.start()], comment[1].strip(), start, f"{file}, line {count}: "))

@@ -99,15 +99,26 @@ class Study:
         try:
             done, limit = self.finished(), 60 * minutes or float("inf")
             left = limit - sum(trial.duration.total_seconds() for trial in done if trial.duration)
+            end = time.monotonic() + left
             if len(done) >= trials or left <= 0:
                 return
             if self.cost_of_original() is None:
                 self.study.enqueue_trial({number.name: number.value for number in self.numbers})
-            bar = progress(trials, "candidate", "tuning", done=len(done), delay=0)
+
+            def told(count: int) -> str:
+                spent = minutes - (end - time.monotonic()) / 60
+                words = f"tuning: {spent:.1f} of {minutes:g} minutes, {count} of at most {trials} candidates"
+                return words if minutes else "tuning"
+
+            def show(*_: object) -> None:
+                bar.set_description_str(told(bar.n + 1), refresh=False)
+                bar.update()
+
+            bar = progress(None if minutes else trials, "candidate", told(len(done)), done=len(done), delay=0)
             with TemporaryDirectory(prefix="connectx-tune-") as folder, bar, ctrl_c_waits() as pressed:
                 cost = partial(self._cost, pool=pool, folder=Path(folder), pressed=pressed, limit=limit)
                 rest, timeout = trials - len(done), left if minutes else None
-                self.study.optimize(cost, rest, timeout, callbacks=[lambda *_: bar.update()])
+                self.study.optimize(cost, rest, timeout, callbacks=[show])
         except (optuna.exceptions.StorageInternalError, SQLAlchemyError) as problem:
             reason = " ".join(str(getattr(problem.__cause__ or problem, "orig", problem)).split())
             raise OSError(f"{self.database}: {reason}; free some space, or name another folder with --run") from None

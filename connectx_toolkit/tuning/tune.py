@@ -27,7 +27,7 @@ import numpy as np
 
 from connectx_toolkit.arena.exam import examine
 from connectx_toolkit.arena.match import open_pool
-from connectx_toolkit.arena.results import Match, match_lines, match_table
+from connectx_toolkit.arena.results import Match, match_lines, match_table, seconds_table
 from connectx_toolkit.arena.stored_games import play_matches
 from connectx_toolkit.games.exam_positions import first_of, fresh_exam
 from connectx_toolkit.games.grades import Sheet, rate_difference
@@ -62,6 +62,7 @@ class Config(Options):
     """Options of ``train.py tune``."""
 
     METHOD = "tune"
+    RESUMES = True
 
     agent: Path = option(Path(), "the agent's file, in which comments name the numbers to tune", comes_first=True)
     trials: int = option(200, "number of candidates, those of earlier calls included", least=2)
@@ -141,7 +142,10 @@ def _judge(config: Config, search: "Study", original: AgentSpec, setup: Setup) -
         place = config.folder / "best" / f"{search.name}-{search.study.best_trial.number}"  # another call has its own
         tuned = search.written(values, place, config.tuned.name)
         exam, match = _compared(config, tuned, original, setup)
-        tables, said = [*exam.tables(), match_table(match)], [*exam_lines(exam.sheets), *match_lines(match)]
+        tables, said = (
+            [*exam.tables(), match_table(match), seconds_table(match)],
+            [*exam_lines(exam.sheets), *match_lines(match)],
+        )
         if is_proven(exam.sheets, match.evidence):
             write_whole(config.tuned, tuned_text(config, search, values).encode())
             said.append(f"wrote {config.tuned}")

@@ -70,10 +70,10 @@ def test_ladder():
     tournament = tournament_of(
         match_of(A, B, [1, 0] * 8 + [0, 1] * 2), match_of(B, C, [1, 0] * 7 + [0, 1] * 3), match_of(A, C, [1])
     )
-    ladder = tournament.ladder("random", anchor_elo=100)
+    ladder = tournament.ladder("random")
     assert [line.name for line in ladder] == ["leftmost", "middle", "random"]
     top, middle, last = ladder
-    assert top.rating.elo > middle.rating.elo > last.rating.elo == 100 > last.rating.low
+    assert top.rating.elo > middle.rating.elo > last.rating.elo == 0 == last.rating.low
     assert [line.rating.games for line in ladder] == [20, 40, 20] and not middle.rating.above_next
     assert (top.score, top.as_first, top.as_second) == (pytest.approx(17 / 21), pytest.approx(9 / 11), 0.8)
     assert middle.score == pytest.approx(18 / 40) and top.worst_seconds == 0.5

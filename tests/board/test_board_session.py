@@ -9,6 +9,7 @@ import pytest
 
 from connectx_core.position import STANDARD, Position, geometry_of
 from connectx_core.solver import Value
+from connectx_toolkit import Board
 from connectx_toolkit.arena.referee import play_fast
 from connectx_toolkit.board.server import _encoded
 from connectx_toolkit.board.session import Opening, Session, position_entry, position_in
@@ -315,3 +316,16 @@ def test_the_analyst_goes_on_after_a_failure(monkeypatch):
 def test_what_browsers_cannot_parse_is_not_sent():
     for seconds in (float("nan"), {3}):
         assert json.loads(_encoded({"type": "move", "id": 1, "seconds": seconds}))["type"] == "problem"
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"config": "rows=5"}, "config should be a dict"),
+        ({"overage": -1}, "at least 0"),
+        ({"games": 3}, "games should be"),
+    ],
+)
+def test_a_board_in_a_notebook_checks_its_arguments(given, said):
+    with pytest.raises(ValueError, match=said):
+        Board("leftmost", **given)

@@ -1,6 +1,7 @@
 """What people get wrong, at all three command lines: one clear line, exit code 2, and nothing half-written."""
 
 import contextlib
+import gzip
 import os
 import re
 import signal
@@ -16,8 +17,10 @@ import numpy as np
 import pytest
 
 from connectx_core.weights import pack
+from connectx_toolkit.builder.submission import find_agent
 from connectx_toolkit.cli import build as build_submission
 from connectx_toolkit.cli import train
+from connectx_toolkit.players.spec import resolve
 from connectx_toolkit.system import workers
 from connectx_toolkit.system.files import ROOT
 from tests.conftest import disk_that_is, evaluate
@@ -63,6 +66,11 @@ CASES = [
     Case("evaluate explore --since 2026-11-31", "2026-11-31"),
     Case("evaluate missing.py random", "missing.py"),
     Case("build missing.py", "missing.py"),
+    Case("evaluate onestep.py random", "there is no such file"),
+    Case("evaluate my-agnet.py random", "did you mean my-agent.py? there is no such file"),
+    Case("evaluate loop.py random", "there is no such file"),
+    Case("evaluate onestep random", "did you mean one_step?"),
+    Case("build good.tar.gz", "python build_submission.py --check good.tar.gz checks it"),
     Case("evaluate folder random", "folder"),
     Case("build folder", "folder"),
     Case("evaluate minmax random", "did you mean minimax?"),
@@ -86,7 +94,7 @@ CASES = [
     Case("build network.py -o new.py", "network.py"),
     # Numbers
     Case("evaluate leftmost random --rounds 0", "--rounds"),
-    Case("evaluate leftmost random --concurrency 0", "--concurrency"),
+    Case("evaluate leftmost random --concurrency 0", "--workers"),
     Case("evaluate leftmost random --rounds 1 --bank nan", "overage"),
     Case("evaluate leftmost random --rounds 1 --seed 9223372036854775808", "--seed"),
     Case("evaluate report --games games --html new.html --latest 0", "--latest"),
@@ -114,6 +122,7 @@ CASES = [
     Case("evaluate match leftmost random --openings noise", "openings"),
     Case("evaluate match leftmost random --games notes.txt", "not a file of games"),
     Case("evaluate match leftmost random --games folder", "folder"),
+    Case("evaluate match leftmost random --games /proc/new/store", "/proc/new/store: cannot be written (read-only"),
     Case("evaluate report --games missing", "missing"),
     Case("evaluate report --games damaged", "damaged"),
     Case("evaluate report --games other_store", "other_store"),
@@ -140,6 +149,7 @@ CASES = [
     Case("train leaf --labels folder", "no labels in"),
     Case("train network --labels labels", "labels"),
     Case("train labels --games 0 --add missing.npz", "missing.npz"),
+    Case("train labels --games 0", "games should be at least 1, or add should name labels"),
     Case("train network --layers dense", "layers should look like"),
     Case("train network --layers conf:3,dens:3", "layers should be of the kinds conv, dense, not 'conf'"),
     Case("train network --layers dense:3,conv:3", "cannot follow"),
@@ -227,7 +237,7 @@ CASES += [
     Case("evaluate analyse 44557", "--from-one"),
     Case("evaluate analyse lost.json --from-one", "--from-one"),
     Case("evaluate analyse \N{SUPERSCRIPT TWO}", "\N{SUPERSCRIPT TWO}"),
-    Case("evaluate analyse 33 --time -1", "--time"),
+    Case("evaluate analyse 33 --time -1", "--seconds"),
     Case("evaluate analyse notes.txt", "notes.txt"),
     Case("evaluate analyse folder", "folder"),
     Case("evaluate analyse half.json list.json", "half.json", 1),
@@ -235,7 +245,6 @@ CASES += [
     Case("evaluate analyse lost.json lost.json --me nobody", "nobody"),
     Case("evaluate analyse lost.json --html folder", "folder"),
     Case("evaluate analyse lost.json --html missing/new.html", "missing"),
-    Case("evaluate analyse games --json", "games"),
     Case("evaluate analyse lost.json --me first --write-mistakes words", "'hello'"),
     Case("evaluate exam", "agents"),
     Case("evaluate exam leftmos", "leftmos"),
@@ -249,7 +258,8 @@ CASES += [
     Case("evaluate exam leftmost --me first", "--positions"),
     Case("evaluate exam leftmost --html missing/new.html", "missing"),
     Case("evaluate exam leftmost --write-mistakes words", "'hello'"),
-    Case("evaluate episodes mine", "mine"),
+    Case("evaluate episodes mine", "submission should be an integer of at least 1"),
+    Case("evaluate match leftmost random --pairs many", "--pairs should be an integer of at least 1, not 'many'"),
     Case("build leftmost -o new.py --submit", "--submit"),
     Case("train book leaf", "leaf"),
     Case("evaluate leftmost random --roundz 3", "--rounds?"),
@@ -262,7 +272,7 @@ CASES += [
     Case("build leftmost -o /proc/new.py", "/proc/new.py"),
     Case("train menace --output notes.txt/new.bin", "notes.txt"),
     Case("train", "METHOD"),
-    Case("evaluate", "agent1"),
+    Case("evaluate", "agent1, agent2"),
     Case("evaluate tournament", "agents"),
     Case("evaluate tournament leftmost leftmost", "leftmost"),
     Case("evaluate tournament leftmost random --anchor middle", "middle"),
@@ -274,6 +284,7 @@ AGENT = "def agent(obs, config):\n    return 0\n"
 FILES: dict[str, str | bytes] = {
     "notes.txt": "These are notes.\n",
     "empty.py": "",
+    "good.tar.gz": gzip.compress(b"of any content"),
     "ranged.py": "PLAY = 5  # tune: 1 to 9\n\n\ndef agent(obs, config):\n    return PLAY % 7\n",
     "tunable.py": "PLAY = 5  # tune: 9 to 1\n\n\ndef agent(obs, config):\n    return PLAY % 7\n",
     "syntax.py": "def agent(obs, config:\n    return 0\n",
@@ -326,6 +337,7 @@ def made(tmp_path_factory) -> Path:
     (folder / "folder" / "mini.v2.py").write_text(AGENT)
     for name, content in FILES.items():
         (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    (folder / "loop.py").symlink_to("loop.py")
     (folder / "labels").mkdir()
     (folder / "labels" / "damaged.labels").write_bytes(flipped(pack({"masks": np.ones(1000, np.int64)})))
     (folder / "corrupt.bin").write_bytes(flipped(pack({"weight": np.ones(1000, np.float32)})))
@@ -374,9 +386,22 @@ def test_one_line_a_code_and_nothing_written(case, made, capsys, monkeypatch):
     )  # an agent's own words stay
     if "arguments are required" in line:
         assert more[0].startswith(f"usage: {name}") and more[-1].endswith("--help explains all options")
+        assert case.command != "evaluate" or more[1].startswith("or a command: match, tournament, exam")
     else:
         assert more == []
     assert content_of(made) == before
+
+
+@pytest.mark.parametrize("name", ["onestep.py", "./ppo.py", "loop.py"])
+def test_where_a_file_was_meant_only_files_are_suggested(name, tmp_path, monkeypatch):
+    """No agent of ours, and not what has the same name and is no file."""
+    monkeypatch.chdir(tmp_path)
+    Path("loop.py").symlink_to("loop.py")
+    with pytest.raises(ValueError) as of_match:
+        resolve(name)
+    assert str(of_match.value) == f"no agent {name!r}: there is no such file"
+    with pytest.raises(ValueError, match=f"no agent {name}: expected a file"):
+        find_agent(name)
 
 
 @pytest.mark.parametrize(

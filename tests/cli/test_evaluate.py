@@ -49,7 +49,7 @@ def test_the_course_s_four_lines(capsys):
         "pair results 0, 1/2, 1, 1 1/2, 2: 0 0 2 0 0; 1 distinct pair among 2 from 1 opening, the others are copies\n"
         "no verdict: 1 distinct pair of games, at least 9 are needed; the first agent made 50% of the points; "
         "python evaluate.py match begins from many openings\n"
-        f"a game that {HERE}.wins_down_the_left lost: python evaluate.py analyse 6060606 "
+        f"a game that {HERE}.wins_down_the_left lost:\npython evaluate.py analyse 6060606 "
         f"--names {HERE}.plays_column_6 {HERE}.wins_down_the_left\n"
     )
     assert rounds.wins == (2, 3) and rounds.draws == 0 and len(rounds.games) == 5
@@ -66,7 +66,7 @@ def test_what_the_rounds_prove(capsys):
     found = anytime(rounds.evidence.counts)
     assert rounds.evidence.distinct == 25 and 100 < found.low < found.elo
     assert bound.startswith((f"Elo {found.elo:+.0f}, between {found.low:+.0f} and ", f"Elo above {found.low:+.0f}"))
-    assert bound.endswith(" (95%, valid at every look)") and verdict == "one_step is stronger"
+    assert bound.endswith(" (95% sure, however often you look)") and verdict == "one_step is stronger"
 
 
 def test_lost_games(tmp_path, monkeypatch, capsys):
@@ -272,7 +272,7 @@ def test_tournament_command(tmp_path, capsys):
         main([*arguments.split(), "--games", str(tmp_path / "store")])
         outputs.append(capsys.readouterr().out)
     assert re.search(r"^one_step v leftmost: won \d+ drawn \d+ lost \d+$", outputs[0], re.MULTILINE)
-    assert "Elo, random = 0" in outputs[0] and "1 one_step" in outputs[0] and "too early" in outputs[0]
+    assert "Elo, random = 0" in outputs[0] and "1 one_step" in outputs[0] and "not yet" in outputs[0]
     known, _, rest = outputs[1].partition("\n")
     assert (
         rest == outputs[0]

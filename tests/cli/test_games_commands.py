@@ -45,7 +45,7 @@ def test_explore_adds_and_shows(folder, capsys):
     out = said(capsys, "explore", "--add", str(folder))
     assert "runs/games.sqlite: 8 games added, 1 copy left out, 8 in all" in out
     assert "left out: " in out and "cut.json is not a ConnectX replay: it is not JSON" in out
-    assert "wins in 41 plies *" in out and "middle 2" in out
+    assert "wins in 41 *" in out and "middle 2" in out
     out = said(capsys, "explore", "3", "--opponent", "middle", "--seat", "second")
     assert f"{TEAM} 1" in out and "leftmost" not in out
     assert "8 in all" in said(capsys, "explore", "--add", str(folder))
@@ -107,12 +107,12 @@ def test_games_are_removed(folder, capsys):
     assert not Path("none.sqlite").exists()
 
 
-def test_a_damaged_row_is_named_and_counted(folder, capsys):
-    """The command goes on with the others, and its last line counts what was left out."""
+def test_a_damaged_row_is_named(folder, capsys):
+    """The command goes on with the others."""
     said(capsys, "explore", "--add", *map(str, folder.glob("*-replay.json")), "--time", "0")
     connection = sqlite3.connect("runs/games.sqlite")
     with connection:
         connection.execute("UPDATE games SET moves = 'x' WHERE id = 1")
     out = said(capsys, "explore", "--time", "0")
     assert "left out: runs/games.sqlite: row 1 of its games: expected columns such as 3342" in out
-    assert out.splitlines()[-1] == "left out in all: 1"
+    assert out.count("left out: ") == 1

@@ -32,6 +32,11 @@ FAULTS = [TypeError("'int' object\nis not iterable"), KeyError("rows"), RuntimeE
 FAULTS += [ModuleNotFoundError("no connectx_toolkit.typo", name="connectx_toolkit.typo"), OverflowError("too large")]
 
 
+def test_the_page_of_exit_codes_has_all_of_them():
+    rows = [f"| {code} | {words} |" for code, words in EXIT_CODES.items()]
+    assert "\n".join(rows) in (ROOT / "docs" / "reference" / "exit-codes.md").read_text(encoding="utf-8")
+
+
 @pytest.fixture
 def ends_by(monkeypatch):
     """Lets ``evaluate.py list`` raise something."""

@@ -19,7 +19,7 @@ from connectx_toolkit.games.themes import (
     NO_MISTAKE,
     THEMES,
     Horizon,
-    horizon_words,
+    horizons,
     themes_of_moves,
     weaknesses,
 )
@@ -116,11 +116,8 @@ def test_themes(moves, column, theme):
     assert theme_of(moves, column) == theme
 
 
-def test_horizons_in_words():
-    near, far = Horizon(1, 2, 4000, 1.0), Horizon(3, 4, 41, 0.31)
-    beyond = "of 41 wins in 3 to 4 plies it finds 31%."
-    assert horizon_words("X", [near]) == "X finds wins at every distance (95% or more)."
-    assert horizon_words("X", [near, far]) == f"X finds wins up to 2 plies ahead (95% or more); {beyond}"
-    assert horizon_words("X", [far]) == f"X: {beyond}"
-    assert horizon_words("X", [near._replace(wins=3)]) == "X: of 3 wins at every distance it finds 100% (at least 16%)."
-    assert horizon_words("X", []) == ""
+@pytest.mark.parametrize(("column", "kept"), [(3, 1.0), (1, 0.0)])
+def test_wins_by_their_distance(column, kept):
+    """A win in one, and a position without a win, which does not count."""
+    labels = labels_of((3, 0, 3, 0, 3, 0), (3, 0, 3, 0, 3))
+    assert horizons(sheet_of(labels, [column, 3])) == [Horizon(1, 2, 1, kept)]

@@ -254,7 +254,7 @@ def test_one_bad_replay_of_an_archive_does_not_end_the_others(content, tmp_path,
     ]
     main(["analyse", str(path), "--time", "0"])
     out = capsys.readouterr().out
-    assert out.count("Ångström v them") == 3 and out.splitlines()[-1] == "left out in all: 2"
+    assert out.count("Ångström v them") == 3 and out.count("left out: ") == 2
     with pytest.raises(ValueError, match="several games"):
         game_meant(path)
 

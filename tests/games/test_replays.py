@@ -170,8 +170,8 @@ def test_what_was_thrown_away(games):
     assert row_of(sections, "Why points were lost", "drawn position given away")[1:3] == (1, 1)
     assert row_of(sections, "Mistakes by ply", "0 to 7") == ("0 to 7", 2, 1, 1, 100, 1)
     ply = review.mistakes[-1].ply
-    words = "are 0 to 7: 1. A search of 4 plies would have seen "
-    assert ply < 8 and words in headline(TEAM, [review])[-1]
+    words = "are 0 to 7: 1. A search 4 plies deep finds "
+    assert ply < 8 and words in headline(TEAM, [review])[-1] and "of these mistakes" in headline(TEAM, [review])[-1]
 
 
 def played(game: Game) -> Game:
@@ -258,9 +258,10 @@ def test_a_lost_game_that_is_shortened():
     (move,) = review.shortened
     plies = [plies_to_end(score, 1, 42) for score in (move.played, move.value)]
     assert plies[0] < plies[1]
-    words = f"1 move in 1 game; most in 3033 on ply 1: column 0 loses in {plies[0]} plies, 3 in {plies[1]}."
-    assert f"Lost games shortened: {words}" in headline("me", [review])
-    assert not any("shortened" in line for line in headline("other", [Review(review.game, review.moves, 0)]))
+    words = "In lost positions, 1 move in 1 game lost sooner than necessary. The worst: 3033, ply 1: "
+    words += f"column 0 loses in {plies[0]} plies, the best (3) in {plies[1]}."
+    assert words in headline("me", [review])
+    assert not any("sooner" in line for line in headline("other", [Review(review.game, review.moves, 0)]))
 
 
 def test_the_mistake_that_is_made_most_often_is_named():
@@ -318,7 +319,7 @@ def stored(store) -> dict[str, Game]:
 
 def test_stored_games_are_reviewed_as_replays_are(store, stored, capsys):
     """Rows held to the store. Nobody has to say whose games they are where one name is in all of them."""
-    found = printed_json([str(store), *UNJUDGED], capsys)
+    found = printed_json([str(store), "--html", str(store.with_name("page.html")), *UNJUDGED], capsys)
     assert found["me"] == "leftmost" and found["left_out"] == [] and len(stored) == 14
     assert [row["game"] for row in found["games"]] == list(stored)
     for row in found["games"]:

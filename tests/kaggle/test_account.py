@@ -186,8 +186,7 @@ def test_one_bad_game_does_not_end_the_others(account, capsys):
     assert f"episode-{damaged}-replay.json is not a ConnectX replay: its field 'configuration' is missing" in out
     with GameDatabase(Path("games.sqlite"), create=False) as database:
         assert [game.episode for game in database.games()] == sorted(account.replays)[2:]
-    last = out.splitlines()[-1]
-    assert last.startswith("left out in all: ") and int(last.split()[-1]) == out.count("left out: ")
+    assert out.splitlines()[-1].startswith("left out: ")
 
 
 @pytest.mark.parametrize("call", ["ListSubmissionEpisodes", "GetSubmission"])

@@ -1,5 +1,6 @@
 """The list of agents, and the ladder that it reads."""
 
+import json
 import re
 from xml.etree import ElementTree
 
@@ -32,33 +33,40 @@ def test_ladders_are_written_and_read(ladder, tmp_path):
     """Markdown as it stands in a README, a picture, and strengths, which come back as they were."""
     write_ladder(tmp_path / "ladder", ladder, "random")
     lines = (tmp_path / "ladder.md").read_text().splitlines()
-    assert lines[0].startswith("|  | agent | Elo |") and lines[1].count("--:") == 10
+    assert lines[0].startswith("|  | name | Elo |") and lines[1].count("--:") == 9
     assert lines[2].startswith("| 1 | leftmost | ")
-    assert re.match(r"\| 3 \| random \| 0 \| -\d+ to \d+ \|  \| 38 \|", lines[4])
-    assert "| too early to tell | 40 |" in lines[3] and lines[5] == "" and lines[6].startswith("95% interval: ")
+    assert re.match(r"\| 3 \| random \| 0 \|  \|  \| 38 \|", lines[4])
+    assert "| not yet | 40 |" in lines[3] and lines[5] == "" and "the interval is of the Elo above random" in lines[6]
     assert (tmp_path / "ladder.md").read_text() == ladder_table(ladder, "random").markdown()
     chart = ElementTree.parse(tmp_path / "ladder.svg").getroot()
     labels = [text.text for text in chart.iter("{http://www.w3.org/2000/svg}text")]
     assert {"leftmost", "middle", "random", "0"} <= set(labels)
-    strengths = read_ladder(tmp_path / "ladder.json")
-    assert {name: (s.elo, s.low, s.high, s.games, s.above_next) for name, s in strengths.items()} == {
+    assert read_ladder(tmp_path / "ladder.json") == ("random", {line.name: line.rating.elo for line in ladder})
+    entries = json.loads((tmp_path / "ladder.json").read_text())["agents"]
+    assert {name: tuple(entry.values()) for name, entry in entries.items()} == {
         line.name: tuple(line.rating) for line in ladder
     }
-    assert all(strength.anchor == "random" for strength in strengths.values())
-    assert re.fullmatch(r"0 \[-\d+, \d+\]", str(strengths["random"])) and not list(tmp_path.glob("*.partial"))
+    assert not list(tmp_path.glob("*.partial"))
+
+
+def test_a_bound_that_the_games_do_not_give_is_null(tmp_path):
+    """JSON has no infinity. Of an agent that won everything there is no upper bound."""
+    write_ladder(tmp_path / "ladder", tournament_of(match_of(A, B, [1, 0] * 20)).ladder("middle"), "middle")
+    entry = json.loads((tmp_path / "ladder.json").read_text())["agents"]["leftmost"]
+    assert entry["high"] is None and isinstance(entry["low"], float)
+    assert "leftmost" in (tmp_path / "ladder.svg").read_text()
 
 
 def test_the_published_ladder_can_be_read():
     """It is not empty, its agents can be named, and one is the anchor; the table beside it has the same agents."""
-    ladder = read_ladder()
-    assert len(ladder) > 5 and all(strength.low <= strength.elo <= strength.high for strength in ladder.values())
+    anchor, ladder = read_ladder()
+    assert len(ladder) > 5 and ladder[anchor] == 0.0
     assert {resolve(name).kind for name in ladder} <= {"ours", "kaggle", "partner"}
-    assert {ladder[strength.anchor].elo for strength in ladder.values()} == {0.0}
     rows = re.findall(r"^\| \d+ \| (\S+) \|", PUBLISHED.with_suffix(".md").read_text(encoding="utf-8"), re.M)
-    assert rows == sorted(ladder, key=lambda name: -ladder[name].elo)
+    assert rows == sorted(ladder, key=lambda name: -ladder[name])
 
 
-@pytest.mark.parametrize("content", ["", "[]", "{}", '{"anchor": "a", "agents": {"a": {"elo": 1}}}'])
+@pytest.mark.parametrize("content", ["", "[]", "{}", '{"anchor": "a", "agents": {"a": {}}}'])
 def test_what_is_no_ladder_is_refused(content, tmp_path):
     (tmp_path / "ladder.json").write_text(content)
     with pytest.raises(ValueError, match="is not a ladder"):

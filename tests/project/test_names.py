@@ -13,7 +13,6 @@ import pytest
 
 from connectx_toolkit.builder.preflight.findings import Report
 from connectx_toolkit.cli import build as build_submission
-from connectx_toolkit.report.catalogue import Strength
 from tests.conftest import evaluate
 
 # Of rich (tags that close nothing, styles, emoji), of plots (hidden labels, formulas), of Markdown and
@@ -77,8 +76,7 @@ def test_commands(command, folder, monkeypatch, capsys):
 
 
 def a_ladder(monkeypatch) -> None:
-    strength = Strength(1.0, 0.0, 2.0, 10, PLAYS)
-    monkeypatch.setattr("connectx_toolkit.report.catalogue.read_ladder", lambda: {f"{CRASHES}@4": strength})
+    monkeypatch.setattr("connectx_toolkit.report.catalogue.read_ladder", lambda: (PLAYS, {f"{CRASHES}@4": 1.0}))
     monkeypatch.setattr("connectx_toolkit.report.catalogue.kaggle_agents", lambda: {CRASHES: None})
     evaluate(["list"])
 
@@ -111,7 +109,7 @@ def test_a_ladder_to_publish(folder, monkeypatch, capsys):
     monkeypatch.chdir(folder)
     evaluate(["report", "--games", "store", "--ladder", "[i]"])
     rows = Path("[i].md").read_text().splitlines()
-    (row,) = [row for row in rows if "bold" in row]
+    (row,) = [row for row in rows if row.startswith("|") and "bold" in row]
     assert r"| \[bold\]\|\<b\>\$^\$:x:.py |" in row and any(r"| \_\[/x\]\$a_b\$.py |" in row for row in rows)
     assert (
         html.escape(CRASHES) in Path("[i].svg").read_text()

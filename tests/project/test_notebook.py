@@ -135,3 +135,10 @@ def test_on_kaggle_with_a_clone(tmp_path, monkeypatch):
     subprocess.run([*run, "commit", "-qm", "all"], check=True)
     names = set_up(monkeypatch, tmp_path / "kaggle", repository.as_uri())
     assert (names["TOOLKIT"] / "build_submission.py").is_file()
+
+
+def test_without_the_repository_the_first_cell_says_what_is_missing(tmp_path, monkeypatch):
+    """As with pip alone."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with pytest.raises(AssertionError, match="attach it as a dataset, or put its address into REPOSITORY"):
+        set_up(monkeypatch, tmp_path / "kaggle")

@@ -126,7 +126,7 @@ def test_a_build_gives_its_report_or_one_error(tmp_path, monkeypatch):
         build("bad.py", "bad_built.py", positions=20)
     assert caught.value.report.reasons and not Path("bad_built.py").exists()
     assert check("bad.py").verdict == "REJECT"
-    for given, words in (("no.py", "no agent no.py"), ("mine.py", "positions should be an integer from 1")):
+    for given, words in (("no.py", "no agent no.py"), ("mine.py", "positions should be an integer of at least 1")):
         with pytest.raises(ValueError, match=words):
             build(given, positions=0 if given == "mine.py" else 20)
     with pytest.raises(ValueError, match="is the agent itself"):

@@ -37,7 +37,7 @@ def report(tmp_path_factory) -> Path:
     judged = judge(replace(record, opening=JUDGED_FROM))
     entries = [game_entry(Review(record, moves, theme="step limit")) for moves in (judged, [])]
     path = tmp_path_factory.mktemp("page") / "report.html"
-    sections = group_html("Board <one>", tournament, tournament.ladder("random"), {"middle": judged}, 1)
+    sections = group_html("Board <one>", tournament, tournament.ladder("random"), "random", {"middle": judged}, 1)
     path.write_text(results_page(sections, entries), encoding="utf-8")
     return path
 
@@ -68,7 +68,8 @@ def test_what_the_page_shows(report, tmp_path):
 
 def test_the_board_needs_no_scrolling(report, tmp_path):
     """On a laptop, below a summary of seven lines. What is said of a column that has no room there is not shown."""
-    record, lines = Game(STANDARD, MOVES, ("me", "middle")), ["A sentence as long as those of a summary of games."] * 7
+    record = Game(STANDARD, MOVES, ("me", "middle"), measured=(0.5,) * len(MOVES))
+    lines = ["A sentence as long as those of a summary of games."] * 7
     review = Review(record, judge(replace(record, opening=JUDGED_FROM)), 0)
     exam = exam_page("Exam", lines, [], Table("", ["agent"], [("me",)]), [game_entry(review) | {"ply": 21}])
     pages = [report, tmp_path / "replays.html", tmp_path / "exam.html"]
@@ -94,7 +95,7 @@ def test_ladders_legends_and_keys(tmp_path):
     tournament = Tournament([Match(resolve("middle"), resolve("random"), games)], [(long, "random")])
     review = Review(Game(STANDARD, MOVES, ("me", "middle")), judge(Game(STANDARD, MOVES, opening=JUDGED_FROM)), 0)
     ladder, replays = tmp_path / "ladder.html", tmp_path / "replays.html"
-    sections = group_html("Board", tournament, tournament.ladder("random"), {}, 1)
+    sections = group_html("Board", tournament, tournament.ladder("random"), "random", {}, 1)
     ladder.write_text(results_page(sections, [game_entry(review)]), encoding="utf-8")
     replays.write_text(replays_page("me", [review], [], []), encoding="utf-8")
     with sync_playwright() as playwright:

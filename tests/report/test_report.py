@@ -13,6 +13,7 @@ from kaggle_environments.errors import DeadlineExceeded
 from connectx_core.position import STANDARD, geometry_of
 from connectx_toolkit.arena.store import MatchStore
 from connectx_toolkit.games.analysis import judge
+from connectx_toolkit.games.database import GameDatabase
 from connectx_toolkit.games.game import Game
 from connectx_toolkit.games.groups import groups
 from connectx_toolkit.games.reader import parse_game
@@ -102,11 +103,23 @@ def test_report_command(path, capsys):
     main(["report", "--games", str(path), "--html", str(target), "--judge", "--latest", "5"])
     out = capsys.readouterr().out
     assert out.count("Elo, random = 0") == 2 and "one_step" in out
+    assert {*re.findall(r"of the Elo above (\w+)", target.read_text(encoding="utf-8"))} == {"random"}
     elements = Elements(target.read_text(encoding="utf-8"))
     assert elements.tags.count("table") == 4 and elements.tags.count("svg") == 6
     assert {"h1", "h2", "select"} <= set(elements.tags)
     assert len(json.loads(elements.data)) == 10
     assert list(path.parent.glob("*.partial")) == []
+
+
+@pytest.mark.parametrize(("count", "expected"), [(1, [1, 1]), (5, [3, 2]), (99, [8, 8])])
+def test_a_page_has_games_of_every_two_agents(path, count, expected):
+    """The latest ones, in order; of the last match alone, the chart of accuracies would leave an agent out."""
+    with GameDatabase(path, create=False) as database:
+        group = next(group for group in groups(database) if len(group.matches) == 2)
+    games, latest = group.games(), group.latest(count)
+    names = [{*game.names} for game in latest]
+    assert [names.count(two) for two in ({"one_step", "leftmost"}, {"leftmost", "random"})] == expected
+    assert latest == games[8 - expected[0] : 8] + games[16 - expected[1] :]
 
 
 def test_games_on_the_page_carry_their_scores():
@@ -128,7 +141,7 @@ def test_the_command_of_a_lost_game_finds_the_mistake(tmp_path, monkeypatch, cap
     monkeypatch.chdir(tmp_path)
     Path("openings").write_text("22\n1411\n")
     main(f"match leftmost one_step --pairs 4 --games store --openings openings {' '.join(FIVE)}".split())
-    (command,) = re.findall(r"a game that leftmost lost: python evaluate.py (.*)", capsys.readouterr().out)
+    (command,) = re.findall(r"a game that leftmost lost:\npython evaluate.py (.*)", capsys.readouterr().out)
     assert "--names" in command and "rows=5" in command
     main(shlex.split(command))
     out = capsys.readouterr().out
@@ -176,7 +189,7 @@ def test_what_was_not_solved_has_a_row():
     moves = judge(game)
     shown = moves_table(game, [moves[3], *moves[6:9]], 0).rows
     assert [(row[0], row[-1]) for row in shown if row[-1] == "not solved in time"] == [
-        ("0 to 2", "not solved in time"), ("4 to 5", "not solved in time"),
+        ("0-2", "not solved in time"), ("4-5", "not solved in time"),
     ]  # fmt: skip
     assert moves_table(game, [], 0).rows == []
 
@@ -185,5 +198,5 @@ def test_a_decided_game_is_a_row():
     """The first player wins from the start, and the second hurries it twice."""
     game = parse_game("30303", STANDARD)
     rows = moves_table(game, judge(game), 0).rows
-    assert [row[0] for row in rows] == ["0", "1 to 4"]
-    assert rows[1] == ("1 to 4", "second", "", "", "", "", "lost already, shortened by 2 moves")
+    assert [row[0] for row in rows] == ["0", "1-4"]
+    assert rows[1] == ("1-4", "second", "", "", "", "", "lost already, shortened by 2 moves")

@@ -20,31 +20,36 @@ def evidence(counts, opening: int = 0) -> Evidence:
     return Evidence(PairOfGames(n, ((), ()), result / 2) for n, result in enumerate(results, opening))
 
 
-def ratings(pairings, anchor, anchor_elo=0.0):
-    return ratings_of({names: evidence(counts) for names, counts in pairings.items()}, anchor, anchor_elo)
+def ratings(pairings, anchor):
+    return ratings_of({names: evidence(counts) for names, counts in pairings.items()}, anchor)
 
 
 def width(rating: Rating) -> float:
     return rating.high - rating.low
 
 
-def test_two_agents_have_the_rating_of_their_score():
-    """75% over many games: 190.85 Elo. Each is half of it from the mean, with half of the interval of their match."""
+def test_two_agents_have_the_rating_and_the_interval_of_their_match():
+    """75% over many games: 190.85 Elo. The anchor is at 0, with no interval."""
     counts = [200, 400, 800, 2400, 2200]
-    table = ratings({("A", "B"): counts}, anchor="B", anchor_elo=1000)
-    match = anytime(counts)
-    assert table["A"].elo == pytest.approx(1000 + match.elo, abs=0.5) and table["B"].elo == 1000
-    expected = (match.high - match.low) / 2
-    assert [width(line) for line in table.values()] == pytest.approx([expected] * 2, rel=0.001)
-    assert width(ratings({("B", "A"): counts[::-1]}, anchor="B")["A"]) == pytest.approx(expected)
+    table, match = ratings({("A", "B"): counts}, anchor="B"), anytime(counts)
+    assert table["A"].elo == pytest.approx(match.elo, abs=0.5) and table["B"][:3] == (0, 0, 0)
+    assert table["A"][1:3] == (match.low, match.high) and table["B"].interval == ""
+    swapped = ratings({("B", "A"): counts[::-1]}, anchor="B")["A"]
+    assert swapped[:3] == pytest.approx(table["A"][:3])
+    below = ratings({("A", "B"): counts}, anchor="A")["B"]
+    assert below[:3] == pytest.approx((-table["A"].elo, -match.high, -match.low))
     assert table["A"].games == table["B"].games == 12000 and list(table) == ["A", "B"]
     assert table["A"].above_next is True and table["B"].above_next is None
 
 
 @pytest.mark.parametrize("won", [FEWEST_PAIRS - 1, FEWEST_PAIRS, 26])
 def test_a_ladder_of_two_proves_what_their_match_does(won):
-    table = ratings({("A", "B"): [0, 0, 0, 0, won]}, anchor="B")
-    assert table["A"].above_next is (won >= FEWEST_PAIRS) is anytime([0, 0, 0, 0, won]).is_proof
+    """Of games that were all won it says what the match says: one bound, and no other."""
+    table, match = ratings({("A", "B"): [0, 0, 0, 0, won]}, anchor="B"), anytime([0, 0, 0, 0, won])
+    assert table["A"].above_next is (won >= FEWEST_PAIRS) is match.is_proof
+    assert table["A"].interval == f"above {match.low:.0f}" and match.high == math.inf
+    assert ratings({("A", "B"): [0, 0, 0, 0, won]}, anchor="A")["B"].interval == f"below {-match.low:.0f}"
+    assert ratings({("A", "B"): [1, 0, 0, 0, 1]}, anchor="B")["A"].interval == "too few games"
 
 
 @pytest.mark.parametrize("agents", [3, 6])
@@ -52,15 +57,18 @@ def test_intervals_of_equals(agents):
     """k agents, 40 pairs each two from openings of their own, all even.
 
     By hand: the variance of 40 pairs is 4 x 40 x 1/8 = 20, the information I of 80 games and the drawn one 81 / 4; the
-    inverse of the Laplacian I (k E - 1 1') is (E - 1 1' / k) / (k I).
+    inverse of the Laplacian I (k E - 1 1') is (E - 1 1' / k) / (k I), so that of a difference is 2 / (k I).
     """
     pairings = list(combinations("ABCDEF"[:agents], 2))
     table = ratings_of({two: evidence([10, 0, 20, 0, 10], 40 * n) for n, two in enumerate(pairings)}, anchor="A")
-    error = math.sqrt((1 - 1 / agents) * 20 / agents) / (81 / 4)
+    error = math.sqrt(2 * 20 / agents) / (81 / 4)
     factor = anytime_factor(40 * (agents - 1), 0.05)
     factor += (factor**3 + factor) / (4 * (40 * len(pairings) - 1))
     expected = 2 * factor * 173.7178 * error
-    assert [width(line) for line in table.values()] == pytest.approx([expected] * agents, rel=0.02)
+    assert table["A"][:3] == (0, 0, 0)
+    assert [width(line) for name, line in table.items() if name != "A"] == pytest.approx(
+        [expected] * (agents - 1), rel=0.02
+    )
     assert [line.above_next for line in table.values()] == [False] * (agents - 1) + [None]
 
 
@@ -73,27 +81,25 @@ def test_openings_whose_pairs_cancel_hide_no_variance():
     table = ratings_of(dict.fromkeys(combinations("ABC", 2), cancelling), anchor="A")
     factor = anytime_factor(160, 0.05)
     factor += (factor**3 + factor) / (4 * 39)
-    expected = 2 * factor * 173.7178 * math.sqrt(2 / 3 * 80 / 3) / (161 / 4)
-    assert [width(line) for line in table.values()] == pytest.approx([expected] * 3, rel=0.01)
+    expected = 2 * factor * 173.7178 * math.sqrt(2 * 80 / 3) / (161 / 4)
+    assert [width(table[name]) for name in "BC"] == pytest.approx([expected] * 2, rel=0.01)
 
 
-def test_an_anchor_that_never_wins_widens_no_interval_but_its_own():
-    even = {("A", "B"): [10, 0, 20, 0, 10]}
+def test_an_anchor_that_never_wins_makes_all_intervals_wide_and_no_proof_weaker():
+    even = {("A", "B"): [2, 4, 14, 10, 10]}
     beaten = {(name, "C"): [0, 0, 0, 0, 40] for name in "AB"}
-    alone, with_it = ratings(even, anchor="A"), ratings(even | beaten, anchor="C")
-    assert width(with_it["C"]) > 400 and with_it["C"].elo == 0 and with_it["A"].elo > 700
-    for name in "AB":
-        assert width(with_it[name]) == pytest.approx(width(alone[name]), rel=0.1)
+    of_b, of_c = ratings(even | beaten, anchor="B"), ratings(even | beaten, anchor="C")
+    assert of_c["A"].elo > 700 and min(width(of_c[name]) for name in "AB") > 400 > width(of_b["A"])
+    assert [line.above_next for line in of_b.values()] == [line.above_next for line in of_c.values()]
 
 
-def test_intervals_do_not_depend_on_the_anchor():
+def test_another_anchor_moves_all_by_the_same_and_mirrors_the_interval_between_the_two():
     pairings = {("A", "B"): [4, 6, 20, 8, 6], ("B", "C"): [2, 6, 10, 8, 14], ("A", "C"): [0, 3, 10, 12, 15]}
-    one, other = ratings(pairings, anchor="A"), ratings(pairings, anchor="C", anchor_elo=500)
+    one, other = ratings(pairings, anchor="A"), ratings(pairings, anchor="C")
     for name in "ABC":
-        assert (one[name].low - one["C"].elo, one[name].high - one["C"].elo) == pytest.approx(
-            (other[name].low - 500, other[name].high - 500)
-        )
+        assert one[name].elo - one["C"].elo == pytest.approx(other[name].elo)
         assert one[name].above_next == other[name].above_next
+    assert (one["C"].low, one["C"].high) == pytest.approx((-other["A"].high, -other["A"].low))
 
 
 def test_proofs_need_pairs_and_differences():
@@ -132,22 +138,15 @@ def test_winning_all_leaves_a_rating_with_a_wide_interval():
     """One drawn game is added: 200.5 points of 201, 1041.1 Elo by hand."""
     table = ratings({("A", "B"): [0, 0, 0, 0, 100]}, anchor="B")
     assert table["A"].elo == pytest.approx(400 * math.log10(200.5 / 0.5), abs=0.01)
-    assert width(table["A"]) == pytest.approx(width(table["B"])) and width(table["A"]) > 450
+    assert table["A"].high == math.inf
 
 
-def weighted_mean(elos: dict[str, float], at: dict[str, float]) -> float:
-    """Of the Elos, each agent weighing as much as p (1 - p) over its opponents says at the ratings ``at``."""
-    weights = {}
-    for name in at:
-        chances = [score_of(at[name] - at[other]) for other in at if other != name]
-        weights[name] = sum(p * (1 - p) for p in chances)
-    return sum(weights[name] * elos[name] for name in at) / sum(weights.values())
-
-
-def test_ratings_cover_the_truth():
+@pytest.mark.parametrize("anchor", ["A", "D"])
+def test_ratings_cover_the_truth(anchor):
     """160 round robins of four agents of known strength, two far apart, looked at 4 times: 95% of intervals hold it.
 
-    And whom a ladder ever calls stronger than the next is, in 95% of the ladders.
+    It is the Elo above the anchor, which is of middle strength, or the weakest. And whom a ladder ever calls stronger
+    than the next is, in 95% of the ladders.
     """
     rng, truth = np.random.default_rng(7), {"A": 0.0, "B": 60.0, "C": 200.0, "D": -150.0}
     inside: list[bool] = []
@@ -159,21 +158,21 @@ def test_ratings_cover_the_truth():
         }
         for pairs in (15, 30, 45, 60):
             counts = {names: pentanomial(scores[:pairs]) for names, scores in games.items()}
-            table = ratings(counts, anchor="A")
-            elos = {name: line.elo for name, line in table.items()}
-            shift = weighted_mean(elos, elos) - weighted_mean(truth, elos)
+            table = ratings(counts, anchor)
             for name in truth:
-                held[name] &= table[name].low <= truth[name] + shift <= table[name].high
+                held[name] &= table[name].low <= truth[name] - truth[anchor] <= table[name].high
             for name, below in pairwise(table):
                 if table[name].above_next:
                     false |= truth[name] < truth[below]
                     proven += 1
-        inside += held.values()
+        inside += [is_held for name, is_held in held.items() if name != anchor]
         wrong.append(false)
     assert np.mean(inside) >= 0.95 and np.mean(wrong) <= 0.05 and proven > 200
 
 
-@pytest.mark.parametrize(("anchor", "words"), [("X", "played no games"), ("A", "no games connect C, D")])
+@pytest.mark.parametrize(
+    ("anchor", "words"), [("X", "X, whose Elo would be 0, has not"), ("A", "no games connect C, D")]
+)
 def test_ratings_refuse(anchor, words):
     with pytest.raises(ValueError, match=words):
         ratings({("A", "B"): [1, 0, 0, 0, 1], ("C", "D"): [1, 0, 0, 0, 1]}, anchor)

@@ -1,6 +1,11 @@
 """Progress, and messages in the words of their reader."""
 
+import io
+import re
 import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stderr
 
 import pytest
 from rich.color import ColorSystem
@@ -12,6 +17,7 @@ from connectx_toolkit.system.console import (
     command,
     ctrl_c_waits,
     named,
+    progress,
 )
 from connectx_toolkit.system.table import Table, console_for_tables
 
@@ -93,3 +99,65 @@ def test_errors_of_functions_name_no_option(call, door, tmp_path, monkeypatch):
     words = str(problem.value)
     assert "concurrency" not in words and "-1 to" not in words
     assert ("--" not in words and ".py" not in words) or door in ("checkout", "pip")
+
+
+class Screen(io.StringIO):
+    """Standard error at a terminal of 80 columns."""
+
+    def isatty(self) -> bool:
+        return True
+
+    def states(self) -> list[str]:
+        """All that the bar has shown."""
+        return [state for state in re.split(r"[\r\n]+", self.getvalue()) if state.strip()]
+
+
+@contextmanager
+def at_a_terminal(monkeypatch) -> Iterator[Screen]:
+    monkeypatch.setenv("COLUMNS", "80")
+    with redirect_stderr(Screen()) as screen:
+        yield screen
+
+
+def shows_all(*arguments, delay: float):
+    """A bar that shows each state, however quickly the next one comes."""
+    bar = progress(*arguments, delay=0)
+    bar.mininterval, bar.miniters, bar.dynamic_miniters = 0, 1, False
+    return bar
+
+
+def test_a_bar_tells_what_is_done_and_left(monkeypatch):
+    with at_a_terminal(monkeypatch) as screen, progress(3, "game", "asking", delay=0) as bar:
+        for _ in range(2):
+            time.sleep(0.15)
+            bar.update()
+    first, *_, last = screen.states()
+    assert re.fullmatch(r"asking:   0%\| +\| 0/3 games \[00:00, \? left\]", first) and len(first) <= 80
+    assert re.fullmatch(r"asking:  67%\|[█#].* *\| 2/3 games \[00:00, 00:00 left\]", last)
+
+
+def test_a_bar_of_nothing_is_not_shown(monkeypatch):
+    """As of a match whose games are all known."""
+    with at_a_terminal(monkeypatch) as screen, progress(0, "game", delay=0) as bar:
+        bar.update()
+    assert screen.getvalue() == ""
+
+
+def test_a_match_with_sprt_shows_where_the_test_stands(tmp_path, monkeypatch):
+    """Pairs, LLR, bounds and the pairs that are left; no cap, and no end that goes by it."""
+    monkeypatch.setattr("connectx_toolkit.arena.stored_games.progress", shows_all)
+    with at_a_terminal(monkeypatch) as screen:
+        found = match("one_step", "leftmost", sprt=(0, 100), games=tmp_path / "games.sqlite")
+    states = screen.states()
+    assert states[0] == "0 pairs, LLR 0.00 (-2.94 to 2.94) [00:00]" and max(map(len, states)) <= 80
+    form = r"\d+ pairs?, LLR -?\d\.\d\d \(-2\.94 to 2\.94\), about \d+ pairs? left \[\d\d:\d\d\]"
+    assert found.ending == "sprt" and any(re.fullmatch(form, state.strip()) for state in states[1:])
+    assert not any("2000" in state or "game" in state for state in states)
+
+
+def test_a_match_without_sprt_counts_games(tmp_path, monkeypatch):
+    monkeypatch.setattr("connectx_toolkit.arena.stored_games.progress", shows_all)
+    with at_a_terminal(monkeypatch) as screen:
+        match("one_step", "leftmost", pairs=3, games=tmp_path / "games.sqlite")
+    states = screen.states()
+    assert "| 0/6 games [00:00, ? left]" in states[0] and max(map(len, states)) <= 80

@@ -69,6 +69,6 @@ def test_one_bad_item_does_not_end_the_others():
     assert left_out[:3] == ["file 0 is empty", "file 1: too large", "file 2: KeyError"]
     lines = left_out_lines(left_out)
     assert lines[0] == "left out: file 0 is empty" and len(lines) == 11
-    assert lines[-1] == "left out in all: 12 (2 not named here)"
-    assert left_out_lines(left_out[:1]) == ["left out: file 0 is empty", "left out in all: 1"]
+    assert lines[-1] == "left out: 2 more"
+    assert left_out_lines(left_out[:1]) == ["left out: file 0 is empty"]
     assert left_out_lines([]) == []

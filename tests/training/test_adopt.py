@@ -225,7 +225,7 @@ def test_full_columns_are_not_played(tmp_path):
     model.num_timesteps = 1
     model.save(tmp_path / "model.zip")
     result = adopted(tmp_path / "model.zip")
-    assert result.full > 5 and f"in {result.full} more it chose a full column" in str(result)
+    assert result.full > 5 and f"in {result.full} more the model chose a full column" in str(result)
     agent, board = function_of_file(tmp_path / "my_agent.py"), [0] * 42
     config = SimpleNamespace(rows=6, columns=7, inarow=4)
     for row in range(6):

@@ -1,6 +1,7 @@
 """Exact labels: true to the solver, resumable, mirrored and split without leaks."""
 
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
 
@@ -13,11 +14,13 @@ from connectx_core.network import masked_argmax
 from connectx_core.position import NO_MOVE, STANDARD, Position, mirror_bits
 from connectx_core.solver import Solver
 from connectx_toolkit.games.labelled import BOUND, Labels, concatenated, read_file
-from connectx_toolkit.system.files import WEIGHTS
+from connectx_toolkit.system import files
+from connectx_toolkit.system.files import WEIGHTS, locked
 from connectx_toolkit.training import positions, runs
 from connectx_toolkit.training.makers import labels
 from connectx_toolkit.training.makers.labels import Config, labels_in, opening_labels, read_labels, splits_of
 from connectx_toolkit.training.positions import games_of, labelled_games
+from tests.conftest import wait_until
 from tests.training.in_place import pool_in_place
 
 pytestmark = pytest.mark.slow
@@ -117,6 +120,21 @@ def test_a_run_goes_on_where_it_ended(run, tmp_path, monkeypatch):
     (again / "games" / "00000.labels").unlink()  # those of one recipe are recognised by any file
     with pytest.raises(ValueError, match=r"again holds labels of .*'seed': 1.*, not of .*'seed': 2.*another --run"):
         labels.train(Config(games=8, seed=2, workers=1, run=again))
+
+
+def test_a_second_run_in_a_folder_waits_and_makes_nothing_again(run, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(runs, "worker_pool", pool_in_place)
+    monkeypatch.setattr(labels, "FILE_GAMES", 4)
+    monkeypatch.setattr(files, "QUIET_WAIT", 0.05)
+    monkeypatch.setattr(labels, "make", lambda *_: pytest.fail("made again"))
+    (second := tmp_path / "second").mkdir()
+    with ThreadPoolExecutor() as threads:
+        with locked(second / "games"):  # as the first run, which ends meanwhile
+            waiting = threads.submit(labels.train, Config(games=8, workers=1, run=second))
+            wait_until(lambda: "another process makes the labels of" in capsys.readouterr().err)
+            shutil.copytree(run / "games", second / "games")
+        waiting.result(60)
+    assert (second / "labels.labels").read_bytes() == (run / "labels.labels").read_bytes()
 
 
 def test_what_labels_say_of_moves():

@@ -26,6 +26,7 @@ from connectx_toolkit.tuning import tune
 from connectx_toolkit.tuning.numbers import numbers_in
 from connectx_toolkit.tuning.study import Study
 from connectx_toolkit.tuning.tune import TUNED_BY, Config, train
+from tests.system.test_console import at_a_terminal
 
 pytestmark = pytest.mark.slow
 HELPER = "def middle(column):\n    return -abs(3 - column)\n"
@@ -131,6 +132,15 @@ def test_a_slow_agent_is_refused_before_the_search(folder):
     (folder / "my_agent.py").write_text(slow)
     with pytest.raises(ValueError, match=r"a candidate takes about \d+ s, so --minutes 0\.1 .* --act-timeout 0\.05"):
         train(config(minutes=0.1))
+
+
+def test_minutes_are_counted_where_they_end_the_search(folder, monkeypatch):
+    """Not the candidates, of which nobody knows how many there will be."""
+    with open_pool(Setup(Rules({}))) as pool, at_a_terminal(monkeypatch) as screen:
+        search_of(AGENT).run(pool, 3, 60)
+    states = screen.states()
+    assert states[0] == "tuning: 0.0 of 60 minutes, 0 of at most 3 candidates [00:00]" and max(map(len, states)) <= 80
+    assert "tuning: 0." in states[-1] and " of 60 minutes, 3 of at most 3 candidates [" in states[-1]
 
 
 def test_faults_cost_the_most(folder):

@@ -173,14 +173,15 @@ def legal_column(reply, board, columns, name="agent"):
         column = None
     if column is not None and 0 <= column < columns and board[column] == 0:
         return column
+    if column is not None:
+        what = f"full: board[{column}] is {board[column]}" if 0 <= column < columns else "not on the board"
+        raise ValueError(f"{name} returned column {column}, which is {what}")
     who = "the agent" if "agent" in name.lower() else f"the file defines no agent: {name}, which was taken for it,"
-    why = f"a {type(reply).__name__}, where Kaggle wants an int"
+    why = f"of type {type(reply).__name__}, where Kaggle wants an int"
     if reply is None:
         why = "and so does not return a column on every way through it"
     elif callable(reply):
         why = "not a column: is it the function that makes the agent?"
-    elif column is not None:
-        why = "not a legal column (board[column] is 0 in those)"
     raise ValueError(f"{who} returned {reply!r:.80}, {why}")
 
 

@@ -318,7 +318,7 @@ def train(config: Config) -> tuple[Population, np.ndarray] | None:
         population.train()
         results = report(population)
         won = results[PLAYERS.index(KEEP), PLAYERS.index(KEEP), 0]
-        score = f"the first player wins {won:.2%} of {config.test_games} games between two that keep"
+        score = f"the first player wins {won:.2%} of {config.test_games} games between two of kind {KEEP}"
         publish(config, pack(population.arrays(), {"game": config.game}), {"seed": config.seed}, score)
         trained, beads = (population, results), population.groups[KEEP].beads
     if config.human:

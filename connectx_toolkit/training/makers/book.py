@@ -43,6 +43,7 @@ class Config(Options):
     """Options of ``train.py book``."""
 
     METHOD = "book"
+    RESUMES = True
 
     games: str = option(
         "",

@@ -35,7 +35,7 @@ from connectx_toolkit.games.labelled import (
     write_labels,
 )
 from connectx_toolkit.system.console import progress, shell
-from connectx_toolkit.system.files import ROOT, WEIGHTS, check_folder
+from connectx_toolkit.system.files import ROOT, WEIGHTS, check_folder, locked
 from connectx_toolkit.training.options import Options, digest_of, option
 from connectx_toolkit.training.positions import ERROR_SHARES, OPEN_LINES, TAKEN, WHOLE, labelled_games, stored
 from connectx_toolkit.training.runs import process_solver, publish, solver_pool
@@ -94,6 +94,7 @@ class Config(Options):
     """Options of ``train.py labels``."""
 
     METHOD = "labels"
+    RESUMES = True
 
     games: int = option(30_000, "number of games to play, each of which gives about 10 positions", least=0)
     add: Path = option(Path(), "labels to add: an .npz of positions, masks and scores", reads=True)
@@ -103,6 +104,11 @@ class Config(Options):
     scheduler: str = option("", "address of a dask cluster to use instead, such as tcp://10.0.0.1:8786", is_free=True)
     run: Path = option(Path("runs/labels"), "folder of the run")
     output: Path = option(Path(), "file to write: the labels", in_run="labels.labels")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.games and self.add == Path():
+            raise ValueError("games should be at least 1, or add should name labels")
 
     @property
     def recipe(self) -> dict[str, Any]:
@@ -185,16 +191,17 @@ def train(config: Config) -> dict[str, Any]:
     """Makes the files that are missing, then the one of all labels."""
     check_folder(config.output, is_made=True)
     added = [labels_in(config.add, config.seed)] if config.add != Path() else []
-    files, missing = files_of(config)
-    (config.run / "games").mkdir(parents=True, exist_ok=True)
-    bar_of = partial(progress, len(files), "file", done=len(files) - len(missing), delay=0)
-    with solver_pool(config.workers, TABLE_BITS, config.scheduler) as pool, bar_of() as bar:
-        for (number, games), labels in pool.map_unordered(partial(make, config.network, config.seed), missing):
-            write_labels(files[number], labels, config.recipe | {"games": games})
-            bar.update()
+    with locked(config.run / "games", words=f"another process makes the labels of {config.run}"):
+        files, missing = files_of(config)
+        bar_of = partial(progress, len(files), "file", done=len(files) - len(missing), delay=0)
+        with solver_pool(config.workers, TABLE_BITS, config.scheduler) as pool, bar_of() as bar:
+            for (number, games), labels in pool.map_unordered(partial(make, config.network, config.seed), missing):
+                write_labels(files[number], labels, config.recipe | {"games": games})
+                bar.update()
     labels = concatenated([*(read_file(path)[0] for path in files), *added])
     counts = np.bincount(splits_of(labels.positions, labels.masks), minlength=3).tolist()
     facts = {"positions": len(labels), **dict(zip(("training", "validation", "test"), counts, strict=True))}
-    score = f"{len(labels):,} positions, of {labels.whole.sum():,} all scores, {counts[0]:,} to learn from"
+    told = f"{labels.whole.sum():,} with the score of every move, {counts[0]:,} to learn from"
+    score = f"{len(labels):,} positions: {told}"
     publish(config, to_bytes(labels, config.recipe | {"of": config.games}), facts, score)
     return facts

@@ -210,6 +210,7 @@ class Config(Options):
     """Options of ``train.py replies``."""
 
     METHOD = "replies"
+    RESUMES = True
 
     games: str = option(
         "",

@@ -137,6 +137,7 @@ class Config(Options):
     """Options of ``train.py network``."""
 
     METHOD = "network"
+    RESUMES = True
 
     labels: Path = option(LABELS, "file of labels that train.py labels has made", reads=True)
     layers: str = option("dense:1280,dense:448,dense:64", "kind and width of each layer of the trunk")

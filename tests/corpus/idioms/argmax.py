@@ -1,5 +1,5 @@
 # expect: REJECT replies
-# because: a int64, where Kaggle wants an int: return int(column)
+# because: of type int64, where Kaggle wants an int: return int(column)
 import numpy as np
 
 
