@@ -52,7 +52,7 @@ GROUPS = {  # of methods: {how each is called: (its module in connectx_toolkit, 
     "how the toolkit's own files are made": {
         "labels": ("training.makers.labels", "training data: hard positions with their best moves"),
         "network": ("training.makers.policy_network", "the policy and value network, on labels"),
-        "leaf": ("training.makers.leaf_network", "the small evaluator of minimax, on labels"),
+        "leaf": ("training.makers.leaf_network", "the small evaluator of nnue, on labels"),
         "replies": ("training.makers.opponent_model", "the opponent model, which perfect uses when it moves second"),
         "book": ("training.makers.book", "the second seat's opening book of perfect"),
     },

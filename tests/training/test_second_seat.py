@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from pathlib import Path
 from random import Random
 
 import numpy as np
@@ -165,6 +166,31 @@ def test_model_from_games(tmp_path, quick_pool):
     assert model.types.shape == (2, len(SKILLS))
     arrays, _ = unpack(next(iter(stamps)).read_bytes())
     assert (arrays["scores"][np.arange(len(arrays["columns"])), arrays["columns"]] != NO_MOVE).all()
+
+
+def test_games_of_other_networks_are_not_taken(tmp_path, monkeypatch):
+    """A run that goes on after a network of the pool, or perfect's book, was made again would mix two opponents."""
+    monkeypatch.setattr(runs, "worker_pool", pool_in_place)
+    nothing = np.zeros(1, np.int64)
+    moves = opponent_model.Moves(nothing, nothing, np.zeros((1, 7), np.int64), nothing, nothing)
+    monkeypatch.setattr(opponent_model, "games_of", lambda player, config: moves)
+    monkeypatch.setattr(opponent_pool, "WEIGHTS", tmp_path)
+    players = (PoolPlayer("policy", 0.5, "ppo.bin"), PoolPlayer("leaf", 8))
+    monkeypatch.setattr(opponent_model, "DEVELOPMENT", players)
+    files = ("ppo.bin", "nnue.bin")
+    for name in files:
+        (tmp_path / name).write_bytes(b"early")
+    assert {"perfect_replies.bin", "perfect_second_book.bin", *files} <= Config().origin["inputs"].keys()
+    opponent_model.moves_of_all(players, Config(run=tmp_path))
+    opponent_model.moves_of_all(players, Config(run=tmp_path))
+    for name in files:
+        (tmp_path / name).write_bytes(b"later")
+        with pytest.raises(ValueError, match=rf"holds a run that read another {name}"):
+            opponent_model.moves_of_all(players, Config(run=tmp_path))
+        (tmp_path / name).write_bytes(b"early")
+    of_own_games = Config(games="games.sqlite").files_read()
+    assert of_own_games["labels"] == Path() and of_own_games.keys() == {"games", "labels", "replies_policy", "shipped"}
+    assert book.Config().files_read()["shipped"] == Path() != book.Config(games="games.sqlite").files_read()["shipped"]
 
 
 def test_second_book(tmp_path, monkeypatch):

@@ -69,6 +69,9 @@ class Config(Options):
     run: Path = option(Path("runs/book"), "folder of the run")
     output: Path = option(Path(), "file to write: the book", in_run="book.bin")
 
+    def files_read(self) -> dict[str, Path]:
+        return super().files_read() | ({} if self.games else {"shipped": Path()})
+
 
 class Ahead(NamedTuple):
     """A position that the second seat may meet: how probable it is, and what the way there tells of the opponent."""

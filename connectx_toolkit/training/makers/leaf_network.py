@@ -1,4 +1,4 @@
-"""Trains the small evaluator of the agent minimax on exact labels, in about a minute. An interrupted run starts again.
+"""Trains the small evaluator of the agent nnue on exact labels, in about a minute. An interrupted run starts again.
 
 Examples are the labelled positions and those after each of their moves. Only quiet ones are used: the side to move
 cannot win at once, and has a move after which the opponent cannot either. The target is the result for the first
