@@ -5,8 +5,8 @@ python -m benchmarks.recipes --file FILE          positions of others, as evalua
 
 The recipes are those of connectx_toolkit/games/recipes.py, and the six sets of benchmarks/positions.py. Positions whose
 moves all have the same exact score are left out, and from 8 stones on those that the network has learnt: the training
-labels of the files that the command in the manifest beside the network read, and of the network that it began with. All openings of up to 7 stones are known; "openings"
-counts those among the positions.
+labels of the files that the command in the manifest beside the network read, and of the network that it began with. All
+openings of up to 7 stones are known; "openings" counts those among the positions.
 
 "perfect": fastest win or slowest loss; "good": the move keeps the result (win, draw or loss); "critical": the same of
 positions in which some move does not. Intervals are Wilson's, 95%. The players: "network" is the network

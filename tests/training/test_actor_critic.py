@@ -166,6 +166,17 @@ def test_only_sound_games_are_rewarded(tmp_path):
     assert games == 200 and mean == run.results[25:].mean() and -1 <= practice < 1 and illegal > 0 < error
 
 
+@pytest.mark.parametrize("batch", [100, 30])
+def test_both_seats_are_practised_alike(tmp_path, batch):
+    """And rewarded alike, over two batches also where a part of one is odd."""
+    run = ActorCriticRun(Config(**SMALL | {"batch": batch}, practice=0.5, run=tmp_path))
+    seats = [run.leads()]
+    run.curve.append([])
+    seats.append(run.leads())
+    for part in (run.practice, ~run.practice):
+        assert np.concatenate([leads[part] for leads in seats]).mean() == 0.5
+
+
 def test_returns():
     """Of a game that is won in three moves, with an illegal choice before the second."""
     found = Choices(np.zeros((4, 3, 3), np.int8), *(np.array(column) for column in ([0] * 4, [0] * 4, [0, -1, 1, 2])))

@@ -43,7 +43,6 @@ from connectx_toolkit.training.options import Options, device_option, option
 from connectx_toolkit.training.runs import begin, publish, save_curve
 from connectx_toolkit.training.supervised import device_of, logits_of, outputs_of
 from connectx_toolkit.training.vector_games import (
-    BLOCK,
     GAME_FORMS,
     ConnectX,
     Games,
@@ -232,12 +231,18 @@ class ActorCriticRun:
         early = self.rng.integers(1, most + 1, self.config.batch)
         return erring_at_first(self.sound, self.config.errors, self.practice * early, self.rng)
 
+    def leads(self) -> np.ndarray:
+        """(batch,) bool: whether the learner moves first; it changes its seat after each practice game, and each other."""
+        leads = np.empty(self.config.batch, bool)
+        for part in (self.practice, ~self.practice):
+            leads[part] = alternating(int(part.sum()), 1, len(self.curve) * int(part.sum()))
+        return leads
+
     def step(self) -> None:
         """Plays a batch of games, learns from it, and adds a row to the curve."""
         started, batch, rows = time.process_time(), self.config.batch, list[Choices]()
         learner = recorded(logits_of(self.network), rows, self.rng)
-        leads = alternating(batch, BLOCK, self.games)
-        played = play_games(games_named(self.config.game, batch), (learner, self.opponent()), leads)
+        played = play_games(games_named(self.config.game, batch), (learner, self.opponent()), self.leads())
         choices = Choices(*map(np.concatenate, zip(*rows, strict=True)))
         error = self.learn(choices, played.outcomes())
         self.games += batch

@@ -1,6 +1,6 @@
 """Trains a policy network by policy gradients (REINFORCE) from random weights.
 
-The opponent is the strong policy agent, a fixed network that imitates a look-ahead (``train.py imitate``). Both sides
+The opponent is the strong policy agent, a fixed network that imitates ``minimax@4`` (``train.py imitate``). Both sides
 draw their moves from the softmax of their network; seats swap every 10 games.
 
 Reward. A game that the learner wins gives 1, a draw 0 and a loss -1, at the learner's last move. The return of an
