@@ -232,7 +232,7 @@ class ActorCriticRun:
         return erring_at_first(self.sound, self.config.errors, self.practice * early, self.rng)
 
     def leads(self) -> np.ndarray:
-        """(batch,) bool: whether the learner moves first; it changes its seat after each practice game, and each other."""
+        """(batch,) bool: whether the learner moves first: in half of the practice games, and of the others."""
         leads = np.empty(self.config.batch, bool)
         for part in (self.practice, ~self.practice):
             leads[part] = alternating(int(part.sum()), 1, len(self.curve) * int(part.sum()))
