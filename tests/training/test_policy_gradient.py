@@ -18,16 +18,13 @@ from connectx_toolkit.players.graded import at_depth
 from connectx_toolkit.system.files import read_as
 from connectx_toolkit.training.learners import imitation, policy_gradient, value
 from connectx_toolkit.training.learners.policy_gradient import (
-    ILLEGAL,
-    Choices,
     clipped_loss,
     games_until,
-    recorded,
-    returns_of,
     scaled,
     updated_baseline,
 )
 from connectx_toolkit.training.learners.value import DRAW_OUTPUT, LOSS_OUTPUT, WIN_OUTPUT, value_player
+from connectx_toolkit.training.learners.whole_games import ILLEGAL, Choices, recorded, returns_of
 from connectx_toolkit.training.options import option
 from connectx_toolkit.training.supervised import Examples, Fit, FitOptions, Parts, logits_of, small_network
 from connectx_toolkit.training.vector_games import (
@@ -355,7 +352,7 @@ def test_gradients_are_clipped(road, tmp_path, monkeypatch):
 
 def test_the_running_reward_is_that_of_the_last_games(road, tmp_path, monkeypatch):
     """-1 until there are as many; training ends when it is reached."""
-    monkeypatch.setattr(policy_gradient, "WINDOW", 80)
+    monkeypatch.setattr(policy_gradient.ReinforceRun, "WINDOW", 80)
     run = policy_gradient.ReinforceRun(config_of(road, run=tmp_path))
     run.step()
     assert run.running_reward == -1
