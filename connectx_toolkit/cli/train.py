@@ -37,7 +37,7 @@ GROUPS = {  # of methods: {how each is called: (its module in connectx_toolkit, 
         "actor-critic": ("training.learners.actor_critic", "a network by actor-critic, on tic-tac-toe or ConnectX"),
         "imitate": (
             "training.learners.imitation",
-            "a policy network that imitates a look-ahead: the strong policy agent",
+            "a policy network that imitates minimax@4: the strong policy agent",
         ),
         "policy-gradient": (
             "training.learners.policy_gradient",

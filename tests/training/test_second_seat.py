@@ -198,27 +198,26 @@ def test_second_book(tmp_path, monkeypatch):
     monkeypatch.setattr(runs, "worker_pool", pool_in_place)
     config = book.Config(
         last_ply=3, least=0.01, nodes=20_000, table_bits=18, workers=1,
-        entries=tmp_path / "entries.txt", run=tmp_path / "run", output=tmp_path / "second.bin",
+        entries=tmp_path / "entries.bin", run=tmp_path / "run", output=tmp_path / "second.bin",
     )  # fmt: skip
     made = book.train(config)
     assert isinstance(made, Book) and len(made) > 4
     again = Book.from_bytes((tmp_path / "second.bin").read_bytes())
     first = Position.empty(STANDARD).play(3)
     assert again.columns(first) == made.columns(first) != []
-    for line in (tmp_path / "entries.txt").read_text().splitlines()[1:]:
-        position, mask, columns = line.split()
-        state = Position(int(position), int(mask), STANDARD)
+    recipe = {name: config.settings[name] for name in ("replies_policy", "replies", "nodes")}
+    for state, columns in book.read_entries(config, recipe).items():
         scores = openings().scores(state)
-        assert scores is not None and again.columns(state) == [int(column) for column in sorted(columns)]
+        assert scores is not None and again.columns(state) == sorted(columns)
         assert sorted(again.columns(state.mirror())) == sorted(6 - column for column in again.columns(state))
         best = max(score for score in scores if score is not None)
-        assert all(sign(scores[int(column)] or 0) == sign(best) <= 0 for column in columns)
+        assert all(sign(scores[column] or 0) == sign(best) <= 0 for column in columns)
     monkeypatch.setattr(book, "entry_of", None)
     config = replace(config, run=tmp_path / "run2")
     repeated = book.train(config)
     assert repeated and repeated.to_bytes() == again.to_bytes()
     assert again.columns(Position.empty(STANDARD)) == []
-    with pytest.raises(ValueError, match="20000 nodes', expected"):
+    with pytest.raises(ValueError, match="--nodes 20000, not 10000"):
         book.train(replace(config, nodes=10_000, run=tmp_path / "run3"))
 
 
