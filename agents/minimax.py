@@ -1,23 +1,54 @@
-"""Alpha-beta search on bitboards with an NNUE-style evaluator, as deep as the clock allows, compiled by numba.
+"""Heuristic minimax: alpha-beta search, compiled by numba, over the evaluation in this file. Read it, change it.
 
-The evaluator is used on the standard board where numba works; elsewhere a heuristic evaluates the positions.
+How the search works (``connectx_core/search.py``): it looks one ply deeper each round, until the clock says stop. Both
+sides play their best move; moves that cannot change the choice are cut off. A table keeps what was found of positions
+that come again. Wins and losses within its sight are proven, whatever the evaluation says. Of every other position at
+the last ply it asks ``evaluate``.
 """
 
 from functools import lru_cache
 
 from connectx_core.clock import Budget, GameMemory, budget_for
-from connectx_core.leaf import from_bytes
-from connectx_core.position import STANDARD, Geometry, Position
+from connectx_core.evaluation import good_rows, line_balance
+from connectx_core.jit import jitable, popcount
+from connectx_core.position import STANDARD, Geometry, Position, line_step, winning_spots
 from connectx_core.search import Searcher
-from connectx_core.weights import read_data
 
-network = from_bytes(read_data("weights/minimax_leaf.bin"))
+# A threat is an empty cell that completes a line of one's own.
+GOOD_THREAT = 16  # in a row where the opponent runs out of other moves first (zugzwang)
+OTHER_THREAT = 5
+LINE_OF_TWO_GAPS = 3  # a line that lacks two stones, and holds none of the opponent's
+
+
+@jitable
+def threat_value(stones, both, is_first, geometry):
+    """Value of one side's threats. ``is_first``: whether the stones are those of who began the game."""
+    threats = winning_spots(stones, both, geometry)
+    good = popcount(threats & good_rows(is_first, geometry))
+    return GOOD_THREAT * good + OTHER_THREAT * (popcount(threats) - good)
+
+
+def evaluate(mine, both, geometry):
+    """How well the side to move stands: an integer from -9,000 to 9,000, 0 if both sides stand equally well.
+
+    numba compiles it, with all that it calls: mark that as jitable.
+
+    Args:
+        mine: the stones of the side to move, as bits (``connectx_core/position.py``).
+        both: the stones of both sides.
+    """
+    theirs = mine ^ both
+    is_first = popcount(both) % 2 == 0
+    value = threat_value(mine, both, is_first, geometry) - threat_value(theirs, both, not is_first, geometry)
+    for direction in range(4):  # vertical, falling, horizontal, rising
+        value += LINE_OF_TWO_GAPS * line_balance(mine, theirs, line_step(direction, geometry), geometry)
+    return value
 
 
 @lru_cache(maxsize=4)
 def searcher_for(geometry: Geometry) -> Searcher:
     """One searcher per geometry, so that its table is kept for the whole game."""
-    return Searcher(geometry, net=network)
+    return Searcher(geometry, evaluate=evaluate)
 
 
 game = GameMemory(searcher_for.cache_clear)

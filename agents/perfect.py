@@ -1,8 +1,16 @@
 """Exact play: the opening table, then the solver; among equal moves, the one after which the opponent errs most.
 
-The second seat has a book of its most probable openings. If time runs out before the solver has
-finished, a heuristic search chooses among the moves with the best proven bounds. On boards that are too large for the
-solver, and without numba after the openings, the heuristic search plays alone.
+How it comes to a move; the first way that applies, in this order:
+
+1. A column of the second seat's book, if it has the position.
+2. The exact scores of the opening table, up to ply 8 of the standard board.
+3. The exact scores of the solver, in most of the move's time; early in the game it takes overage time, too.
+4. If time runs out before the solver has finished, a heuristic search among the moves with the best proven bounds.
+5. On boards that are too large for the solver, and without numba after the openings, the heuristic search alone.
+
+Of 2 and 3: a win is played as quickly as possible. In a drawn or lost position it plays, of the moves that keep the
+result, the one after which the opponent is expected to err most. In a loss that is late anyway it may choose among all
+late losses.
 """
 
 import random
@@ -12,7 +20,7 @@ from connectx_core.books import Book, openings
 from connectx_core.clock import Budget, GameMemory, budget_for
 from connectx_core.exact import exact_scores, move_values, promising
 from connectx_core.network import PlainNetwork
-from connectx_core.opponent import SLOW_LOSS, ErrorForecast, Opponent, ReplyModel, Scorer, choices, choose
+from connectx_core.opponent import SLOW_LOSS, ErrorForecast, Opponent, ReplyModel, Scorer, best_columns
 from connectx_core.position import STANDARD, Geometry, Position, Scores
 from connectx_core.search import Searcher
 from connectx_core.solver import Solver, Value
@@ -79,24 +87,24 @@ def scores_within(budget: Budget, solver: Solver | None) -> Scorer:
     return scores_of
 
 
-def one_of(columns: list[int], budget: Budget) -> int:
+def draw_column(columns: list[int], budget: Budget) -> int:
     """One of equally good columns, so that no two games need be alike; the first where a move must be repeatable."""
     return columns[0] if budget.nodes is not None else random.choice(columns)
 
 
-def chosen(position: Position, scores: Scores, budget: Budget, solver: Solver | None) -> int:
-    """The move among those of the best result."""
+def move_by_scores(position: Position, scores: Scores, budget: Budget, solver: Solver | None) -> int:
+    """Ways 2 and 3: the move, given the exact scores of all."""
     if not SWINDLE:
-        return choose(position, scores)
+        return best_columns(position, scores)[0]
     forecast = ErrorForecast(opponent.model, opponent.belief, scores_within(budget, solver), openings().scores)
-    return one_of(choices(position, scores, forecast), budget)
+    return draw_column(best_columns(position, scores, forecast), budget)
 
 
-def exact_move(position: Position, budget: Budget) -> int:
-    """The perfect move, as far as the budget allows."""
+def move_by_solver(position: Position, budget: Budget) -> int:
+    """Ways 2 to 4: the perfect move, as far as the budget allows."""
     solver, scores = solver_for(position.geometry), openings().scores(position)
     if scores is not None:
-        return chosen(position, scores, budget, solver)
+        return move_by_scores(position, scores, budget, solver)
     time_limit = budget
     share = SOLVER_SHARE.get(position.geometry, OTHER_SOLVER_SHARE)
     values = move_values(position, solver, budget.part(share), best=True)
@@ -111,17 +119,18 @@ def exact_move(position: Position, budget: Budget) -> int:
     if SWINDLE and SLOW_LOSS <= best_of(values).high < 0:  # the choice is among all losses that are late
         late = solver.scores(position, budget, least=SLOW_LOSS)
         scores = [max(one.low, two.low) if one and two else None for one, two in zip(values, late, strict=True)]
-    return chosen(position, scores, budget, solver)
+    return move_by_scores(position, scores, budget, solver)
 
 
-def move(position: Position, budget: Budget) -> int:
+def find_move(position: Position, budget: Budget) -> int:
+    """The move by the first of the ways that applies."""
     if SWINDLE and (columns := second_book.columns(position)):
-        return one_of(columns, budget)
+        return draw_column(columns, budget)
     if position.geometry.fits_word and solver_for(position.geometry).compiled:
-        return exact_move(position, budget)
+        return move_by_solver(position, budget)
     scores = openings().scores(position)
     if scores is not None:
-        return chosen(position, scores, budget, None)
+        return move_by_scores(position, scores, budget, None)
     return searcher_for(position.geometry).search(position, budget).column
 
 
@@ -129,9 +138,10 @@ def agent(obs, config):
     budget = budget_for(obs, config)
     position = Position.from_observation(obs, config)
     before, reply = game.left, game.meet(position)
-    if before is not None and reply is not None and (scores := known.get(before)) is not None:
+    # Its reply tells how the opponent plays, wherever the scores are known: from the table, or looked at by the choice.
+    if before is not None and reply is not None and (scores := known.get(before) or openings().scores(before)):
         opponent.learn(before, reply, scores)
-    column = move(position, budget)
+    column = find_move(position, budget)
     game.leave(position.play(column))
     return column
 

@@ -5,11 +5,40 @@ look-ahead plays. Where torch is missing or broken, the same network runs in num
 why.
 """
 
+import numpy as np
+
+from connectx_core.afterstates import afterstates, chances_of_moves, policy_of
+from connectx_core.encoding import encode_many
+from connectx_core.lookahead import one_step_move
+from connectx_core.network import both_views, mean_of_views, softmax
 from connectx_core.policy_net import TorchOrNumpy
+from connectx_core.position import Position
 from connectx_core.weights import read_data
 
+# Logits that differ by less are equal. Torch and numpy round by up to 1e-4 apart, which must not decide between a move
+# and its mirror image.
+TIE = 1e-3
+
 network = TorchOrNumpy.from_bytes(read_data("weights/policy.bin"))
+geometry, encoding = network.architecture.geometry, network.architecture.encoding
+
+
+def logits_of(position: Position) -> np.ndarray:
+    """How good each column is, (columns,) float32: far below the others where it loses by force or is full."""
+    # 1. Play each move, and the replies that it forces. The rules tell the results of some; m positions are left.
+    states = afterstates(np.array([position.position]), np.array([position.mask]), geometry)
+    # 2. Planes of these positions, for the network: (m, planes, rows, columns), and of their mirror images.
+    planes = both_views(encode_many(states.positions, states.masks, geometry, encoding))
+    # 3. The network: of each position a logit, and the chances of every exact score.
+    outputs = mean_of_views(network.forward(planes))
+    chances = chances_of_moves(softmax(outputs["score"]), states)  # (1, columns, scores), for the mover
+    # 4. The move's logit: the network's own, and more for a move that surely has the best result.
+    return policy_of(outputs["move"][:, 0], chances, states)[0]
 
 
 def agent(obs, config):
-    return network.choose(obs, config)
+    position = Position.from_observation(obs, config)
+    if position.geometry != geometry:
+        return one_step_move(obs, config)
+    logits = logits_of(position)
+    return next(column for column in position.legal_columns() if logits[column] > logits.max() - TIE)

@@ -4,11 +4,17 @@ The network is for the standard board; on others the course's one-step look-ahea
 """
 
 from connectx_core.lookahead import one_step_move
-from connectx_core.network import PlainNetwork, policy_move
+from connectx_core.network import PlainNetwork
+from connectx_core.position import Position
 from connectx_core.weights import read_data
 
 network = PlainNetwork.from_bytes(read_data("weights/ppo.bin"))
 
 
 def agent(obs, config):
-    return policy_move(network, obs, config, one_step_move)
+    position = Position.from_observation(obs, config)
+    if position.geometry != network.architecture.geometry:
+        return one_step_move(obs, config)
+    # The network sees the position as planes, and its mirror image; the logits of the columns are the mean of both.
+    logits = network.evaluate(position)["policy"]
+    return max(position.legal_columns(), key=lambda column: logits[column])

@@ -17,7 +17,7 @@ from connectx_toolkit.api import match
 from connectx_toolkit.arena.results import interval, verdict
 from connectx_toolkit.statistics.ratings import difference
 
-AGENTS = ("perfect", "value_search", "minimax", "policy", "n_step", "negamax")
+AGENTS = ("perfect", "value_search", "nnue", "policy", "n_step", "negamax")
 CLOCK = {"actTimeout": 0.3}
 OVERAGE = 9.0
 SPRT = (0, 50)

@@ -5,8 +5,8 @@ python -m benchmarks.recipes --file FILE          positions of others, as evalua
 
 The recipes are those of connectx_toolkit/games/recipes.py, and the six sets of benchmarks/positions.py. Positions whose
 moves all have the same exact score are left out, and from 8 stones on those that the network has learnt: the training
-labels of the file that the manifest beside the network names. All openings of up to 7 stones are known; "openings"
-counts those among the positions.
+labels of the files that the command in the manifest beside the network read, and of the network that it began with. All
+openings of up to 7 stones are known; "openings" counts those among the positions.
 
 "perfect": fastest win or slowest loss; "good": the move keeps the result (win, draw or loss); "critical": the same of
 positions in which some move does not. Intervals are Wilson's, 95%. The players: "network" is the network
@@ -19,11 +19,12 @@ Positions and the scores of all moves are kept in --folder, so that another netw
 """
 
 import argparse
+import io
 import json
 import shlex
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -41,14 +42,16 @@ from connectx_core.network import softmax
 from connectx_core.position import STANDARD, Position
 from connectx_core.puct import Search
 from connectx_core.solver import Solver
+from connectx_toolkit.cli import train
 from connectx_toolkit.games.exam_positions import positions_in
 from connectx_toolkit.games.grades import Sheet
-from connectx_toolkit.games.labelled import Labels, canonical_keys, moves_of
+from connectx_toolkit.games.labelled import Labels, canonical_keys, concatenated, moves_of
 from connectx_toolkit.games.recipes import RECIPES, RECIPES_FOLDER, SOLVER_BITS, labelled, labels_by
 from connectx_toolkit.system.console import progress
 from connectx_toolkit.system.files import WEIGHTS
 from connectx_toolkit.training.makers.labels import TRAINING, labels_of, opening_labels, read_labels
-from connectx_toolkit.training.makers.policy_network import OPENING_PLIES
+from connectx_toolkit.training.makers.policy_network import OPENING_PLIES, Config
+from connectx_toolkit.training.options import config_from, digest_of
 from connectx_toolkit.training.runs import MANIFEST as MANIFEST
 
 TIMED = 100  # positions, one by one
@@ -73,18 +76,25 @@ def labels_for(name: str, options: argparse.Namespace) -> Labels:
 
 
 def training_labels(weights: Path) -> tuple[Labels, str]:
-    """What a network learnt from, and which of it is known: openings, and the file that its manifest names.
+    """What a network learnt from, and which of it is known: openings, and the files that its manifest's command read.
 
     Raises:
-        ValueError: that file is missing, or is none of labels.
+        ValueError: a file of labels is missing, is none, or is not the one that was read.
     """
     manifest = weights.parent / MANIFEST
     entry = json.loads(manifest.read_text(encoding="utf-8")).get(weights.name, {}) if manifest.exists() else {}
-    words = shlex.split(entry.get("command", ""))
-    if "--labels" not in words:  # networks made before a command had every option
-        return labels_of(opening_labels(), TRAINING), "openings; its other labels are not here"
-    path = Path(words[words.index("--labels") + 1])
-    return labels_of(read_labels(path), TRAINING), f"openings and {path}"
+    try:
+        with redirect_stderr(io.StringIO()):
+            config = config_from(Config, train.parse(shlex.split(entry["command"])[2:]))
+    except (KeyError, AttributeError, SystemExit):  # no entry, or the command of another method or an older version
+        return labels_of(opening_labels(), TRAINING), f"openings; what else {weights} learnt is not known"
+    if entry["inputs"]["labels"] != digest_of(config.labels):
+        raise ValueError(f"{weights} did not learn from {config.labels} as it is now")
+    learnt, source = labels_of(read_labels(config.labels), TRAINING), f"openings and {config.labels}"
+    if config.start == Path():
+        return learnt, source
+    before, source_before = training_labels(config.start)
+    return concatenated([learnt, before]), f"{source}; before that, {source_before}"
 
 
 def asked(drawn: Labels, learnt: Labels) -> Labels:

@@ -1,9 +1,13 @@
 """The static evaluation: the value of a position at the leaves of ``connectx_core.search``."""
 
-from connectx_core.jit import jitable, popcount
-from connectx_core.position import line_step, winning_spots
+import inspect
+import random
+from collections.abc import Callable
 
-__all__ = ["evaluate"]
+from connectx_core.jit import jitable, plain, popcount
+from connectx_core.position import Geometry, Position, line_step, winning_spots
+
+__all__ = ["LIMIT", "evaluate"]
 
 # With 20,000 nodes per move, these scored 60 +- 6.5% against weights of 24, 6, 2 plus 6 for lines of one gap (200
 # games); neighbouring values differ by less than the noise. A line that lacks one stone counts only as a threat.
@@ -89,3 +93,29 @@ def evaluate(position, mask, geometry):
         step = line_step(direction, geometry)
         value += LINE_OF_TWO_GAPS * line_balance(position, opponent, step, geometry)
     return max(-LIMIT, min(LIMIT, value))
+
+
+def takes_position(evaluation: Callable) -> bool:
+    """Whether an evaluation is a function of a Position, and not of (stones of the mover, all stones, geometry)."""
+    return len(inspect.signature(plain(evaluation)).parameters) == 1
+
+
+CHECKED_GAMES = 10  # random ones, in whose positions somebody's evaluation is tried
+
+
+def check_evaluation(evaluation: Callable, geometry: Geometry) -> None:
+    """Raises ValueError if an evaluation raises, or gives no integer within +-LIMIT, in a position of random games."""
+    function, rng = plain(evaluation), random.Random(1)
+    for _ in range(CHECKED_GAMES):
+        position, columns = Position.empty(geometry), list[int]()
+        while not position.is_over():
+            where = f"after the columns {' '.join(map(str, columns))}" if columns else "of the empty board"
+            try:
+                value = function(position) if takes_position(function) else function(*position)
+            except Exception as problem:
+                reason = " ".join(f"{type(problem).__name__}: {problem}".split())
+                raise ValueError(f"evaluate raises {reason} {where}") from problem
+            if not hasattr(value, "__index__") or abs(value) > LIMIT:
+                raise ValueError(f"evaluate gives {value!r} {where}: expected an integer from -{LIMIT} to {LIMIT}")
+            columns.append(rng.choice(position.legal_columns()))
+            position = position.play(columns[-1])

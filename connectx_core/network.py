@@ -233,18 +233,6 @@ def masked_argmax(logits: Sequence[float] | np.ndarray, position: Position) -> i
     return max(position.legal_columns(), key=lambda column: logits[column])
 
 
-def policy_move(network: PlainNetwork, obs: Any, config: Any, elsewhere: Callable[[Any, Any], int]) -> int:
-    """The move of an agent without search: the legal column with the highest probability in the network's policy.
-
-    Args:
-        elsewhere: the agent for boards that the network was not trained on.
-    """
-    position = Position.from_observation(obs, config)
-    if position.geometry != network.architecture.geometry:
-        return elsewhere(obs, config)
-    return masked_argmax(network.evaluate(position)["policy"], position)
-
-
 def softmax(logits: np.ndarray, temperature: float = 1.0) -> np.ndarray:
     """(..., size) float: the probabilities of each row of logits; a higher temperature makes them more equal."""
     powers = np.exp((logits - logits.max(axis=-1, keepdims=True)) / temperature)

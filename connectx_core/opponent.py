@@ -404,7 +404,7 @@ def expected_gains(
     return {column: node.value() for column, node in nodes.items()}
 
 
-def choices(position: Position, scores: Scores, forecast: ErrorForecast | None = None) -> list[int]:
+def best_columns(position: Position, scores: Scores, forecast: ErrorForecast | None = None) -> list[int]:
     """The columns to choose from, the best first, given the exact score of every legal move.
 
     A won position is won as quickly as possible. In a drawn or lost one, the candidates are the moves that keep the
@@ -420,8 +420,3 @@ def choices(position: Position, scores: Scores, forecast: ErrorForecast | None =
     expected = expected_gains(position, columns, forecast)
     most = max(expected.values())
     return sorted((c for c in columns if expected[c] > most - EQUAL), key=lambda c: -round(expected[c], 6))
-
-
-def choose(position: Position, scores: Scores, forecast: ErrorForecast | None = None) -> int:
-    """The best of ``choices``."""
-    return choices(position, scores, forecast)[0]

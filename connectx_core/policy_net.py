@@ -2,18 +2,11 @@
 
 import sys
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from connectx_core.afterstates import MoveNetwork
-from connectx_core.lookahead import one_step_move
-from connectx_core.network import Architecture, masked_argmax
-from connectx_core.position import Position
-
-# Logits that differ by less are equal. Torch and numpy round by up to 1e-4 apart, which must not decide between a move
-# and its mirror image.
-TIE = 1e-3
+from connectx_core.network import Architecture
 
 
 class TorchOrNumpy(MoveNetwork):
@@ -43,11 +36,3 @@ class TorchOrNumpy(MoveNetwork):
     def _go_on_in_numpy(self, fault: Exception) -> None:
         self._in_torch = None
         print(f"policy network: runs in numpy, torch raised {type(fault).__name__}: {fault}", file=sys.stderr)
-
-    def choose(self, obs: Any, config: Any) -> int:
-        """The leftmost of the moves that the policy likes best; on a board that it does not know, one step ahead."""
-        position = Position.from_observation(obs, config)
-        if position.geometry != self.architecture.geometry:
-            return one_step_move(obs, config)
-        logits = self.evaluate(position)["policy"]
-        return masked_argmax(logits > logits.max() - TIE, position)

@@ -9,16 +9,18 @@ that lose at once are never searched; moves are ordered by the number of threats
 do not reduce the depth.
 """
 
+import re
 import time
 from collections.abc import Callable, Collection
-from functools import partial
+from functools import cache, partial
+from types import FunctionType
 from typing import NamedTuple
 
 import numpy as np
 
 from connectx_core.clock import Budget
-from connectx_core.evaluation import evaluate
-from connectx_core.jit import int_array, jitable, njit, plain, popcount
+from connectx_core.evaluation import LIMIT, check_evaluation, evaluate, takes_position
+from connectx_core.jit import Kernel, int_array, jitable, njit, plain, popcount
 from connectx_core.leaf import GEOMETRY as LEAF_GEOMETRY
 from connectx_core.leaf import LeafNet, leaf_value
 from connectx_core.machine_code import prepared
@@ -28,6 +30,7 @@ __all__ = ["Result", "Searcher"]
 
 WIN = 10_000  # a proven win scores WIN + its exact score, more than any evaluation; a proven loss the negative of that
 INFINITY = 1 << 20
+OUR_EVALUATION = evaluate
 
 SLICE_SECONDS = 0.01
 TABLE_BUCKETS = 1_048_573  # a prime below 2^20: two slots of 16 bytes each make 32 MB
@@ -260,6 +263,31 @@ def negamax(control, frames, order, table, geometry, net):
     return True
 
 
+@cache
+def kernel_with(evaluation: Callable) -> Kernel:
+    """``negamax`` with another evaluation at its leaves: the same code, in which ``evaluate`` is another function.
+
+    numba compiles it for this evaluation alone, so that a call costs no more than one of our own.
+    """
+    function = plain(evaluation)
+    if takes_position(function):
+
+        def bounded(position, mask, geometry):
+            return max(-LIMIT, min(LIMIT, int(function(Position(position, mask, geometry)))))
+
+    else:
+        jitable(function)
+
+        @jitable
+        def bounded(position, mask, geometry):
+            return max(-LIMIT, min(LIMIT, int(function(position, mask, geometry))))
+
+    def with_names(kernel: Callable, **names: Callable) -> FunctionType:
+        return FunctionType(plain(kernel).__code__, globals() | names, kernel.__name__)
+
+    return njit(with_names(negamax, enter=jitable(with_names(enter, evaluate=bounded))))
+
+
 class OutOfBudget(Exception):
     """The budget ended before the search did."""
 
@@ -277,20 +305,37 @@ class Searcher:
         buckets: size of the table; by default TABLE_BUCKETS or PLAIN_TABLE_BUCKETS.
         net: evaluates the leaves, but only on its own board and in the compiled kernel. Elsewhere, and by default, the
             static evaluation is used (in plain Python it is faster).
+        evaluate: a static evaluation of one's own: a function of (stones of the mover, all stones, geometry) as
+            ``connectx_core.evaluation.evaluate`` is, which numba compiles with the search; what it calls has to be
+            ``jitable``. Or a function of a Position, with which the search runs in plain Python, a hundred times
+            slower. Its values are integers within +-LIMIT, large where the mover stands well.
+
+    Raises:
+        ValueError: ``evaluate`` gives other values, raises, or cannot be compiled.
     """
 
     def __init__(
-        self, geometry: Geometry, compiled: bool | None = None, buckets: int | None = None, net: LeafNet | None = None
+        self,
+        geometry: Geometry,
+        compiled: bool | None = None,
+        buckets: int | None = None,
+        net: LeafNet | None = None,
+        evaluate: Callable = evaluate,
     ):
         self.geometry = geometry
         self._net = net if geometry == LEAF_GEOMETRY else None
-        kernel = None
-        if geometry.fits_word if compiled is None else compiled:
+        kernel, search = None, negamax
+        if evaluate is not OUR_EVALUATION:
+            check_evaluation(evaluate, geometry)
+            search = kernel_with(evaluate)
+        if (geometry.fits_word if compiled is None else compiled) and not takes_position(evaluate):
             numbers = np.zeros(1, np.int64)
             probe = partial(trial, geometry, self._net)
-            kernel = prepared(negamax, numbers, numbers, numbers, numbers, geometry, self._net, probe=probe)
+            kernel = prepared(search, numbers, numbers, numbers, numbers, geometry, self._net, probe=probe)
+            if kernel is not None and search is not negamax:
+                try_to_compile(probe, kernel)
         self.compiled = kernel is not None
-        self._kernel = kernel or plain(negamax)
+        self._kernel = kernel or plain(search)
         self._buckets = buckets or (TABLE_BUCKETS if self.compiled else PLAIN_TABLE_BUCKETS)
         self.forget()
         self._frames = int_array(frame_numbers(geometry), self.compiled)
@@ -423,6 +468,21 @@ def trial(geometry: Geometry, net: LeafNet | None, run: Callable) -> list[int]:
     order, table = np.array(geometry.column_order, np.int64), np.zeros(4 * 1009, np.int64)
     run(control, frames, order, table, geometry, net)
     return [int(control[VALUE]), int(control[NODES])]
+
+
+def try_to_compile(probe: Callable, kernel: Callable) -> None:
+    """Raises ValueError, in one line, if numba cannot compile a kernel with somebody's evaluation."""
+    try:
+        probe(kernel)
+    except Exception as problem:
+        if type(problem).__module__.partition(".")[0] != "numba":
+            raise
+        text = re.sub(r"\x1b\[[\d;]*m", "", str(problem)).rpartition("Failed in nopython mode pipeline")[2]
+        lines = [" ".join(line.split()) for line in text.splitlines()[1:] if line.strip()]
+        place = next((line for line in lines if line.startswith("File ")), "")
+        reason = f"{' '.join(lines[: 1 + lines[0].endswith(':')])} {place.removesuffix(':')}".strip()
+        cure = "mark what it calls as jitable, or take a Position: that is not compiled"
+        raise ValueError(f"numba cannot compile evaluate: {reason}; {cure}") from problem
 
 
 def frame_numbers(geometry: Geometry) -> int:

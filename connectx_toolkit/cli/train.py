@@ -37,7 +37,7 @@ GROUPS = {  # of methods: {how each is called: (its module in connectx_toolkit, 
         "actor-critic": ("training.learners.actor_critic", "a network by actor-critic, on tic-tac-toe or ConnectX"),
         "imitate": (
             "training.learners.imitation",
-            "a policy network that imitates a look-ahead: the strong policy agent",
+            "a policy network that imitates minimax@4: the strong policy agent",
         ),
         "policy-gradient": (
             "training.learners.policy_gradient",
@@ -52,7 +52,7 @@ GROUPS = {  # of methods: {how each is called: (its module in connectx_toolkit, 
     "how the toolkit's own files are made": {
         "labels": ("training.makers.labels", "training data: hard positions with their best moves"),
         "network": ("training.makers.policy_network", "the policy and value network, on labels"),
-        "leaf": ("training.makers.leaf_network", "the small evaluator of minimax, on labels"),
+        "leaf": ("training.makers.leaf_network", "the small evaluator of nnue, on labels"),
         "replies": ("training.makers.opponent_model", "the opponent model, which perfect uses when it moves second"),
         "book": ("training.makers.book", "the second seat's opening book of perfect"),
     },

@@ -21,7 +21,7 @@ from connectx_toolkit.kaggle.raised import raised
 TRACING_SHARE = 0.08  # of the processor's time
 ALLOWED = 0.01  # seconds beyond that
 EVENT = 1e-6  # seconds that an event takes at most; most take a third
-COMPILERS = re.compile(r"jit\b|jit_module|vectorize|cfunc|stencil|torch\.compile")
+COMPILERS = re.compile(r"jit(able)?\b|Searcher\b|jit_module|vectorize|cfunc|stencil|torch\.compile")
 ANY = {"Exception", "BaseException"}
 OPTIMIZED = 1  # the flag of functions' code, as in inspect, which is not imported where agents run
 
@@ -160,7 +160,7 @@ def _all_lines(code: CodeType) -> set[int]:
 def _compiled(tree: ast.Module) -> set[int]:
     """The lines of functions that numba or torch compiles, of which no trace tells."""
     calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call) and COMPILERS.search(ast.unparse(node.func)))
-    given = {ast.unparse(each) for call in calls for each in call.args}
+    given = {ast.unparse(each) for call in calls for each in (*call.args, *(named.value for named in call.keywords))}
     lines = set[int]()
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef):

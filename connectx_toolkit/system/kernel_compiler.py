@@ -230,11 +230,12 @@ def kept(wanted: Wanted) -> bytes | None:
     if not jit.compiles():
         return None
     import llvmlite.binding as llvm
+    from numba.core.errors import NumbaError
 
     features = llvm.get_host_cpu_features().flatten()
     try:
         (code,) = made(wanted, {llvm.get_host_cpu_name(): features}).values()
-    except ValueError:
+    except (ValueError, NumbaError):  # somebody's evaluation: who compiles it without keeping it says why
         return None
     with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -355,7 +355,7 @@ def function_of_file(path: Path) -> Callable[[Any, Any], int]:
 def opponent_named(name: str, geometry: Geometry, rng: np.random.Generator) -> Player:
     """The player of this name, which draws all that is random from ``rng``.
 
-    Agents that search by the clock (minimax without a depth, perfect) play as well as the machine is fast.
+    Agents that search by the clock (minimax without a depth and others) play as well as the machine is fast.
 
     Raises:
         ValueError: there is no such player.

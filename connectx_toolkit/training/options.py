@@ -103,21 +103,36 @@ class Options:
 
         Where files are written and what is free are left out. A run is resumed only with the same settings.
         """
-        values: dict[str, Any] = {}
-        for item in fields(self):  # type: ignore[arg-type]
-            value, reads = getattr(self, item.name), item.metadata["reads"]
-            if reads:
-                values[item.name] = digest_of(Path(value)) if value != "" else ""
-            elif item.type is not Path and not item.metadata["is_free"]:
-                values[item.name] = value
-        return values
+        return self._values() | {name: digest_of(path) for name, path in self.files_read().items()}
+
+    def _values(self) -> dict[str, Any]:
+        """The value of each option that the result depends on and that names no file."""
+        return {
+            item.name: getattr(self, item.name)
+            for item in fields(self)  # type: ignore[arg-type]
+            if not (item.metadata["reads"] or item.metadata["is_free"] or item.type is Path)
+        }
+
+    def files_read(self) -> dict[str, Path]:
+        """The files that the run reads, by the names of their options; ``Path()`` is none.
+
+        A Config whose run reads files besides, or not all of these, says so. A file without an option goes by its own
+        name.
+        """
+        return {
+            item.name: Path(getattr(self, item.name))
+            for item in fields(self)  # type: ignore[arg-type]
+            if item.metadata["reads"]
+        }
 
     @cached_property
     def origin(self) -> dict[str, Any]:
-        """How to make the result again: the command, the commit of the code, digests of what is read, the machine."""
-        read = [item.name for item in fields(self) if item.metadata["reads"]]  # type: ignore[arg-type]
-        inputs = {name: self.settings[name] for name in read if self.settings[name]}
-        return {"command": command_of(self), **source(), "inputs": inputs, "machine": processor_and_cores()}
+        """How to make the result again: the command, the value of every option, the commit of the code, digests of what
+        is read, the machine.
+        """
+        inputs = {name: self.settings[name] for name in self.files_read() if self.settings[name]}
+        made = {"options": self._values(), "inputs": inputs, "machine": processor_and_cores()}
+        return {"command": command_of(self), **source(), **made}
 
 
 def _check(item: Field, value: Any) -> None:
@@ -165,7 +180,7 @@ def check_same(folder: Path, before: dict[str, Any], now: dict[str, Any]) -> Non
         if old is None or new is None:
             what = f"of another version of the toolkit, which differs in {option}"
         elif DIGEST_FORM.fullmatch(f"{old}") or DIGEST_FORM.fullmatch(f"{new}"):
-            what = f"that read other files with {option}"
+            what = f"that read another {name}" if "." in name else f"that read another file with {option}"
         raise ValueError(f"{folder} holds a run {what}: choose another --run, or delete it")
 
 

@@ -6,7 +6,7 @@ where every move would.
 
 A game is labelled from its end: of each position the score first, for which the position after it gives a bound, then
 only which moves are best. That takes a third of the time of all scores, which one label in seven has. Positions in
-which the next stone can make a line teach little: one in ten is taken.
+which the next stone can make a line teach little: by default one in ten is taken, and none for hard positions alone.
 """
 
 import numpy as np
@@ -26,7 +26,6 @@ FIRST_TAKEN, LAST_TAKEN = (
 # Share of the positions that are taken, by their stones; of later ones all. The solver takes long where there are few:
 # 290 ms of processor time for the best moves at 8 stones, 83 at 10, 21 at 12, 8 at 14, 0.5 at 20.
 TAKEN = {8: 0.02, 9: 0.05, 10: 0.15, 11: 0.35, 12: 0.7}
-OPEN_LINES = 0.1  # share that is taken of the positions in which the next stone can make a line
 WHOLE = 0.15  # share of the labels that have the exact scores of all moves
 
 
@@ -59,14 +58,20 @@ def games_of(games: int, rng: np.random.Generator, network: MoveNetwork) -> list
     return paths
 
 
-def labelled_games(games: int, rng: np.random.Generator, solver: Solver, network: MoveNetwork) -> Labels:
-    """Labels of the positions of so many games, as ``TAKEN`` and ``OPEN_LINES`` say."""
+def labelled_games(
+    games: int, rng: np.random.Generator, solver: Solver, network: MoveNetwork, open_lines: float
+) -> Labels:
+    """Labels of the positions of so many games, as ``TAKEN`` says.
+
+    Args:
+        open_lines: share that is taken of the positions in which the next stone can make a line.
+    """
     found: list[tuple[int, int, list[int]]] = []
     for path in games_of(games, rng, network):
         following = None  # the score of the next position of the game, where it is known
         for position in reversed(path[FIRST_TAKEN:]):
             is_open = bool(position.winning_columns() or position.pass_turn().winning_columns())
-            if rng.random() >= TAKEN.get(position.ply, 1.0) * (OPEN_LINES if is_open else 1.0):
+            if rng.random() >= TAKEN.get(position.ply, 1.0) * (open_lines if is_open else 1.0):
                 following = None
                 continue
             score = solver.solve(position, known=UNKNOWN if following is None else Value(-following, SPAN)).low

@@ -128,13 +128,6 @@ def publish(config: Any, content: bytes, facts: dict[str, Any], score: str) -> N
     tell(score, path)
 
 
-def save_figure(figure: Figure, path: Path) -> None:
-    """Writes a figure as PNG, whole or not at all."""
-    picture = io.BytesIO()
-    figure.savefig(picture, format="png", dpi=120)
-    write_whole(path, picture.getvalue())
-
-
 def save_curve(path: Path, x_label: str, y_label: str, curves: dict[str, tuple[np.ndarray, np.ndarray]]) -> None:
     """Plots curves as PNG: faint as measured, and strong as a moving mean over a twentieth of the points.
 
@@ -151,7 +144,9 @@ def save_curve(path: Path, x_label: str, y_label: str, curves: dict[str, tuple[n
     axes.grid(alpha=0.3)
     if any(curves):
         axes.legend()
-    save_figure(figure, path)
+    picture = io.BytesIO()
+    figure.savefig(picture, format="png", dpi=120)
+    write_whole(path, picture.getvalue())
 
 
 LARGEST_TABLE = 30  # log2 of the entries: 8 GiB

@@ -22,7 +22,7 @@ from connectx_toolkit.system.console import progress, tell_rate
 from connectx_toolkit.training.descent import Descent
 from connectx_toolkit.training.options import Options, option
 from connectx_toolkit.training.runs import save_curve
-from connectx_toolkit.training.vector_games import Logits, bitboards
+from connectx_toolkit.training.vector_games import BLOCK, Logits, bitboards
 
 FACTS = "facts-1"
 
@@ -82,7 +82,8 @@ def logits_of(network: Network, head: str = "policy") -> Logits:
     return logits
 
 
-HELD_OUT_GAMES = 20  # one game in so many is not used for training
+# One game in so many is not used for training. The seats swap every BLOCK games: so it is the other seat's after ten.
+HELD_OUT_GAMES = 2 * BLOCK + 1
 MEASURED_EVERY = 500  # updates
 BOARDS_AT_ONCE = 100_000  # boards encoded at once
 

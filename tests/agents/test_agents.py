@@ -18,8 +18,8 @@ pytestmark = pytest.mark.slow
 NAMES = sorted(path.stem for path in AGENTS.glob("[!_]*.py"))
 # Agents that win in one whenever they can, and that block a lone win in one. The course's n_step claims neither: to
 # its heuristic a line made three plies from now is worth as much as one made at once.
-TAKE_WINS = {"one_step", "minimax", "perfect", "value_greedy", "value_search"}
-BLOCK = {"minimax", "perfect", "value_search"}
+TAKE_WINS = {"one_step", "alpha_beta", "minimax", "nnue", "perfect", "value_greedy", "value_search"}
+BLOCK = {"alpha_beta", "minimax", "nnue", "perfect", "value_search"}
 SHAPES = [(6, 7, 4), (1, 7, 4), (12, 12, 5)]  # the standard one, one for which nothing is prepared, beyond 64 bits
 
 

@@ -51,18 +51,18 @@ def test_openings_are_known():
         solver = perfect.solver_for(STANDARD)
         nodes, best = solver.nodes, max(score for score in scores if score is not None)
         if best > 0:
-            assert scores[perfect.exact_move(position, Budget(nodes=0))] == best
+            assert scores[perfect.move_by_solver(position, Budget(nodes=0))] == best
         else:
-            assert sign(scores[perfect.exact_move(position, Budget(nodes=0))] or 0) == sign(best)
+            assert sign(scores[perfect.move_by_solver(position, Budget(nodes=0))] or 0) == sign(best)
         assert solver.nodes == nodes
 
 
 def test_out_of_time_it_plays_what_is_proven():
     """Never a move that is proven to lose where another is not; a legal one always."""
     for position in late_positions(range(8, 30), 4):
-        assert perfect.exact_move(position, Budget.seconds(0.0)) in position.legal_columns()
+        assert perfect.move_by_solver(position, Budget.seconds(0.0)) in position.legal_columns()
     threatened = Position.from_moves([3, 0, 3, 0, 3], STANDARD)
-    assert perfect.exact_move(threatened, Budget.seconds(0.0)) == 3
+    assert perfect.move_by_solver(threatened, Budget.seconds(0.0)) == 3
     values: list[Value | None] = [
         Value(-5, 5),
         Value(-5, -1),

@@ -12,7 +12,6 @@ from kaggle_environments.agent import get_last_callable
 
 from agents import policy
 from connectx_core.afterstates import MoveNetwork
-from connectx_core.policy_net import TIE
 from connectx_core.position import STANDARD, Position
 from connectx_toolkit.builder.build import render
 from connectx_toolkit.builder.source.inline import inline
@@ -56,7 +55,7 @@ def test_the_moves_are_those_of_numpy(capsys):
     plain = MoveNetwork.from_bytes((AGENTS / "weights" / "policy.bin").read_bytes())
     stones = (np.array([getattr(p, part) for p in asked], np.int64) for part in ("position", "mask"))
     logits = plain.evaluate_many(*stones)["policy"]
-    best = (logits > logits.max(1, keepdims=True) - TIE).argmax(1)  # only legal columns come near the best
+    best = (logits > logits.max(1, keepdims=True) - policy.TIE).argmax(1)  # only legal columns come near the best
     assert moves(policy.agent, asked) == best.tolist() and policy.network._in_torch is not None
     assert moves(built("policy"), asked[:60]) == best[:60].tolist() and not capsys.readouterr().err
 

@@ -470,7 +470,7 @@ SLOW_TO_BUILD = f"import time\n\ntime.sleep(60)\n\n\n{AGENT}"
     [
         ("evaluate.py match slow.py leftmost --games store", "playing"),
         ("build_submission.py slow_to_build.py -o new.py", ".new.py.*.partial"),
-        ("train.py book --table-bits 10 --entries scores --output new.bin --workers 1", ".scores.lock"),
+        ("train.py book --table-bits 10 --entries scores --output new.bin --workers 1", "scores"),
     ],
 )
 @pytest.mark.usefixtures("_heard")

@@ -11,8 +11,8 @@ from connectx_core.opponent import (
     MOST_REPLIES,
     ErrorForecast,
     ReplyModel,
+    best_columns,
     candidates,
-    choose,
     columns_of_scores,
     expected_gains,
     unhurried,
@@ -88,13 +88,13 @@ def test_the_result_is_kept(geometry, model):
     results = set()
     for position in positions(geometry, 15):
         scores = exact.scores(position)
-        column = choose(position, scores, forecast_of(model, exact))
+        column = best_columns(position, scores, forecast_of(model, exact))[0]
         legal = [score for score in scores if score is not None]
         results.add(sign(max(legal)))
         assert sign(scores[column] or 0) == sign(max(legal))
         if max(legal) > 0:
             assert scores[column] == max(legal)
-        assert scores[choose(position, scores)] == max(legal)  # without expectations: the slowest loss
+        assert scores[best_columns(position, scores)[0]] == max(legal)  # without expectations: the slowest loss
     assert results == ({-1, 0, 1} if geometry == DRAWISH else {-1, 1} | results)
 
 
@@ -149,7 +149,7 @@ def test_traps_are_preferred(model, monkeypatch):
         if max(legal) != 0 or legal.count(0) < 2 or position.ply > 13:
             continue
         gains = expected_gains(position, candidates(position, scores), forecast_of(model, exact), MOST_REPLIES)
-        assert gains[choose(position, scores, forecast_of(model, exact))] == pytest.approx(max(gains.values()))
+        assert gains[best_columns(position, scores, forecast_of(model, exact))[0]] == pytest.approx(max(gains.values()))
         better += max(gains.values()) > min(gains.values())
     assert better > 5
 
@@ -169,7 +169,7 @@ def test_without_time_the_estimates_decide(model):
     exact = Exact()
     for position in positions(DRAWISH, 20):
         scores = exact.scores(position)
-        column = choose(position, scores, ErrorForecast(model, model.prior, lambda later: None))
+        column = best_columns(position, scores, ErrorForecast(model, model.prior, lambda later: None))[0]
         assert sign(scores[column] or 0) == sign(max(score for score in scores if score is not None))
 
 

@@ -39,6 +39,13 @@ def rare(n):
 @nb.njit
 def kernel(n):
     return n
+
+
+def mine(n):
+    return n
+
+
+search = nb.Searcher(evaluate=mine)
 '''
 CAUGHT = """def agent(table, n):
     try:
@@ -61,7 +68,7 @@ def agent_of(tmp_path):
     def load(text: str):
         path = tmp_path / "agent.py"
         path.write_text(text)
-        names: dict = {"nb": type("numba", (), {"njit": staticmethod(lambda function: function)})}
+        names: dict = {"nb": type("numba", (), {"njit": staticmethod(lambda function: function), "Searcher": dict})}
         exec(compile(text, str(path), "exec"), names)
         return names["agent"], Trace([str(path)]), str(path)
 

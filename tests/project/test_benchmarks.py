@@ -15,6 +15,8 @@ from connectx_core.solver import Solver
 from connectx_toolkit.api import exam
 from connectx_toolkit.games.labelled import Labels, concatenated, write_labels
 from connectx_toolkit.system.files import WEIGHTS
+from connectx_toolkit.training.makers.labels import LABELS
+from connectx_toolkit.training.options import digest_of
 
 POSITION = Position.from_moves([3] * 6 + [2] * 6 + [4] * 6, STANDARD)
 
@@ -132,18 +134,26 @@ def test_what_the_network_learnt_is_left_out():
     assert not len(recipes.asked(labels, learnt))
 
 
-def test_labels_that_the_manifest_names_have_to_be_there(tmp_path, monkeypatch, capsys):
+def test_what_the_shipped_network_learnt_is_known(monkeypatch):
+    """Its command names no labels: it read those that today's command reads without a name."""
+    monkeypatch.setattr(recipes, "read_labels", {LABELS: labels_of(POSITION)}.get)
+    learnt, source = recipes.training_labels(WEIGHTS / "policy.bin")
+    assert POSITION.mask in learnt.masks
+    assert f"openings and {LABELS}; before that, openings; what else " in source
+
+
+def test_labels_that_the_manifest_names_have_to_be_those(tmp_path, monkeypatch, capsys):
     weights, file = tmp_path / "net.bin", tmp_path / "my.labels"
     weights.write_bytes((WEIGHTS / "policy.bin").read_bytes())
-    (tmp_path / "manifest.json").write_text(
-        json.dumps({"net.bin": {"command": f"python train.py network --labels {file}"}})
-    )
+    write_labels(file, labels_of(POSITION), {})
+    entry = {"command": f"python train.py network --labels {file}", "inputs": {"labels": digest_of(file)}}
+    (tmp_path / "manifest.json").write_text(json.dumps({"net.bin": entry}))
+    assert POSITION.mask in recipes.training_labels(weights)[0].masks
+    file.unlink()
     monkeypatch.setattr(sys, "argv", ["recipes", "--only", "random", "--weights", str(weights)])
     with pytest.raises(SystemExit) as stop:
         recipes.main()
-    assert stop.value.code == 2 and f"no labels in {file}" in capsys.readouterr().err
-    write_labels(file, labels_of(POSITION), {})
-    assert POSITION.mask in recipes.training_labels(weights)[0].masks
+    assert stop.value.code == 2 and f"did not learn from {file} as it is now" in capsys.readouterr().err
 
 
 PLAYED = """

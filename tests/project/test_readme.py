@@ -242,3 +242,9 @@ def test_python_compiles_and_its_imports_exist(source):
             module = importlib.import_module(node.module)
             for alias in node.names:
                 assert hasattr(module, alias.name) or importlib.util.find_spec(f"{node.module}.{alias.name}")
+
+
+def test_the_plain_search_is_printed_as_it_is():
+    """docs/guides/write-an-agent.md shows an agent of the toolkit to the end."""
+    agent = (ROOT / "agents" / "alpha_beta.py").read_text(encoding="utf-8")
+    assert ("python", agent) in blocks(ROOT / "docs" / "guides" / "write-an-agent.md")

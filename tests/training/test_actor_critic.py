@@ -11,19 +11,16 @@ from connectx_core.position import STANDARD, Position
 from connectx_toolkit.cli import train
 from connectx_toolkit.training.learners import actor_critic
 from connectx_toolkit.training.learners.actor_critic import (
-    ILLEGAL,
     ActorCriticRun,
-    Choices,
     Config,
     SelfPlay,
     erring_at_first,
     fresh_network,
     geometry_for,
     loss_of,
-    recorded,
-    returns_of,
     strictly,
 )
+from connectx_toolkit.training.learners.whole_games import ILLEGAL, Choices, recorded, returns_of
 from connectx_toolkit.training.opponents import tree_of, tree_player, two_plies
 from connectx_toolkit.training.supervised import outputs_of, planes_of_boards
 from connectx_toolkit.training.vector_games import ConnectX, TicTacToe, games_named, play_games, random_player
@@ -94,7 +91,7 @@ def test_only_practice_games_are_made_easier(tmp_path):
 
 def test_the_running_reward_is_that_of_the_last_games(tmp_path, monkeypatch):
     """Batches need not divide the window; -1 until there are as many games."""
-    monkeypatch.setattr(actor_critic, "REWARD_WINDOW", 4)
+    monkeypatch.setattr(ActorCriticRun, "WINDOW", 4)
     run = ActorCriticRun(Config(**SMALL, run=tmp_path))
     run.results = np.array([1, 1, 0], np.int8)
     assert run.running_reward == -1
@@ -164,6 +161,17 @@ def test_only_sound_games_are_rewarded(tmp_path):
     assert run.games == 200 and len(run.results) == 50
     games, mean, practice, illegal, error = run.curve[-1]
     assert games == 200 and mean == run.results[25:].mean() and -1 <= practice < 1 and illegal > 0 < error
+
+
+@pytest.mark.parametrize("batch", [100, 30])
+def test_both_seats_are_practised_alike(tmp_path, batch):
+    """And rewarded alike, over two batches also where a part of one is odd."""
+    run = ActorCriticRun(Config(**SMALL | {"batch": batch}, practice=0.5, run=tmp_path))
+    seats = [run.leads()]
+    run.curve.append([])
+    seats.append(run.leads())
+    for part in (run.practice, ~run.practice):
+        assert np.concatenate([leads[part] for leads in seats]).mean() == 0.5
 
 
 def test_returns():

@@ -21,10 +21,12 @@ from stable_baselines3 import PPO
 
 import connectx_toolkit.training.environments
 from connectx_core.position import STANDARD, Geometry, Position, geometry_of
+from connectx_toolkit.system.files import AGENTS, ROOT
 from connectx_toolkit.training.environments import aec
 from connectx_toolkit.training.environments.connectx_env import ConnectXEnv, ConnectXVectorEnv
 from connectx_toolkit.training.environments.sb3 import AgainstItself, batch_env, policy_of
 from connectx_toolkit.training.environments.vector_env import ENDINGS, OBSERVATIONS
+from connectx_toolkit.training.opponents import UNTIMED
 from tests.oracle import board_after
 from tests.slow_encoder import observation as slow_observation
 
@@ -246,6 +248,14 @@ def test_seeds_repeat_games():
 
     assert game(5) == game(5)
     assert len({game(seed) for seed in range(8)}) > 2
+
+
+def test_the_page_names_the_opponents_that_do_not_repeat():
+    """Those that look at the clock: n_step does, too, but is not given one."""
+    timed = {path.stem for path in AGENTS.glob("*.py") if "budget_for" in path.read_text()} - UNTIMED
+    page = (ROOT / "docs" / "reference" / "environments.md").read_text(encoding="utf-8")
+    (named,) = re.findall(r"opponents that search by the clock \((.*?)\)", page)
+    assert set(re.findall(r"`(\w+)`", named)) == timed
 
 
 @pytest.mark.parametrize(("seat", "stones"), [("first", [0, 0, 0]), ("second", [1, 1, 1]), ("alternating", [0, 1, 0])])

@@ -11,7 +11,7 @@ import pytest
 from connectx_core.afterstates import MoveNetwork
 from connectx_core.books import openings
 from connectx_core.network import masked_argmax
-from connectx_core.position import NO_MOVE, STANDARD, Position, mirror_bits
+from connectx_core.position import NO_MOVE, STANDARD, Position, mirror_bits, open_cells, winning_spots
 from connectx_core.solver import Solver
 from connectx_toolkit.games.labelled import BOUND, Labels, concatenated, read_file
 from connectx_toolkit.system import files
@@ -72,7 +72,7 @@ def test_games_are_half_random_and_near_perfect(monkeypatch):
         assert after == liked or liked.is_over()
     monkeypatch.setattr(positions, "TAKEN", LATE)
     monkeypatch.setattr(positions, "LAST_TAKEN", 30)
-    found = labelled_games(4, np.random.default_rng(4), Solver(STANDARD), network)
+    found = labelled_games(4, np.random.default_rng(4), Solver(STANDARD), network, 0.1)
     assert len(found) and (found.legal & ~found.perfect).any(1).all()
 
 
@@ -135,6 +135,22 @@ def test_a_second_run_in_a_folder_waits_and_makes_nothing_again(run, tmp_path, m
             shutil.copytree(run / "games", second / "games")
         waiting.result(60)
     assert (second / "labels.labels").read_bytes() == (run / "labels.labels").read_bytes()
+
+
+def test_hard_positions_alone(run, tmp_path, monkeypatch):
+    """With --open-lines 0 nobody can make a line with the next stone; by default some can."""
+    monkeypatch.setattr(runs, "worker_pool", pool_in_place)
+    monkeypatch.setattr(positions, "TAKEN", LATE)
+    labels.train(Config(games=4, open_lines=0.0, workers=1, run=tmp_path))
+
+    def is_open(found: Labels) -> np.ndarray:
+        lines = [winning_spots(stones, found.masks, STANDARD) for stones in (found[0], found[0] ^ found[1])]
+        return (lines[0] | lines[1]) & open_cells(found.masks, STANDARD) != 0
+
+    hard = read_file(tmp_path / "labels.labels")[0]
+    assert len(hard) > 10 and not is_open(hard).any() and is_open(read_file(run / "labels.labels")[0]).any()
+    with pytest.raises(ValueError, match=r"holds labels of .*'open': 0\.0.*, not of .*'open': 0\.1"):
+        labels.train(Config(games=4, workers=1, run=tmp_path))
 
 
 def test_what_labels_say_of_moves():

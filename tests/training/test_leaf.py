@@ -30,7 +30,7 @@ from connectx_toolkit.training.runs import MANIFEST
 from tests.conftest import random_game
 
 pytestmark = pytest.mark.slow
-WEIGHTS = AGENTS / "weights" / "minimax_leaf.bin"
+WEIGHTS = AGENTS / "weights" / "nnue.bin"
 
 
 @pytest.fixture(scope="module")

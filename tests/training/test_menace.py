@@ -20,7 +20,6 @@ from connectx_toolkit.training.learners.menace import (
     Config,
     LearningGroup,
     Population,
-    kept,
     members,
     play_human,
     round_robin,
@@ -117,19 +116,8 @@ def test_one_set_of_boxes_plays_both_seats():
     assert [player.beads for player in group.players] == [[[1, 0, 0]], [[1, 0, 0]]]
 
 
-def test_the_ideal_is_exact():
-    """It always keeps the value; random play does so as often as the moves that do are among the legal."""
-    tree = tree_of(games_named("nim"))
-    assert kept(tree, shares(tree.best)) == 1
-    # Heaps with a choice that matters: 2, 3, 4, 6, 7, 8; one action is right in each.
-    assert kept(tree, shares(tree.legal)) == pytest.approx((1 / 2 + 5 / 3) / 6)
-    assert kept(tree, np.stack([shares(tree.legal), shares(tree.best)])) == pytest.approx((1 + (1 / 2 + 5 / 3) / 6) / 2)
-    easy = tree_of(Nim(1, tokens=1))
-    assert np.isnan(kept(easy, shares(easy.legal)))
-
-
 def test_command_line(tmp_path, capsys, monkeypatch):
-    """Prints the coloured table, writes beads and pictures, and plays a person to the end of a game, as often as asked.
+    """Prints the coloured table, writes beads and curves, and plays a person to the end of a game, as often as asked.
 
     Without a person a finished run is refused.
     """
@@ -156,8 +144,7 @@ def test_command_line(tmp_path, capsys, monkeypatch):
     published = (tmp_path / "manifest.json").stat().st_mtime_ns
     assert train.main([*command, "--human", "first"]) == 0
     assert "score" not in capsys.readouterr().out and (tmp_path / "manifest.json").stat().st_mtime_ns == published
-    for name in ("table", "curves"):
-        assert (tmp_path / f"nim-{name}.png").read_bytes().startswith(b"\x89PNG")
+    assert (tmp_path / "nim-curves.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_a_person_plays_either_seat(capsys, monkeypatch):

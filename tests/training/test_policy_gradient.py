@@ -1,7 +1,6 @@
 """The seeds' own road: imitation, REINFORCE, the value net from its games; each learns, and refuses."""
 
 import json
-import random
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -10,29 +9,34 @@ import numpy as np
 import pytest
 import torch
 
-from connectx_core.evaluation import evaluate
 from connectx_core.network import expected_result, softmax
 from connectx_core.position import STANDARD, Position
 from connectx_core.torch_form import Network
 from connectx_core.weights import unpack
 from connectx_toolkit.cli import train
+from connectx_toolkit.players.graded import at_depth
 from connectx_toolkit.system.files import read_as
 from connectx_toolkit.training.learners import imitation, policy_gradient, value
 from connectx_toolkit.training.learners.policy_gradient import (
-    ILLEGAL,
-    Choices,
     clipped_loss,
     games_until,
-    recorded,
-    returns_of,
     scaled,
     updated_baseline,
 )
 from connectx_toolkit.training.learners.value import DRAW_OUTPUT, LOSS_OUTPUT, WIN_OUTPUT, value_player
+from connectx_toolkit.training.learners.whole_games import ILLEGAL, Choices, recorded, returns_of
 from connectx_toolkit.training.options import option
 from connectx_toolkit.training.supervised import Examples, Fit, FitOptions, Parts, logits_of, small_network
-from connectx_toolkit.training.vector_games import ConnectX, PlayedGames, alternating, play_games, random_player, replay
-from tests.conftest import random_game
+from connectx_toolkit.training.vector_games import (
+    ConnectX,
+    PlayedGames,
+    alternating,
+    bitboards,
+    play_games,
+    random_player,
+    replay,
+)
+from tests.conftest import observe
 from tests.oracle import board_after
 from tests.oracle import has_line as oracle_has_line
 
@@ -112,54 +116,14 @@ def test_the_learner_pays_for_full_columns():
     assert (kept.boards[legal, 0, kept.actions[legal]] == 0).all()
 
 
-def test_lookahead_games_are_games():
-    """Each is legal to its end; the preferred move wins in one where that can be, and blocks a lone threat."""
-    moves, preferred = imitation.lookahead_games(30, 2, 0.5, 7, STANDARD)
-    wins = blocks = 0
-    for columns, wanted in zip(moves.tolist(), preferred.tolist(), strict=True):
-        columns = [column for column in columns if column >= 0]
-        position = Position.empty(STANDARD)
-        for column, best in zip(columns, wanted, strict=False):
-            threats = position.pass_turn().winning_columns()
-            if position.winning_columns():
-                wins += 1
-                assert best in position.winning_columns()
-            elif len(threats) == 1 and not position.play(threats[0]).winning_columns():
-                blocks += 1
-                assert best == threats[0]
-            position = position.play(column)
-        assert position.is_over()
-    assert wins > 10 and blocks > 5
-    labelled = imitation.labelled(moves, preferred)
-    assert len(labelled.boards) == len(labelled.answers) == (moves >= 0).sum()
-    tops = labelled.boards[np.arange(len(labelled.boards)), 0, labelled.answers]
-    assert (tops == 0).all()  # every preferred column is open on its own board
-
-
-def minimax(position: Position, depth: int) -> int:
-    """The value for the side to move after so many plies, without cuts. Who is lost with the next stone is lost."""
-    if position.winning_columns():
-        return imitation.WON - position.ply
-    answers = [child for child in map(position.play, position.legal_columns()) if not child.winning_columns()]
-    if not answers:
-        return 0 if position.is_full() else position.ply - imitation.WON
-    if not depth:
-        return evaluate(position.position, position.mask, STANDARD)
-    return max(-minimax(child, depth - 1) for child in answers)
-
-
-@pytest.mark.parametrize("depth", [1, 2, 3])
-def test_the_lookahead_sees_as_far_as_it_says(depth):
-    """As plain minimax does, of which the first ply is the move that is chosen; central columns first."""
-    rng = random.Random(depth)
-    for position in [position for _ in range(3) for position in random_game(STANDARD, rng)]:
-        values = {}
-        for column in sorted(position.legal_columns(), key=lambda column: abs(column - 3)):
-            child = position.play(column)
-            values[column] = imitation.WON if child.is_lost() else -minimax(child, depth - 1)
-        column = imitation.preferred_column(position.position, position.mask, depth, STANDARD)
-        best = [column for column, value in values.items() if value == max(values.values())]
-        assert column in best and abs(column - 3) == abs(best[0] - 3)
+def test_the_teacher_is_minimax_at_its_depth(tmp_path):
+    """Every label is the column of the agent of that name. Games last to their end, and random moves part them."""
+    config = imitation.Config(depth=4, games=12, run=tmp_path)
+    (boards, answers), owners = imitation.labelled_games(config)
+    agent, positions = at_depth(4), zip(*bitboards(boards, STANDARD), strict=True)
+    for (stones, mask), answer in zip(positions, answers, strict=True):
+        assert agent(*observe(Position(int(stones), int(mask), STANDARD))) == answer
+    assert np.bincount(owners).min() > 6 and len({board.tobytes() for board in boards}) > 200
 
 
 def test_examples_tell_the_result_for_the_side_to_move():
@@ -324,9 +288,8 @@ def test_imitate_tells_both_accuracies(tmp_path, capsys):
     options = ["--depth", "1", "--games", "200", "--steps", "30", "--channels", "4", "--hidden", "8"]
     assert train.main(["imitate", *options, "--run", str(tmp_path), "--output", str(tmp_path / "net.bin")]) == 0
     config = imitation.Config(depth=1, games=200, run=tmp_path)
-    moves, preferred = imitation.games_of(config)
-    out = np.arange(200) % 20 == 0
-    learnt, held_out = (imitation.labelled(moves[part], preferred[part]) for part in (~out, out))
+    examples, owners = imitation.labelled_games(config)
+    held_out, learnt = (examples.take(np.flatnonzero((owners % 21 == 0) == out)) for out in (True, False))
     known = {board.tobytes() for board in learnt.boards} | {board[:, ::-1].tobytes() for board in learnt.boards}
     is_known = np.array([board.tobytes() in known for board in held_out.boards])
     network = read_as(Network.from_bytes, tmp_path / "net.bin")
@@ -389,7 +352,7 @@ def test_gradients_are_clipped(road, tmp_path, monkeypatch):
 
 def test_the_running_reward_is_that_of_the_last_games(road, tmp_path, monkeypatch):
     """-1 until there are as many; training ends when it is reached."""
-    monkeypatch.setattr(policy_gradient, "WINDOW", 80)
+    monkeypatch.setattr(policy_gradient.ReinforceRun, "WINDOW", 80)
     run = policy_gradient.ReinforceRun(config_of(road, run=tmp_path))
     run.step()
     assert run.running_reward == -1

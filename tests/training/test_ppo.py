@@ -85,6 +85,13 @@ def test_the_courses_agent():
     assert {agent(SimpleNamespace(board=board), kaggle) for _ in range(100)} == {1, 3, 4, 5, 6}
 
 
+def test_half_of_self_play_is_against_the_newest_policy(tmp_path):
+    """By default self-play is half of the games."""
+    trainer = ppo.SelfPlayTrainer(config(tmp_path, opponent="self+negamax"))
+    newest, *past, negamax = (weight for weight, _ in trainer._opponents(np.random.default_rng(1)))
+    assert newest == sum(past) == pytest.approx(negamax / 2)
+
+
 def test_self_play_from_end_to_end(tmp_path):
     """The same seed makes the same policy; manifest and curve have what was measured. Another seed is another run."""
     one, two = (ppo.train_by_self_play(config(tmp_path / name)) for name in ("one", "two"))

@@ -9,6 +9,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -29,12 +30,26 @@ OLDER = {"policy_start.bin"}
 
 @pytest.mark.parametrize("path", MANIFESTS, ids=lambda path: path.parent.name)
 def test_the_commands_of_a_manifest(path):
-    """What stands in the repository can be made again: today's train.py understands each command."""
+    """What stands in the repository can be made again: today's train.py understands each command, whose options have
+    the values that they had. What it reads is in the repository, or made by the command of another file, and its entry
+    has the digest of each.
+    """
     entries = json.loads(path.read_text(encoding="utf-8"))
-    for entry in (entry for name, entry in entries.items() if name not in OLDER):
+    for name, entry in entries.items():
+        if name in OLDER:
+            continue
         assert re.fullmatch("[0-9a-f]{40}", entry["commit"]) and not entry["dirty"]
-        given = train.parse(shlex.split(entry["command"])[2:])
-        train.config_from(train.module_of(given.method).Config, given)
+        config = config_of(entry["command"])
+        assert entry["options"] == config.origin["options"], name
+        read = {option: file for option, file in config.files_read().items() if file != Path()}
+        assert set(entry["inputs"]) == set(read), name
+        for file in read.values():
+            assert (ROOT / file).is_relative_to(ROOT) and ((ROOT / file).exists() or file.parts[0] == "runs"), name
+
+
+def config_of(command: str) -> Any:
+    given = train.parse(shlex.split(command)[2:])
+    return train.config_from(train.module_of(given.method).Config, given)
 
 
 def test_the_smoke_commands():
@@ -43,8 +58,7 @@ def test_the_smoke_commands():
     lines = [line for line in done.stdout.replace("\\\n", " ").splitlines() if "train.py" in line]
     assert len(lines) > 8
     for line in lines:
-        given = train.parse(shlex.split(line)[2:])
-        config = train.config_from(train.module_of(given.method).Config, given)
+        config = config_of(line)
         assert Path("runs/smoke") in (config.run if hasattr(config, "run") else config.output).parents
 
 
@@ -72,6 +86,7 @@ def test_a_manifest_says_how_a_file_was_made(tmp_path):
     entry = json.loads((tmp_path / "run" / MANIFEST).read_text())["made.bin"]
     words = ["python", "train.py", "made", "--shards", str(tmp_path / "it's"), "--is-quick", "--threads", "2"]
     assert shlex.split(entry["command"]) == [*words, "--run", str(config.run)]
+    assert entry["options"] == {"is_quick": True, "seed": 1}
     assert entry["accuracy"] == 0.5 and entry["inputs"] == {"shards": config.settings["shards"]} != {
         "shards": Made(config.shards).settings["shards"]
     }
@@ -96,6 +111,27 @@ def test_a_run_with_another_input_is_refused(tmp_path):
             with pytest.raises(ValueError, match=f"holds a run .*{option_named}.*: choose another --run, or delete it"):
                 refusing(other)
     assert config.output.read_bytes() == b"content"
+
+
+@dataclass
+class Reading(Made):
+    """Reads what no option names, but not always what one does."""
+
+    def files_read(self) -> dict[str, Path]:
+        return super().files_read() | {"net.bin": self.run / "net.bin"} | ({"shards": Path()} if self.seed == 2 else {})
+
+
+def test_files_that_no_option_names(tmp_path):
+    """They belong to the run as others do; what is not read does not."""
+    (tmp_path / "net.bin").write_bytes(b"early")
+    (tmp_path / "0.shard").write_bytes(b"early")
+    config = Reading(str(tmp_path / "0.shard"), run=tmp_path)
+    assert set(config.origin["inputs"]) == {"net.bin", "shards"}
+    assert set(replace(config, seed=2).origin["inputs"]) == {"net.bin"}
+    runs.finish(config)
+    (tmp_path / "net.bin").write_bytes(b"later")
+    with pytest.raises(ValueError, match=r"holds a run that read another net\.bin: choose another --run"):
+        runs.begin(replace(config))
 
 
 def test_what_cannot_be_published_is_not_finished(tmp_path):

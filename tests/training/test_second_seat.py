@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from pathlib import Path
 from random import Random
 
 import numpy as np
@@ -167,32 +168,56 @@ def test_model_from_games(tmp_path, quick_pool):
     assert (arrays["scores"][np.arange(len(arrays["columns"])), arrays["columns"]] != NO_MOVE).all()
 
 
+def test_games_of_other_networks_are_not_taken(tmp_path, monkeypatch):
+    """A run that goes on after a network of the pool, or perfect's book, was made again would mix two opponents."""
+    monkeypatch.setattr(runs, "worker_pool", pool_in_place)
+    nothing = np.zeros(1, np.int64)
+    moves = opponent_model.Moves(nothing, nothing, np.zeros((1, 7), np.int64), nothing, nothing)
+    monkeypatch.setattr(opponent_model, "games_of", lambda player, config: moves)
+    monkeypatch.setattr(opponent_pool, "WEIGHTS", tmp_path)
+    players = (PoolPlayer("policy", 0.5, "ppo.bin"), PoolPlayer("leaf", 8))
+    monkeypatch.setattr(opponent_model, "DEVELOPMENT", players)
+    files = ("ppo.bin", "nnue.bin")
+    for name in files:
+        (tmp_path / name).write_bytes(b"early")
+    assert {"perfect_replies.bin", "perfect_second_book.bin", *files} <= Config().origin["inputs"].keys()
+    opponent_model.moves_of_all(players, Config(run=tmp_path))
+    opponent_model.moves_of_all(players, Config(run=tmp_path))
+    for name in files:
+        (tmp_path / name).write_bytes(b"later")
+        with pytest.raises(ValueError, match=rf"holds a run that read another {name}"):
+            opponent_model.moves_of_all(players, Config(run=tmp_path))
+        (tmp_path / name).write_bytes(b"early")
+    of_own_games = Config(games="games.sqlite").files_read()
+    assert of_own_games["labels"] == Path() and of_own_games.keys() == {"games", "labels", "replies_policy", "shipped"}
+    assert book.Config().files_read()["shipped"] == Path() != book.Config(games="games.sqlite").files_read()["shipped"]
+
+
 def test_second_book(tmp_path, monkeypatch):
     """Columns keep the result, equally good ones are all there; a second run asks for nothing again."""
     monkeypatch.setattr(runs, "worker_pool", pool_in_place)
     config = book.Config(
         last_ply=3, least=0.01, nodes=20_000, table_bits=18, workers=1,
-        entries=tmp_path / "entries.txt", run=tmp_path / "run", output=tmp_path / "second.bin",
+        entries=tmp_path / "entries.bin", run=tmp_path / "run", output=tmp_path / "second.bin",
     )  # fmt: skip
     made = book.train(config)
     assert isinstance(made, Book) and len(made) > 4
     again = Book.from_bytes((tmp_path / "second.bin").read_bytes())
     first = Position.empty(STANDARD).play(3)
     assert again.columns(first) == made.columns(first) != []
-    for line in (tmp_path / "entries.txt").read_text().splitlines()[1:]:
-        position, mask, columns = line.split()
-        state = Position(int(position), int(mask), STANDARD)
+    recipe = {name: config.settings[name] for name in ("replies_policy", "replies", "nodes")}
+    for state, columns in book.read_entries(config, recipe).items():
         scores = openings().scores(state)
-        assert scores is not None and again.columns(state) == [int(column) for column in sorted(columns)]
+        assert scores is not None and again.columns(state) == sorted(columns)
         assert sorted(again.columns(state.mirror())) == sorted(6 - column for column in again.columns(state))
         best = max(score for score in scores if score is not None)
-        assert all(sign(scores[int(column)] or 0) == sign(best) <= 0 for column in columns)
+        assert all(sign(scores[column] or 0) == sign(best) <= 0 for column in columns)
     monkeypatch.setattr(book, "entry_of", None)
     config = replace(config, run=tmp_path / "run2")
     repeated = book.train(config)
     assert repeated and repeated.to_bytes() == again.to_bytes()
     assert again.columns(Position.empty(STANDARD)) == []
-    with pytest.raises(ValueError, match="20000 nodes', expected"):
+    with pytest.raises(ValueError, match="--nodes 20000, not 10000"):
         book.train(replace(config, nodes=10_000, run=tmp_path / "run3"))
 
 

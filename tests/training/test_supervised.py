@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from connectx_toolkit.training.supervised import Examples, Parts, split
+from connectx_toolkit.training.vector_games import BLOCK, alternating
 
 pytestmark = pytest.mark.slow
 
@@ -20,11 +21,24 @@ def first_stones(columns: np.ndarray) -> Parts:
 
 
 def test_a_new_board_is_in_no_game_that_is_learnt():
-    """Nor is its mirror image: game 0 begins as games 1 to 19 do, mirrored, and game 20 as no other."""
+    """Nor is its mirror image: game 0 begins as games 1 to 20 do, mirrored, and game 21 as no other."""
     columns = np.full(40, 6)
-    columns[[0, 20]] = 0, 3
+    columns[[0, 21]] = 0, 3
     training, new, known = first_stones(columns)
-    assert (new.answers.tolist(), known.answers.tolist()) == ([20], [0])
-    assert not {0, 20} & set(training.answers.tolist()) and len(training.answers) == 38
+    assert (new.answers.tolist(), known.answers.tolist()) == ([21], [0])
+    assert not {0, 21} & set(training.answers.tolist()) and len(training.answers) == 38
     with pytest.raises(ValueError, match="20 games are too few: of those held out, no board is new"):
         first_stones(columns[:20])
+
+
+def test_both_seats_are_held_out_alike():
+    """Of a learner whose seats swap as everywhere. A board is a game's number in binary."""
+    seats = alternating(4200, BLOCK)
+
+    def examples_of(games: np.ndarray) -> Examples:
+        boards = (games[:, None] >> np.arange(42) & 1).reshape(-1, 6, 7).astype(np.int8)
+        boards[games < 100] = 0  # known
+        return Examples(boards, seats[games].astype(np.int64))
+
+    training, *held_out = split(4200, examples_of)
+    assert np.concatenate([part.answers for part in held_out]).mean() == training.answers.mean() == 0.5

@@ -4,7 +4,8 @@
 
 Agents are player_0, who begins, and player_1. What they see is a dict: ``observation``, as
 training.environments.vector_env has it of the side that looks, and ``action_mask``, (columns,) int8, all zeros for
-the side that is not to move. Rewards are 1, -1, and 0 for a draw; an illegal column loses the game.
+the side that is not to move. Rewards are 1 and -1, and 0 for a draw. An illegal column ends the game, with -1 for the
+side that chose it and 0 for the other.
 """
 
 from typing import Any

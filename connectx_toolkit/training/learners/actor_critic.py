@@ -5,9 +5,7 @@ head gives a logit for each action, the value head the expected return. The loss
 by the advantage (return minus value), plus the mean absolute error of the value. The learner draws its moves and plays
 both seats.
 
-The return of a choice is 1 in a game that was won, 0 in a draw and -1 in a loss, discounted for each later move of the
-learner. The learner chooses among all actions. An illegal one has the return -1, without discount and without effect on
-earlier moves, and a legal one is drawn instead.
+Rewards, the cost of illegal actions and the loop are those of ``whole_games``, which policy-gradient shares.
 
 Method: Barto, Sutton and Anderson (1983), in the form of Mnih et al. (2016) with whole games. The protocol is that of
 the book's tic-tac-toe chapter: training against minimax, then 100 games a seat against a look-ahead of three steps. It
@@ -24,7 +22,6 @@ Where the source is not followed:
     The running reward counts only the other games; one with an illegal choice counts as lost
 """
 
-import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,18 +32,22 @@ from torch import Tensor
 from connectx_core.network import Architecture
 from connectx_core.position import Geometry, geometry_of
 from connectx_core.torch_form import Network
-from connectx_toolkit.system.console import progress, tell_rate
-from connectx_toolkit.training.devices import device_named
-from connectx_toolkit.training.learners.policy_gradient import ILLEGAL, Choices, recorded
+from connectx_toolkit.training.learners.whole_games import (
+    ILLEGAL,
+    Choices,
+    WholeGamesRun,
+    chosen_and_entropy,
+    returns_of,
+)
 from connectx_toolkit.training.opponents import opponent_named, tree_of, tree_player, two_plies
 from connectx_toolkit.training.options import Options, device_option, option
 from connectx_toolkit.training.runs import begin, publish, save_curve
 from connectx_toolkit.training.supervised import device_of, logits_of, outputs_of
 from connectx_toolkit.training.vector_games import (
-    BLOCK,
     GAME_FORMS,
     ConnectX,
     Games,
+    PlayedGames,
     Player,
     alternating,
     erring,
@@ -57,7 +58,6 @@ from connectx_toolkit.training.vector_games import (
 )
 
 BOARD_ENCODING = "stones-1"
-REWARD_WINDOW = 10_000  # games against the error-free opponent that the running reward averages
 LAST_PART = 0.2  # share of the games at the end for which learning rate and entropy no longer change
 PAST_VERSIONS = 8  # past versions from which self-play draws its opponents
 ADDED_EVERY = 50  # batches between two added versions
@@ -116,18 +116,6 @@ def fresh_network(games: Games, channels: int, hidden: int, seed: int) -> Networ
     return network
 
 
-def returns_of(choices: Choices, results: np.ndarray, discount: float) -> np.ndarray:
-    """(m,) float32: the return of each choice.
-
-    Args:
-        results: (n,) the result of each game for the learner; it is the reward of the learner's last move.
-    """
-    legal = choices.turns != ILLEGAL
-    moves = np.bincount(choices.games[legal], minlength=len(results))
-    later = moves[choices.games] - 1 - choices.turns
-    return np.where(legal, results[choices.games] * discount**later, -1).astype(np.float32)
-
-
 def strictly(results: np.ndarray, choices: Choices) -> np.ndarray:
     """(n,) int8: the results of games, where a game with an illegal choice counts as lost."""
     strict = results.copy()
@@ -144,9 +132,7 @@ def loss_of(outputs: dict[str, Tensor], actions: Tensor, returns: Tensor, entrop
         actions: (m,) int64.
         returns: (m,) float32.
     """
-    values, log_chances = outputs["value"][:, 0], outputs["policy"].log_softmax(dim=1)
-    chosen = log_chances.gather(1, actions[:, None])[:, 0]
-    spread = -(log_chances.exp() * log_chances).sum(dim=1)
+    values, (chosen, spread) = outputs["value"][:, 0], chosen_and_entropy(outputs["policy"], actions)
     actor = -(chosen * (returns - values.detach())).mean() - entropy * spread.mean()
     return actor + (returns - values).abs().mean()
 
@@ -197,32 +183,26 @@ def opponent_of(config: Config, network: Network, rng: np.random.Generator) -> P
     return two_plies(rng) if config.opponent == "lookahead@2" else opponent_named(config.opponent, games.geometry, rng)
 
 
-class ActorCriticRun:
+class ActorCriticRun(WholeGamesRun):
     """A network in training.
 
     Attributes:
-        games: number of games played so far.
-        results: (n,) int8: results against the opponent when it does not err, for the learner.
+        results: (n,) int8: results against the opponent when it does not err.
         curve: a row for each batch: games; mean result against the opponent when it does not err, and in practice
             games; share of illegal choices; error of the value.
-        seconds: processor time so far; there is only one thread.
     """
 
+    WINDOW = 10_000
+
     def __init__(self, config: Config):
-        self.config, self.device = config, device_named(config.device)
-        network = fresh_network(games_named(config.game), config.channels, config.hidden, config.seed)
-        self.network, self.rng = network.to(self.device), np.random.default_rng(config.seed)
-        self.optimizer = torch.optim.Adam(self.network.parameters(), config.learning_rate)
+        super().__init__(config, fresh_network(games_named(config.game), config.channels, config.hidden, config.seed))
         self.sound = opponent_of(config, self.network, self.rng)
         self.practice = np.arange(config.batch) < config.practice * config.batch
-        self.games, self.seconds = 0, 0.0
-        self.results = np.empty(0, np.int8)
+        self.error = 0.0  # mean absolute error of the value before the last update
         self.curve: list[list[float]] = []
 
-    @property
-    def running_reward(self) -> float:
-        """The mean of the last REWARD_WINDOW results; -1 while there are fewer."""
-        return float(self.results[-REWARD_WINDOW:].mean()) if len(self.results) >= REWARD_WINDOW else -1.0
+    def new_games(self) -> Games:
+        return games_named(self.config.game, self.config.batch)
 
     def opponent(self) -> Player:
         """In practice games it errs in its first moves: as many as are drawn, up to a third of the cells."""
@@ -232,38 +212,31 @@ class ActorCriticRun:
         early = self.rng.integers(1, most + 1, self.config.batch)
         return erring_at_first(self.sound, self.config.errors, self.practice * early, self.rng)
 
-    def step(self) -> None:
-        """Plays a batch of games, learns from it, and adds a row to the curve."""
-        started, batch, rows = time.process_time(), self.config.batch, list[Choices]()
-        learner = recorded(logits_of(self.network), rows, self.rng)
-        leads = alternating(batch, BLOCK, self.games)
-        played = play_games(games_named(self.config.game, batch), (learner, self.opponent()), leads)
-        choices = Choices(*map(np.concatenate, zip(*rows, strict=True)))
-        error = self.learn(choices, played.outcomes())
-        self.games += batch
+    def leads(self) -> np.ndarray:
+        """In half of the practice games, and of the others."""
+        leads = np.empty(self.config.batch, bool)
+        for part in (self.practice, ~self.practice):
+            leads[part] = alternating(int(part.sum()), 1, len(self.curve) * int(part.sum()))
+        return leads
+
+    def note(self, choices: Choices, played: PlayedGames) -> None:
         strict = strictly(played.outcomes(), choices)
         means = [float(part.mean()) if len(part) else 0.0 for part in (strict[~self.practice], strict[self.practice])]
-        self.curve.append([self.games, *means, float((choices.turns == ILLEGAL).mean()), error])
+        self.curve.append([self.games, *means, self.illegal, self.error])
         self.results = np.concatenate([self.results, strict[~self.practice]])
         if isinstance(self.sound, SelfPlay) and len(self.curve) % ADDED_EVERY == 0:
             self.sound.add()
-        self.seconds += time.process_time() - started
 
-    def learn(self, choices: Choices, results: np.ndarray) -> float:
-        """The update from one batch. Returns the mean absolute error of the value before it."""
+    def learn(self, choices: Choices, results: np.ndarray) -> None:
         config = self.config
         left = max(0.0, 1 - self.games / (config.games * (1 - LAST_PART)))
-        returns, actions = (
-            torch.from_numpy(array).to(self.device)
-            for array in (returns_of(choices, results, config.discount), choices.actions)
-        )
+        returns = self.on_device(returns_of(choices, results, config.discount))
         outputs = outputs_of(self.network, choices.boards)
-        error = float((returns - outputs["value"].detach()[:, 0]).abs().mean())
+        self.error = float((returns - outputs["value"].detach()[:, 0]).abs().mean())
         self.optimizer.param_groups[0]["lr"] = config.learning_rate * (0.1 + 0.9 * left)
         self.optimizer.zero_grad()
-        loss_of(outputs, actions, returns, config.entropy * left).backward()
+        loss_of(outputs, self.on_device(choices.actions), returns, config.entropy * left).backward()
         self.optimizer.step()
-        return error
 
 
 def against_lookahead(run: ActorCriticRun, games: int = 100, plies: int = 3) -> list[tuple[int, int, int]]:
@@ -280,30 +253,22 @@ def against_lookahead(run: ActorCriticRun, games: int = 100, plies: int = 3) -> 
 
 def save(run: ActorCriticRun) -> None:
     """Plays the games against the look-ahead; writes the curves, and the network with its entry in the manifest."""
-    config, reward = run.config, run.running_reward
+    config, score = run.config, run.score
     x, *lines = np.array(run.curve).T
     names = ("result v the opponent", "result v the erring opponent", "illegal tries", "error of the value")
     curves = {name: (x, y) for name, y in zip(names, lines, strict=True)}
     save_curve(config.run / "curves.png", "games", config.game, curves)
-    reached = "reached" if reward >= config.stop else "not reached"
-    score = f"running reward {reward:.4f} after {run.games} games, {config.stop} {reached}"
     if config.game == "tictactoe":
         seats = ("{} wins, {} draws, {} losses".format(*seat) for seat in against_lookahead(run))
         score += f"; against a look-ahead of 3 plies {' moving first, '.join(seats)} moving second"
-    facts = {"games": run.games, "opponent": config.opponent, "running_reward": round(reward, 4)}
+    facts = {"games": run.games, "opponent": config.opponent, "running_reward": round(run.running_reward, 4)}
     publish(config, run.network.to_bytes(), facts, score)
 
 
 def train(config: Config) -> ActorCriticRun:
     """Trains until the running reward is reached or the games are played, and writes what came of it."""
     begin(config)
-    torch.set_num_threads(1)  # the batches are small: several threads would wait for each other
-    run, started = ActorCriticRun(config), time.perf_counter()
-    with progress(config.games, "game", delay=0) as bar:
-        while run.games < config.games and run.running_reward < config.stop:
-            run.step()
-            bar.set_postfix(reward=f"{run.running_reward:.4f}", illegal=f"{run.curve[-1][3]:.1%}", refresh=False)
-            bar.update(config.batch)
-    tell_rate(run.games, "games", started, run.device.type)
+    run = ActorCriticRun(config)
+    run.run()
     save(run)
     return run

@@ -34,7 +34,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from connectx_core.weights import pack, unpack
 from connectx_toolkit.games.game import SEATS
@@ -42,7 +41,7 @@ from connectx_toolkit.system.console import progress
 from connectx_toolkit.system.table import Column, Table, console_for_tables
 from connectx_toolkit.training.opponents import Tree, shares, table_player, tree_of
 from connectx_toolkit.training.options import Options, option
-from connectx_toolkit.training.runs import begin, is_finished, publish, save_curve, save_figure
+from connectx_toolkit.training.runs import begin, is_finished, publish, save_curve
 from connectx_toolkit.training.vector_games import (
     FIRST,
     GAME_FORMS,
@@ -85,7 +84,7 @@ class Config(Options):
     reward: int = option(1, "beads that the winner adds for each action", least=1)
     penalty: int = option(1, "beads that the loser takes away for each action, as far as its rule allows", least=1)
     seed: int = option(1, "random seed", least=0)
-    run: Path = option(Path("runs/menace"), "folder for the table and the curves")
+    run: Path = option(Path("runs/menace"), "folder for the curves")
     output: Path = option(Path(), "file to write: the beads of all boxes", in_run="menace.bin")
     human: str = option(
         "",
@@ -217,16 +216,6 @@ def round_robin(population: Population, games: int, seed: int) -> np.ndarray:
     return counts / games
 
 
-def kept(tree: Tree, chances: np.ndarray) -> float:
-    """Mean probability of an action that keeps the exact value, over positions where not all actions do.
-
-    Args:
-        chances: (..., positions, actions). NaN if there are no such positions.
-    """
-    matters = (tree.best != tree.legal).any(1)
-    return float((chances * tree.best).sum(-1)[..., matters].mean()) if matters.any() else float("nan")
-
-
 def table_of(results: np.ndarray, title: str) -> Table:
     """The share of games that the row's player won, moving first; with the share of draws, if there were any."""
     with_draws = results[..., 1].any()
@@ -236,39 +225,16 @@ def table_of(results: np.ndarray, title: str) -> Table:
     return Table(title, ("first \\ second", *columns), rows)
 
 
-def exact_table(population: Population) -> Table:
-    """Each player's draws compared with exact values."""
-    shares = [kept(population.tree, population.chances(name)) for name in PLAYERS]
-    columns = (Column(name, show="{:.2%}".format) for name in PLAYERS)
-    return Table("probability of a move that keeps the exact value, where some legal move does not", columns, [shares])
-
-
-def draw_table(results: np.ndarray, title: str, path: Path) -> None:
-    """The table of wins as a picture."""
-    figure = Figure(figsize=(8, 6.5), layout="constrained")
-    axes = figure.subplots()
-    wins = results[..., 0]
-    axes.imshow(wins, cmap="RdYlGn", vmin=-0.15, vmax=1.15)  # without the ends, too dark for text
-    for row, column in np.ndindex(wins.shape):
-        axes.text(column, row, f"{wins[row, column]:.2%}", ha="center", va="center")
-    axes.set_xticks(range(len(PLAYERS)), PLAYERS, rotation=30, ha="right")
-    axes.set_yticks(range(len(PLAYERS)), PLAYERS)
-    axes.set(title=title, xlabel="second player", ylabel="first player")
-    save_figure(figure, path)
-
-
 def report(population: Population) -> np.ndarray:
-    """Plays the table's games, prints the tables, and draws the wins and the learning curves."""
+    """Plays the table's games, prints it, and draws the learning curves."""
     config = population.config
     results = round_robin(population, config.test_games, config.seed)
     title = f"{config.game}: wins of the first player in {config.test_games} games"
-    for table in (table_of(results, title), exact_table(population)):
-        console_for_tables().print(table)
-    draw_table(results, title, config.run / f"{config.game}-table.png")
+    console_for_tables().print(table_of(results, title))
     wins = {name: np.array(group.first_wins) / CURVE_SPAN for name, group in population.groups.items()}
     curves = {name: (CURVE_SPAN * np.arange(1, len(won) + 1), won) for name, won in wins.items()}
     save_curve(config.run / f"{config.game}-curves.png", "training games", "first player's share of wins", curves)
-    print(f"{config.game}-table.png and {config.game}-curves.png are in {config.run}")
+    print(f"{config.game}-curves.png is in {config.run}")
     return results
 
 

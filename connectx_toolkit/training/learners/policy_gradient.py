@@ -1,14 +1,9 @@
 """Trains a policy network by policy gradients (REINFORCE) from random weights.
 
-The opponent is the strong policy agent, a fixed network that imitates a look-ahead (``train.py imitate``). Both sides
+The opponent is the strong policy agent, a fixed network that imitates ``minimax@4`` (``train.py imitate``). Both sides
 draw their moves from the softmax of their network; seats swap every 10 games.
 
-Reward. A game that the learner wins gives 1, a draw 0 and a loss -1, at the learner's last move. The return of an
-earlier move is this result, times ``--discount`` for each later move of the learner.
-
-Illegal moves. The learner draws from all columns, full ones too. Drawing a full one has the return -1, without discount
-and without effect on any other move. One of the open columns is then drawn and played. So such a turn is two rows of
-the batch: the illegal choice and the legal one.
+Rewards, the cost of illegal moves and the loop are those of ``whole_games``, which actor-critic shares.
 
 Baseline. It is a table: for each number of stones on the board, a running mean of the return of legal moves there. It
 starts at 0, and moves 5% towards each batch after the batch was learned from. The advantage of a choice is its return
@@ -22,8 +17,7 @@ REINFORCE until the policy has moved. Once the batch has changed a choice's prob
 its advantage, the choice counts no more. A bonus for the entropy of the policy is added.
 
 Schedule. Let left be the share of ``--games`` that was not yet played before a batch. The learning rate of Adam is
-multiplied by left, the weight of the entropy bonus by 0.3 + 0.7 left. The running reward is the
-mean result of the last 1,000 games. Training ends when it reaches ``--stop``, or after ``--games`` games.
+multiplied by left, the weight of the entropy bonus by 0.3 + 0.7 left. The running reward is over 1,000 games.
 
 Source: Williams (1992), in the form of chapter 15 of M. Liu, AlphaGo Simplified (2024). From there are the reward and
 its discount, the cost of illegal choices, the opponent, the seats and the stop at 0.9. From random weights the
@@ -39,10 +33,8 @@ chapter's update alone failed here: within a few updates the policy played one c
 played (Silver et al. 2016). All games are saved: ``train.py value`` learns from them.
 """
 
-import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -51,9 +43,14 @@ from torch import Tensor
 from connectx_core.position import STANDARD
 from connectx_core.torch_form import Network
 from connectx_core.weights import pack
-from connectx_toolkit.system.console import progress, tell_rate
 from connectx_toolkit.system.files import WEIGHTS, read_as, write_whole
-from connectx_toolkit.training.devices import device_named
+from connectx_toolkit.training.learners.whole_games import (
+    ILLEGAL,
+    Choices,
+    WholeGamesRun,
+    chosen_and_entropy,
+    returns_of,
+)
 from connectx_toolkit.training.options import Options, device_option, option
 from connectx_toolkit.training.runs import begin, publish, save_curve
 from connectx_toolkit.training.supervised import kept_planes, logits_of
@@ -61,25 +58,21 @@ from connectx_toolkit.training.vector_games import (
     BLOCK,
     ConnectX,
     Games,
-    Logits,
+    PlayedGames,
     Player,
     alternating,
     greedy_player,
     play_games,
-    sample,
     sampling_player,
 )
 
-WINDOW = 1000  # games over which the running reward is the mean
-CHAPTER_WINDOW = 100  # the same in the chapter
+CHAPTER_WINDOW = 100  # games over which the chapter's running reward is the mean
 MATCH_GAMES = 2000  # against the strong policy agent at the end
 MINIBATCH = 2048  # choices of a step
 RATIO = 0.2  # change of a choice's probability in a batch, beyond which it is left alone
 LAST_ENTROPY = 0.3  # share of the entropy bonus that remains at the end
 BASELINE_MEMORY = 0.95  # of the baseline: how much of the old mean remains after a batch
 CLIP = 0.5  # largest norm of a gradient
-ILLEGAL_RETURN = -1  # of choosing a full column: as bad as a lost game, and never discounted
-ILLEGAL = -1  # in ``Choices.turns``, in place of a number of moves: the choice was illegal
 OPPONENT_WEIGHTS, RANDOM_WEIGHTS = "opponent", "nothing"
 
 
@@ -107,46 +100,6 @@ class Config(Options):
     output: Path = option(Path(), "file to write: the policy network", in_run="policy_gradient.bin")
 
 
-class Choices(NamedTuple):
-    """The learner's choices in a batch of games; an illegal choice and the legal one after it are two rows."""
-
-    boards: np.ndarray  # (m, rows, columns) int8, seen by the learner
-    actions: np.ndarray  # (m,) int64
-    games: np.ndarray  # (m,) int64, the game's index in the batch
-    turns: np.ndarray  # (m,) int64, the learner's earlier moves in this game; ILLEGAL for an illegal choice
-
-
-def recorded(logits: Logits, rows: list[Choices], rng: np.random.Generator) -> Player:
-    """The learner: a player that draws from all actions, legal or not, and adds its choices to ``rows``.
-
-    In the place of an illegal one it plays a second draw, from the legal ones.
-    """
-
-    def player(games: Games, which: np.ndarray) -> np.ndarray:
-        boards, legal = games.boards(which), games.legal()[which]
-        chances = logits(boards)
-        tried = sample(chances, np.ones_like(legal), rng)
-        bad = ~legal[np.arange(len(which)), tried]
-        actions = np.where(bad, sample(chances, legal, rng), tried)
-        rows.append(Choices(boards[bad], tried[bad], which[bad], np.full(bad.sum(), ILLEGAL)))
-        rows.append(Choices(boards, actions, which, games.plies[which] // 2))
-        return actions
-
-    return player
-
-
-def returns_of(choices: Choices, results: np.ndarray, discount: float) -> np.ndarray:
-    """(m,) float32: the return of each choice.
-
-    Args:
-        results: (n,) the result of each game for the learner, 1, 0 or -1: the reward of its last move.
-    """
-    legal = choices.turns != ILLEGAL
-    moves = np.bincount(choices.games[legal], minlength=len(results))
-    later = moves[choices.games] - 1 - choices.turns
-    return np.where(legal, results[choices.games] * discount**later, ILLEGAL_RETURN).astype(np.float32)
-
-
 def updated_baseline(baseline: np.ndarray, plies: np.ndarray, returns: np.ndarray) -> np.ndarray:
     """(cells,) the running mean of returns by ply, moved towards the means of a batch at the plies that it has.
 
@@ -164,12 +117,6 @@ def scaled(advantages: np.ndarray) -> np.ndarray:
     return advantages / max(1e-6, float(np.sqrt((advantages**2).mean())))
 
 
-def chosen_and_entropy(logits: Tensor, actions: Tensor) -> tuple[Tensor, Tensor]:
-    """(m,) log-probability of each action, (m,) int64, and (m,) entropy of each row's softmax, in nats."""
-    log_chances = logits.log_softmax(dim=1)
-    return log_chances.gather(1, actions[:, None])[:, 0], -(log_chances.exp() * log_chances).sum(dim=1)
-
-
 def clipped_loss(logits: Tensor, actions: Tensor, advantages: Tensor, before: Tensor, entropy: float) -> Tensor:
     """Minus the mean of PPO's clipped objective (Schulman et al. 2017), minus ``entropy`` times the mean entropy.
 
@@ -183,55 +130,44 @@ def clipped_loss(logits: Tensor, actions: Tensor, advantages: Tensor, before: Te
     return -gains.mean() - entropy * spread.mean()
 
 
-class ReinforceRun:
+class ReinforceRun(WholeGamesRun):
     """A policy in training.
 
     Attributes:
-        games: number of games played so far.
         moves: for each batch, (batch, cells) int8: its games.
-        results: (games,) int8: their results for the learner.
-        illegal: share of illegal choices in the last batch.
-        seconds: processor time so far; there is only one thread.
+        results: (games,) int8: their results.
     """
 
-    def __init__(self, config: Config):
-        self.config, self.device = config, device_named(config.device)
-        self.strong = read_as(Network.from_bytes, config.opponent).to(self.device)
-        torch.manual_seed(config.seed)
-        self.network = Network(self.strong.architecture).to(self.device)
-        if config.start == OPPONENT_WEIGHTS:
-            self.network.load_state_dict(self.strong.state_dict())
-        self.rng = np.random.default_rng(config.seed)
-        self.optimizer = torch.optim.Adam(self.network.parameters(), config.learning_rate)
-        self.baseline = np.zeros(STANDARD.cells)
-        self.games, self.illegal, self.seconds = 0, 0.0, 0.0
-        self.moves: list[np.ndarray] = []
-        self.results = np.empty(0, np.int8)
+    WINDOW = 1000
 
-    @property
-    def running_reward(self) -> float:
-        """The mean of the last WINDOW results; -1 while there are fewer."""
-        return float(self.results[-WINDOW:].mean()) if self.games >= WINDOW else -1.0
+    def __init__(self, config: Config):
+        strong = read_as(Network.from_bytes, config.opponent)
+        torch.manual_seed(config.seed)
+        network = Network(strong.architecture)
+        if config.start == OPPONENT_WEIGHTS:
+            network.load_state_dict(strong.state_dict())
+        super().__init__(config, network)
+        self.strong = strong.to(self.device)
+        self.baseline = np.zeros(STANDARD.cells)
+        self.moves: list[np.ndarray] = []
 
     @property
     def games_to_stop(self) -> int:
         """Games until the mean of 100, as in the chapter, first reached ``stop``; 0 if it never did."""
         return games_until(self.results, self.config.stop, CHAPTER_WINDOW)
 
-    def step(self) -> None:
-        """Plays a batch of games and learns from it."""
-        started, batch, rows = time.process_time(), self.config.batch, list[Choices]()
-        learner = recorded(logits_of(self.network), rows, self.rng)
-        opponent = sampling_player(logits_of(self.strong), self.rng)
-        leads = alternating(batch, BLOCK, self.games)
-        played = play_games(ConnectX(batch, STANDARD), (learner, opponent), leads)
-        choices = Choices(*map(np.concatenate, zip(*rows, strict=True)))
-        self.learn(choices, played.outcomes())
-        self.illegal = float((choices.turns == ILLEGAL).mean())
+    def new_games(self) -> Games:
+        return ConnectX(self.config.batch, STANDARD)
+
+    def opponent(self) -> Player:
+        return sampling_player(logits_of(self.strong), self.rng)
+
+    def leads(self) -> np.ndarray:
+        return alternating(self.config.batch, BLOCK, self.games)
+
+    def note(self, choices: Choices, played: PlayedGames) -> None:
         self.moves.append(played.padded(STANDARD.cells))
         self.results = np.concatenate([self.results, played.outcomes()])
-        self.games += batch
-        self.seconds += time.process_time() - started
 
     def learn(self, choices: Choices, results: np.ndarray) -> None:
         """One pass over the choices of a batch, in minibatches.
@@ -240,15 +176,15 @@ class ReinforceRun:
         """
         returns = returns_of(choices, results, self.config.discount)
         plies, legal = np.count_nonzero(choices.boards, axis=(1, 2)), choices.turns != ILLEGAL
-        advantages = self._on_device(scaled((returns - self.baseline[plies]).astype(np.float32)))
+        advantages = self.on_device(scaled((returns - self.baseline[plies]).astype(np.float32)))
         self.baseline = updated_baseline(self.baseline, plies[legal], returns[legal])
-        planes, actions = kept_planes(self.network, choices.boards), self._on_device(choices.actions)
+        planes, actions = kept_planes(self.network, choices.boards), self.on_device(choices.actions)
         with torch.no_grad():
             before, _ = chosen_and_entropy(self.network(planes.float())["policy"], actions)
         left = 1 - self.games / self.config.games  # of training: 1 at first, then down to 0
         entropy = self.config.entropy * (LAST_ENTROPY + (1 - LAST_ENTROPY) * left)
         self.optimizer.param_groups[0]["lr"] = self.config.learning_rate * left
-        order = self._on_device(self.rng.permutation(len(actions)))
+        order = self.on_device(self.rng.permutation(len(actions)))
         for rows in order.tensor_split(max(1, len(order) // MINIBATCH)):
             logits = self.network(planes[rows].float())["policy"]
             loss = clipped_loss(logits, actions[rows], advantages[rows], before[rows], entropy)
@@ -256,10 +192,6 @@ class ReinforceRun:
             loss.backward()
             torch.nn.utils.clip_grad_norm_(self.network.parameters(), CLIP)
             self.optimizer.step()
-
-    def _on_device(self, array: np.ndarray) -> Tensor:
-        """An array on the run's device."""
-        return torch.from_numpy(array).to(self.device)
 
 
 def games_until(results: np.ndarray, mean: float, window: int) -> int:
@@ -302,9 +234,8 @@ def save(run: ReinforceRun) -> None:
         "start": config.start,
         "v_strong_policy": {name: list(counts) for name, counts in found.items()},
     }
-    reached = "reached" if run.running_reward >= config.stop else "not reached"
     start = "random weights" if config.start == RANDOM_WEIGHTS else "a copy of the strong policy agent"
-    score = (f"running reward {run.running_reward:.4f} after {run.games} games, {config.stop} {reached}, from {start}; "
+    score = (f"{run.score}, from {start}; "
              f"wins, draws, losses of {MATCH_GAMES} new games against it: "
              f"sampled {found['sampled']}, greedy {found['greedy']}")  # fmt: skip
     publish(config, run.network.to_bytes(), facts, score)
@@ -313,13 +244,7 @@ def save(run: ReinforceRun) -> None:
 def train(config: Config) -> ReinforceRun:
     """Trains until the running reward is reached or the games are played, and writes what came of it."""
     begin(config)
-    torch.set_num_threads(1)  # the batches are small: several threads would wait for each other
-    run, started = ReinforceRun(config), time.perf_counter()
-    with progress(config.games, "game", delay=0) as bar:
-        while run.games < config.games and run.running_reward < config.stop:
-            run.step()
-            bar.set_postfix(reward=f"{run.running_reward:.4f}", illegal=f"{run.illegal:.1%}", refresh=False)
-            bar.update(config.batch)
-    tell_rate(run.games, "games", started, run.device.type)
+    run = ReinforceRun(config)
+    run.run()
     save(run)
     return run

@@ -2,9 +2,10 @@
 
 The method is that of Schulman et al. (arXiv:1707.06347) as stable-baselines3 implements it. With ``--algorithm
 maskable``, illegal columns get no probability (Huang and Ontanon, arXiv:2006.14171, sb3-contrib). With ``ppo``, the
-reward teaches that they are illegal. In self-play, half of the games are against the newest policy, and the rest
-against past versions. Both seats are learnt, on planes that mark lines and stones. Every twenty updates the opponents
-are drawn again, and games in progress given up.
+reward teaches that they are illegal. The opponents of ``--opponent`` get equal shares of the games. Half of the share
+of "self" is against the newest policy, the rest against three past versions: by default a quarter of all games each,
+and half of them against negamax. Both seats are learnt, on planes that mark lines and stones. Every twenty updates the
+past versions are drawn again, and games in progress given up.
 
 ``--protocol course`` is the last lesson of Kaggle's *Intro to Game AI* course instead: 60,000 steps of
 stable-baselines3's PPO with its defaults and the lesson's CNN, always moving first against random. The rewards are 1

@@ -8,10 +8,9 @@ positions first.
 With --games, the book learns from your games: the shipped book is changed wherever another move wins more
 from your opponents (``connectx_toolkit.training.makers.own_games``).
 
-Every result is appended to a file at once, one line per position. An interrupted run resumes from it.
+Every entry is kept in the run's folder as soon as it is found. An interrupted run resumes there.
 """
 
-import hashlib
 import heapq
 import os
 from concurrent.futures import FIRST_COMPLETED, Future, wait
@@ -19,7 +18,7 @@ from dataclasses import dataclass
 from functools import cache, partial
 from itertools import count
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,11 +26,11 @@ from connectx_core.books import Book, openings
 from connectx_core.clock import Budget
 from connectx_core.exact import exact_scores
 from connectx_core.network import PlainNetwork
-from connectx_core.opponent import ErrorForecast, ReplyModel, choices, columns_of_scores
+from connectx_core.opponent import ErrorForecast, ReplyModel, best_columns, columns_of_scores
 from connectx_core.position import STANDARD, Position, Scores
 from connectx_toolkit.system.console import progress, shell
 from connectx_toolkit.system.files import WEIGHTS, read_as
-from connectx_toolkit.training.makers.entries import Entry, entries_in
+from connectx_toolkit.training import runs
 from connectx_toolkit.training.makers.exact_scores import pool_scores, solve
 from connectx_toolkit.training.makers.own_games import Met, OwnGames, lines_of, own_games_in
 from connectx_toolkit.training.options import Options, option
@@ -65,9 +64,15 @@ class Config(Options):
     replies_policy: Path = option(WEIGHTS / "strong_policy.bin", "policy network of the opponent model", reads=True)
     replies: Path = option(WEIGHTS / "perfect_replies.bin", "opponent model", reads=True)
     shipped: Path = option(WEIGHTS / "perfect_second_book.bin", "book that --games starts from", reads=True)
-    entries: Path = option(Path("runs/second-book.txt"), "file of the entries found so far, also by earlier runs")
     run: Path = option(Path("runs/book"), "folder of the run")
+    entries: Path = option(Path(), "file of the entries found so far, also by another run", in_run="entries.bin")
     output: Path = option(Path(), "file to write: the book", in_run="book.bin")
+
+    def files_read(self) -> dict[str, Path]:
+        return super().files_read() | ({} if self.games else {"shipped": Path()})
+
+
+Entry = tuple[int, ...]  # the columns in a position: equally good, nothing is lost by them
 
 
 class Ahead(NamedTuple):
@@ -107,7 +112,9 @@ def entry_of(ahead: Ahead, files: ModelFiles) -> Entry:
         left = files.nodes - (solver.nodes - start)
         return exact_scores(position, solver, Budget(nodes=left)) if left > 0 else None
 
-    return tuple(choices(ahead.position, scores, ErrorForecast(files.model, ahead.belief, replies, openings().scores)))
+    return tuple(
+        best_columns(ahead.position, scores, ErrorForecast(files.model, ahead.belief, replies, openings().scores))
+    )
 
 
 def answers(ahead: Ahead, scores: Scores, model: ReplyModel) -> list[Ahead]:
@@ -133,11 +140,25 @@ def visit(ahead: Ahead, files: ModelFiles, known: Entry | None) -> tuple[Entry, 
     return entry, later
 
 
+def read_entries(config: Config, recipe: dict[str, Any]) -> dict[Position, Entry]:
+    """The entries of canonical positions in the file. Raises ValueError if it is damaged, or of another recipe."""
+    stored = runs.load(config.entries, recipe)
+    with runs.restoring(config.entries):
+        rows = stored.facts["entries"] if stored else []
+        return {Position(stones, mask, STANDARD): tuple(columns) for stones, mask, columns in rows}
+
+
+def save_entries(config: Config, recipe: dict[str, Any], entries: dict[Position, Entry]) -> None:
+    rows = [(position.position, position.mask, columns) for position, columns in entries.items()]
+    runs.save(config.entries, recipe, {"entries": rows}, {})
+
+
 def second_book(config: Config) -> Book:
     """The second seat's book: visits the most probable positions first, ``config.workers`` at a time."""
     files = ModelFiles(config.replies_policy, config.replies, config.nodes)
-    made_by = hashlib.sha256(files.policy.read_bytes() + files.replies.read_bytes()).hexdigest()[:16]
-    recipe = f"model {made_by}, {config.nodes} nodes"
+    recipe = {name: config.settings[name] for name in ("replies_policy", "replies", "nodes")}
+    entries = read_entries(config, recipe)
+    save_entries(config, recipe, entries)  # a file that cannot be written is told before the work
     number, met, chosen = count(), set[Position](), dict[Position, Entry]()
     queue: list[tuple[float, int, Ahead]] = []
 
@@ -151,7 +172,6 @@ def second_book(config: Config) -> Book:
     start = Position.empty(STANDARD)
     expect(answers(Ahead(start, 1.0, files.model.prior), openings().scores(start) or [], files.model))
     with (
-        entries_in(config.entries, recipe) as entries,
         solver_pool(config.workers, config.table_bits) as pool,
         progress(len(met), "position", delay=0) as bar,
     ):
@@ -159,11 +179,12 @@ def second_book(config: Config) -> Book:
         while queue or running:
             while queue and len(running) < config.workers:
                 ahead = heapq.heappop(queue)[2]
-                running[pool.submit(visit, ahead, files, entries.known.get(ahead.position))] = ahead
+                running[pool.submit(visit, ahead, files, entries.get(ahead.position))] = ahead
             for task in wait(running, return_when=FIRST_COMPLETED).done:
                 ahead, (entry, later) = running.pop(task), task.result()
-                if entry and ahead.position not in entries.known:
-                    entries.add(ahead.position, entry)
+                if entry and ahead.position not in entries:
+                    entries[ahead.position] = entry
+                    save_entries(config, recipe, entries)
                 if entry:
                     chosen[ahead.position] = entry
                 expect(later)

@@ -2,7 +2,7 @@
 
 The games are half-random and near-perfect ones, whose other moves a network chooses; our own solver labels their
 positions (see training/positions.py). All positions of the first eight plies are added from the opening table, whenever
-labels are read.
+labels are read. --open-lines 0 takes hard positions alone: neither side can make a line with the next stone.
 
 The run's folder keeps a file for every 150 games. An interrupted run goes on from there, and more games add to them.
 The same seed gives the same labels for any number of processes and machines, as far as their networks round alike.
@@ -37,7 +37,7 @@ from connectx_toolkit.games.labelled import (
 from connectx_toolkit.system.console import progress, shell
 from connectx_toolkit.system.files import ROOT, WEIGHTS, check_folder, locked
 from connectx_toolkit.training.options import Options, digest_of, option
-from connectx_toolkit.training.positions import ERROR_SHARES, OPEN_LINES, TAKEN, WHOLE, labelled_games, stored
+from connectx_toolkit.training.positions import ERROR_SHARES, TAKEN, WHOLE, labelled_games, stored
 from connectx_toolkit.training.runs import process_solver, publish, solver_pool
 
 LABELS = ROOT / "labels" / "hard.labels"  # those that the toolkit's networks have learnt from; not in the package
@@ -99,6 +99,9 @@ class Config(Options):
     games: int = option(30_000, "number of games to play, each of which gives about 10 positions", least=0)
     add: Path = option(Path(), "labels to add: an .npz of positions, masks and scores", reads=True)
     network: Path = option(WEIGHTS / "policy.bin", "network that chooses the moves that are not random", reads=True)
+    open_lines: float = option(
+        0.1, "share that is taken of the positions in which the next stone can make a line", least=0, most=1
+    )
     seed: int = option(1, "random seed of the games", least=0)
     workers: int = option(os.cpu_count() or 1, "number of processes on this machine", least=1, is_free=True)
     scheduler: str = option("", "address of a dask cluster to use instead, such as tcp://10.0.0.1:8786", is_free=True)
@@ -113,7 +116,7 @@ class Config(Options):
     @property
     def recipe(self) -> dict[str, Any]:
         """What the content of a file depends on besides its number and that of its games."""
-        shares = {"random": list(ERROR_SHARES), "open": OPEN_LINES, "whole": WHOLE}
+        shares = {"random": list(ERROR_SHARES), "open": self.open_lines, "whole": WHOLE}
         taken = {str(stones): share for stones, share in TAKEN.items()}
         network = digest_of(self.network)
         return {"seed": self.seed, **shares, "taken": taken, "network": network}
@@ -124,11 +127,11 @@ def network_in(path: Path) -> MoveNetwork:
     return MoveNetwork.from_bytes(path.read_bytes())
 
 
-def make(network: Path, seed: int, file: tuple[int, int]) -> Labels:
+def make(network: Path, seed: int, open_lines: float, file: tuple[int, int]) -> Labels:
     """The labels of a file, (number, games), in a worker."""
     solver, (number, games) = process_solver(), file
     solver.clear()
-    return labelled_games(games, np.random.default_rng((seed, number)), solver, network_in(network))
+    return labelled_games(games, np.random.default_rng((seed, number)), solver, network_in(network), open_lines)
 
 
 def labels_in(path: Path, seed: int) -> Labels:
@@ -195,7 +198,8 @@ def train(config: Config) -> dict[str, Any]:
         files, missing = files_of(config)
         bar_of = partial(progress, len(files), "file", done=len(files) - len(missing), delay=0)
         with solver_pool(config.workers, TABLE_BITS, config.scheduler) as pool, bar_of() as bar:
-            for (number, games), labels in pool.map_unordered(partial(make, config.network, config.seed), missing):
+            making = partial(make, config.network, config.seed, config.open_lines)
+            for (number, games), labels in pool.map_unordered(making, missing):
                 write_labels(files[number], labels, config.recipe | {"games": games})
                 bar.update()
     labels = concatenated([*(read_file(path)[0] for path in files), *added])

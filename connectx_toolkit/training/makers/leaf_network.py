@@ -1,4 +1,4 @@
-"""Trains the small evaluator of the agent minimax on exact labels, in about a minute. An interrupted run starts again.
+"""Trains the small evaluator of the agent nnue on exact labels, in about a minute. An interrupted run starts again.
 
 Examples are the labelled positions and those after each of their moves. Only quiet ones are used: the side to move
 cannot win at once, and has a move after which the opponent cannot either. The target is the result for the first
@@ -49,7 +49,7 @@ class Config(Options):
     weight_decay: float = option(0.0001, "decoupled weight decay per step, times the learning rate", least=0)
     seed: int = option(1, "seed of the initial weights and of the order of the positions", least=0)
     run: Path = option(Path("runs/leaf"), "folder of the run")
-    output: Path = option(Path(), "file to write: the network", in_run="minimax_leaf.bin")
+    output: Path = option(Path(), "file to write: the network", in_run="nnue.bin")
 
 
 class QuietPositions(NamedTuple):

@@ -47,6 +47,7 @@ from connectx_core.weights import unpack
 from connectx_toolkit.games.labelled import Labels, moves_of
 from connectx_toolkit.kaggle.agent_file import load_agent
 from connectx_toolkit.kaggle.rules import DEFAULTS, sizes_of
+from connectx_toolkit.players.fingerprint import files_of
 from connectx_toolkit.system.console import progress
 from connectx_toolkit.system.files import AGENTS, WEIGHTS, read_as
 from connectx_toolkit.training import runs
@@ -55,7 +56,7 @@ from connectx_toolkit.training.devices import mixed_precision
 from connectx_toolkit.training.makers.exact_scores import pool_scores, solve
 from connectx_toolkit.training.makers.examples import CPU
 from connectx_toolkit.training.makers.labels import LABELS, TABLE_BITS, TRAINING, labels_of, read_labels
-from connectx_toolkit.training.makers.opponent_pool import DEVELOPMENT, Column, PoolPlayer, column_of
+from connectx_toolkit.training.makers.opponent_pool import DEVELOPMENT, Column, PoolPlayer, column_of, networks_of
 from connectx_toolkit.training.makers.own_games import (
     LEAST_GAIN,
     Met,
@@ -236,10 +237,22 @@ class Config(Options):
         super().__post_init__()
         self.architecture()
 
+    def files_read(self) -> dict[str, Path]:
+        """Without --games also those of the pool's players and of perfect; with it neither these nor labels."""
+        if self.games:
+            return super().files_read() | {"labels": Path()}
+        return super().files_read() | {"shipped": Path()} | {path.name: path for path in files_of_players()}
+
     def architecture(self) -> Architecture:
         return Architecture(
             "lines-1", layers_of(self.layers), (("gift", self.types), ("hope", self.types)), STANDARD[:3]
         )
+
+
+def files_of_players() -> list[Path]:
+    """What the players of the pool and the agent perfect play by, besides their code."""
+    of_perfect = (path for path in files_of(AGENTS / "perfect.py") if path.suffix != ".py")
+    return sorted({*networks_of(DEVELOPMENT), *of_perfect})
 
 
 class Moves(NamedTuple):
@@ -306,9 +319,10 @@ def moves_of_all(players: Sequence[PoolPlayer], config: Config) -> list[Moves]:
     """The moves of each player, from the run's folder or played now, by several processes or a cluster.
 
     Raises:
-        ValueError: a file there is damaged, or of another number of games or another seed.
+        ValueError: a file there is damaged, of another number of games or another seed, or was played by other files.
     """
-    recipe = {name: config.settings[name] for name in ("plays", "rematches", "seed")}
+    names = ("plays", "rematches", "seed", *(path.name for path in files_of_players()))
+    recipe = {name: config.settings[name] for name in names}
     paths = {player: config.run / f"{player.name.replace(' ', '-')}.bin" for player in players}
     kept = {player: stored for player in players if (stored := runs.load(paths[player], recipe))}
     moves = {player: Moves(**stored.arrays) for player, stored in kept.items()}

@@ -12,7 +12,7 @@ that training runs of a minute or two made (``networks/manifest.json``).
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache, partial
 from pathlib import Path
 from random import Random
@@ -165,15 +165,29 @@ HELD_OUT_PLAYERS = (
 )
 
 
+LEAF_NETWORK = "nnue.bin"  # of "leaf"
+
+
+def path_of(file: str) -> Path:
+    """Where a player's network lies."""
+    path = NETWORKS / file
+    return path if path.exists() else WEIGHTS / file
+
+
+def networks_of(players: Iterable[PoolPlayer]) -> set[Path]:
+    """The files that the players read."""
+    files = {LEAF_NETWORK if player.kind == "leaf" else player.network for player in players}
+    return {path_of(file) for file in files if file}
+
+
 @cache
 def network_of(file: str) -> MoveNetwork:
-    path = NETWORKS / file
-    return MoveNetwork.from_bytes((path if path.exists() else WEIGHTS / file).read_bytes())
+    return MoveNetwork.from_bytes(path_of(file).read_bytes())
 
 
 @ObjectPool
 def searcher(leaf: bool) -> Searcher:
-    return Searcher(STANDARD, net=from_bytes((WEIGHTS / "minimax_leaf.bin").read_bytes()) if leaf else None)
+    return Searcher(STANDARD, net=from_bytes(path_of(LEAF_NETWORK).read_bytes()) if leaf else None)
 
 
 solver_for = ObjectPool(Solver)

@@ -25,7 +25,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from matplotlib.figure import Figure
 from torch import Tensor
 from torch.nn import functional
 
@@ -49,7 +48,7 @@ from connectx_toolkit.training.makers.examples import (
 )
 from connectx_toolkit.training.makers.labels import LABELS, TEST, TRAINING, VALIDATION, labels_of, read_labels
 from connectx_toolkit.training.options import DEVICES, Options, option
-from connectx_toolkit.training.runs import begin, publish, save_figure
+from connectx_toolkit.training.runs import begin, publish, save_curve
 from connectx_toolkit.training.supervised import layers_of
 
 SHARES = {"good": 1.0, "perfect": 0.5, "score": 0.5}  # weights of the losses
@@ -306,21 +305,14 @@ class Epochs:
                 step += 1
 
 
+CURVES = ("training_loss", "loss", "good", "good_critical", "perfect")  # of the log, which are plotted
+
+
 def plot(log: list[dict[str, float]], path: Path) -> None:
-    """Plots the curves of a run as PNG: losses, and shares on validation positions."""
-    figure = Figure(figsize=(11, 4), layout="constrained")
-    left, right = figure.subplots(1, 2)
-    samples = [entry["samples"] / 1e6 for entry in log]
-    for name in ("training_loss", "loss"):
-        left.plot(samples, [entry[name] for entry in log], label=name.replace("_", " "))
-    for name in ("good", "good_critical", "perfect"):
-        right.plot(samples, [100 * entry[name] for entry in log], label=name.replace("_", " "))
-    for axes, title in ((left, "loss"), (right, "% of validation positions")):
-        axes.set_title(title)
-        axes.set_xlabel("million positions")
-        axes.grid(alpha=0.3)
-        axes.legend()
-    save_figure(figure, path)
+    """Plots the losses, and the shares of right moves on validation positions."""
+    samples = np.array([entry["samples"] / 1e6 for entry in log])
+    curves = {name.replace("_", " "): (samples, np.array([entry[name] for entry in log])) for name in CURVES}
+    save_curve(path, "million positions", "loss, share of validation positions", curves)
 
 
 def run(trainer: Trainer, training: ReplyExamples, validation: ReplyExamples) -> None:

@@ -1,0 +1,65 @@
+"""Alpha-beta search in plain Python, to be read to its end: a negamax that looks one ply deeper each round.
+
+``minimax`` does the same, compiled and with a table: some 200 times as many positions a second.
+"""
+
+from connectx_core.clock import budget_for
+from connectx_core.evaluation import LIMIT, evaluate
+from connectx_core.position import Position
+
+INFINITY = 2 * LIMIT  # more than any value
+
+
+class OutOfBudget(Exception):
+    """The time of the move is over."""
+
+
+class Search:
+    """One move's search. ``nodes`` counts the positions that it has looked at."""
+
+    def __init__(self, budget):
+        self.budget, self.nodes = budget, 0
+
+    def value_of(self, position, depth, alpha, beta):
+        """The value of a position for the side to move, ``depth`` plies deep; a bound of it outside alpha and beta.
+
+        alpha: what the side to move is sure of already. beta: what the other side will not allow it to have.
+        """
+        self.nodes += 1
+        if self.budget.is_late(self.nodes):
+            raise OutOfBudget
+        if position.winning_columns():  # sooner wins are worth more, as there are fewer stones on the board
+            return INFINITY - 1 - position.ply
+        if position.is_over():  # nobody won
+            return 0
+        if depth == 0:
+            return evaluate(*position)
+        for column in position.legal_columns():
+            alpha = max(alpha, -self.value_of(position.play(column), depth - 1, -beta, -alpha))
+            if alpha >= beta:  # the other side would not have come here: the rest cannot matter
+                break
+        return alpha
+
+    def best_column(self, position, columns, depth):
+        """The column with the best value, of those in ``columns``: the first if several have it."""
+        best, alpha = columns[0], -INFINITY
+        for column in columns:
+            value = -self.value_of(position.play(column), depth - 1, -INFINITY, -alpha)
+            if value > alpha:
+                best, alpha = column, value
+        return best
+
+
+def agent(obs, config):
+    position, search = Position.from_observation(obs, config), Search(budget_for(obs, config))
+    if wins := position.winning_columns():
+        return wins[0]
+    columns = position.pass_turn().winning_columns() or position.legal_columns()  # a threat has to be answered
+    order = sorted(columns, key=position.geometry.column_order.index)  # the middle first
+    try:
+        for depth in range(1, position.geometry.cells - position.ply + 1):
+            best = search.best_column(position, order, depth)
+            order.sort(key=lambda column: column != best)  # the best first: it cuts off most of the others
+    except OutOfBudget:
+        pass  # the best of the last round that was ended is first
+    return order[0]
