@@ -200,7 +200,7 @@ def answered(file: Path, labels: Labels) -> Sheet:
     """A file's answers."""
     given = list[Answer]()
     with open_pool(Setup(Rules())) as pool, progress(len(labels), "position") as bar:
-        for _, answers in pool.each(answers_in, chunks_of(resolve(str(file)), labels, range(len(labels)))):
+        for _, answers in pool.each(answers_in, chunks_of(resolve(str(file)), labels, range(len(labels)), 1)):
             given += answers
             bar.update(len(answers))
     columns, seconds = ([getattr(answer, name) for answer in given] for name in ("column", "seconds"))

@@ -42,7 +42,8 @@ EXAM_POSITIONS = 300
 
 
 def _label(anchor: Agent, specs: Sequence[AgentSpec]) -> str:
-    name = anchor if isinstance(anchor, AgentSpec) else resolve(anchor).target if callable(anchor) else fspath(anchor)
+    name = anchor if isinstance(anchor, AgentSpec) else resolve(anchor).target if callable(anchor) else anchor
+    name = fspath(name) if isinstance(name, PathLike) else name
     for spec in specs:
         if name in (spec, spec.label, spec.target):
             return spec.label

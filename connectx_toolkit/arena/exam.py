@@ -58,9 +58,7 @@ class Chunk(NamedTuple):
         return (self.spec,)
 
 
-def chunks_of(
-    spec: AgentSpec, labels: Labels, rows: Sequence[int], seed: int = 1, size: int = CHUNK
-) -> Iterator[Chunk]:
+def chunks_of(spec: AgentSpec, labels: Labels, rows: Sequence[int], seed: int, size: int = CHUNK) -> Iterator[Chunk]:
     """So many positions at a time, in the order of ``rows``."""
     for first in range(0, len(rows), size):
         some = tuple(rows[first : first + size])

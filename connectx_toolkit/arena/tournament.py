@@ -94,9 +94,7 @@ class Tournament(Shown):
 
     def among(self, names: set[str]) -> "Tournament":
         """The matches between these agents only."""
-        return replace(
-            self, matches=[match for match in self.matches if names >= {match.first.label, match.second.label}]
-        )
+        return replace(self, matches=[one for one in self.matches if names >= {one.first.label, one.second.label}])
 
     def ladder(self, anchor: str) -> list[Standing]:
         """The agents by rating, best first. Raises ValueError as ``ratings.ratings`` does."""

@@ -79,9 +79,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     if arguments and arguments[0] in RENAMED:
         parser.error(f"{arguments[0]} is called {RENAMED[arguments[0]]} now")
     parser.add_version()
-    methods = parser.add_subparsers(
-        dest="method", required=True, metavar="METHOD", help="one of these", parser_class=Parser
-    )
+    methods = parser.add_subparsers(dest="method", required=True, metavar="METHOD", help="one of these")
     for name in METHODS:
         method = methods.add_parser(name)
         if name == next(iter(arguments), None):

@@ -199,8 +199,7 @@ def game_of(row: sqlite3.Row, path: Path) -> Game:
     record |= {
         "geometry": geometry_of(row["rows"], row["columns"], row["inarow"]), "moves": parse_columns(row["moves"]),
         "names": (row["first"], row["second"]), "opening": row["opening"], "faults": faults, "date": row["date"],
-        "episode": row["episode"],
-        "submission": row["submission"], "source": source,
+        "episode": row["episode"], "submission": row["submission"], "source": source,
     }  # fmt: skip
     game = Game(**record)
     check_playable(game.moves, game.geometry)

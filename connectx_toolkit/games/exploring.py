@@ -42,9 +42,17 @@ def explored(
     position = Position.from_moves(columns, geometry)
     if since and not _is_day(since):
         raise ValueError(f"{as_option('since')} takes a date such as 2026-11-30 or 2026-11, not {since!r}")
-    notes = [_remove(games, remove)] if remove else []
-    database, more = _opened(games, origin, add, me, is_allowed_empty=bool(remove))
-    with database:
+    notes, left_out = _update(games, add, remove, me)
+    with GameDatabase(games, create=False, origin=origin) as database:
+        database.left_out += left_out
+        if not len(database) and not remove:
+            more = f"{as_option('add')} takes replays; {as_option('origin')} says which games count"
+            raise NothingLeft(left_out) if left_out else ValueError(f"{games}: no {origin} games yet; {more}")
+        if add and not me:
+            try:
+                own_name(database, None)
+            except ValueError as unclear:
+                notes.append(f"whose games these are is not known yet: {unclear}")
         name = name_in(database.names(), opponent, as_option("opponent")) if opponent else ""
         own = own_name(database, me) if me or seat else ""
         played = database.at(position, name, own, SEAT[seat], since or "")
@@ -52,46 +60,27 @@ def explored(
     if position.geometry.fits_word and not position.is_over():
         with solvers_for(position.geometry) as (solver, *_):
             scores = exact_scores(position, solver, Budget.seconds(seconds))
-    return Explored(columns, position, played, scores, [*notes, *more], database.left_out)
+    return Explored(columns, position, played, scores, notes, database.left_out)
 
 
-def _remove(path: Path, what: Sequence[str]) -> str:
-    """Takes games out of the file; nothing of it if there is none of one of them."""
-    with GameDatabase(path, create=False):  # else a file would be made
-        pass
-    with GameDatabase(path) as database:
-        removed = database.remove(what)
-        return f"{path}: {removed} games removed, {len(database)} in all"
-
-
-def _opened(
-    path: Path, origin: str, add: Sequence[str], me: str | None, is_allowed_empty: bool
-) -> tuple[GameDatabase, list[str]]:
-    """The file of games, after adding to it what ``add`` names; and what was added.
+def _update(path: Path, add: Sequence[str], remove: Sequence[str], me: str | None) -> tuple[list[str], list[str]]:
+    """Takes games out of the file, then adds others: what was done, and why others were left out.
 
     Raises:
-        ValueError: there is no file and nothing to add, or it is another file.
+        ValueError: there is no file and nothing to add, or it is another file, or holds none of one that should go.
         NothingLeft: of what was to be added.
     """
-    left_out, told = list[str](), list[str]()
-    if add:
-        added = add_from(path, add, me or "")
-        there = f", {added.known} {'copy' if added.known == 1 else 'copies'} left out" if added.known else ""
-        told.append(f"{path}: {added.new} games added{there}, {added.whole} in all")
-        left_out = added.left_out
-    database = GameDatabase(path, create=False, origin=origin)
-    database.left_out += left_out
-    if not len(database) and not is_allowed_empty:
-        if left_out:
-            raise NothingLeft(left_out)
-        more = f"{as_option('add')} takes replays; {as_option('origin')} says which games count"
-        raise ValueError(f"{path}: no {origin} games yet; {more}")
-    if add and not me:
-        try:
-            own_name(database, None)
-        except ValueError as unclear:
-            told.append(f"whose games these are is not known yet: {unclear}")
-    return database, told
+    notes = list[str]()
+    if remove:
+        with GameDatabase(path, create=False):  # else a file would be made
+            pass
+        with GameDatabase(path) as database:
+            notes.append(f"{path}: {database.remove(remove)} games removed, {len(database)} in all")
+    if not add:
+        return notes, []
+    added = add_from(path, add, me or "")
+    there = f", {added.known} {'copy' if added.known == 1 else 'copies'} left out" if added.known else ""
+    return [*notes, f"{path}: {added.new} games added{there}, {added.whole} in all"], added.left_out
 
 
 def _is_day(text: str) -> bool:

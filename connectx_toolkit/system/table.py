@@ -309,9 +309,7 @@ class Shown:
         shown = []
         for _, parts in groupby(self.parts(), type):
             run = list(parts)
-            shown += [
-                element("strong", html.escape(part.title)) + part.html() for part in run if isinstance(part, Table)
-            ]
+            shown += [element("strong", html.escape(one.title)) + one.html() for one in run if isinstance(one, Table)]
             if lines := [part for part in run if isinstance(part, str)]:
                 shown.append(element("pre", html.escape("\n".join(lines))))
         return element("div", "\n".join([NOTEBOOK, *shown]), class_="connectx")

@@ -28,10 +28,10 @@ def labels() -> Labels:
 
 
 def answered(
-    agent, labels: Labels, concurrency: int = 1, setup: Setup = SETUP, rows=None, **how
+    agent, labels: Labels, concurrency: int = 1, setup: Setup = SETUP, rows=None, seed: int = 1, **how
 ) -> tuple[np.ndarray, list[str]]:
     columns, faults = np.full(len(labels), NO_ANSWER), [""] * len(labels)
-    chunks = chunks_of(resolve(agent), labels, range(len(labels)) if rows is None else rows, **how)
+    chunks = chunks_of(resolve(agent), labels, range(len(labels)) if rows is None else rows, seed, **how)
     with open_pool(setup, concurrency) as pool:
         for chunk, answers in pool.each(answers_in, chunks):
             for row, answer in zip(chunk.rows, answers, strict=True):
