@@ -1,5 +1,5 @@
 # expect: REJECT replies
-# because: a ndarray
+# because: of type ndarray
 import numpy
 
 

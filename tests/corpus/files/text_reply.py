@@ -1,4 +1,4 @@
 # expect: REJECT replies
-# because: a str
+# because: of type str
 def agent(obs, config):
     return str([c for c in range(config.columns) if obs.board[c] == 0][0])

@@ -1,5 +1,5 @@
 # expect: REJECT
-# because: a function
+# because: of type function
 def make_agent(depth=3):
     def agent(obs, config):
         return [c for c in range(config.columns) if obs.board[c] == 0][:depth][-1]
