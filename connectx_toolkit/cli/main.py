@@ -137,8 +137,6 @@ def command_of(word: str, arguments: list[str]) -> tuple[str, Callable[[], int |
     if word:
         return import_module(f"connectx_toolkit.cli.{word}").command_of(arguments)
     first = arguments[0] if arguments else "--help"
-    if first in SCRIPTS:
-        return command_of(first, arguments[1:])
     if first in ("-h", "--help"):
         print(USAGE, end="")
         sys.exit(DONE if arguments else REFUSED)
@@ -165,7 +163,8 @@ def _our_fault(name: str, problem: Exception) -> int:
 
 def main() -> int:
     """The command ``connectx``."""
-    return run("")
+    word = next(iter(sys.argv[1:2]), "")
+    return run(word, sys.argv[2:]) if word in SCRIPTS else run("")
 
 
 # evaluate.py

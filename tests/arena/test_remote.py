@@ -139,7 +139,7 @@ def test_no_scheduler(tmp_path, monkeypatch, capsys):
         assert "--scheduler" in err
 
 
-def make_few(note: Path, network: Path, seed: int, file: tuple[int, int]) -> Labels:
+def make_few(note: Path, network: Path, seed: int, open_lines: float, file: tuple[int, int]) -> Labels:
     """In place of ``labels.make``: few positions, and late ones. Kills its own process unless there is a note."""
     if not note.exists():
         note.touch()

@@ -205,7 +205,7 @@ def test_the_commands_need_no_posix(call, folder):
     played = call(script["evaluate.py"], "match", "mine.py", "leftmost", "--pairs", "1")
     assert played.returncode == 0 and "pair results" in played.stdout, played.stderr
     analysed = call(script["evaluate.py"], "analyse", "635333434362446655522262245461011")
-    assert analysed.returncode == 0 and "won, given away" in analysed.stdout, analysed.stderr
+    assert analysed.returncode == 0 and "<- won to lost" in analysed.stdout, analysed.stderr
     built = call(script["build_submission.py"], "mine.py", "-o", "s.py", "--positions", "20")
     words = " ".join(built.stdout.split())
     assert built.returncode == 0 and "ACCEPT s.py" in words, built.stderr + words

@@ -166,7 +166,7 @@ def test_what_the_reference_names_is_imported(connectx, tmp_path):
         [connectx.with_name("python"), "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
     )
     assert len(imports) > 20 and done.stdout.endswith("connectx_toolkit.api\n")
-    assert "lost: connectx evaluate analyse" in done.stdout and "python evaluate.py" not in done.stdout
+    assert "\nconnectx evaluate analyse" in done.stdout and "python evaluate.py" not in done.stdout
 
 
 def test_the_four_commands(run, tmp_path):

@@ -100,7 +100,7 @@ def test_add_an_agent_and_a_command_as_printed(copied):
         command = [sys.executable, "evaluate.py", *words]
         return subprocess.run(command, cwd=copied, capture_output=True, text=True, check=True).stdout
 
-    assert "The most central column that is not full." in said("list")
+    assert "The most central column" in said("list")
     assert "middle" in said("match", "middle", "leftmost", "--pairs", "1")
     assert said("left", "33", "--cells", "40") == "38 plies are left\n"
     assert "cells of the board (default: 42)" in said("left", "--help")

@@ -111,7 +111,7 @@ def test_the_command(tmp_path, monkeypatch, capsys):
         with_book(Path("minimax.py"), games, tmp_path)
     other = Book.of({Position.empty(geometry_of(4, 5, 3)): [1]})
     (tmp_path / "other.bin").write_bytes(other.to_bytes())
-    with pytest.raises(ValueError, match=r"other\.bin: a book for 4x5, expected one for 7x6"):
+    with pytest.raises(ValueError, match=r"other\.bin: a book for 5x4, expected one for 7x6"):
         with_book(AGENTS / "perfect.py", tmp_path / "other.bin", tmp_path)
     assert book.train(replace(config, me="me", run=tmp_path / "run2")) is not None
 
