@@ -2,15 +2,16 @@
 
 How it comes to a move; the first way that applies, in this order:
 
-1. A column of the second seat's book, if it has the position.
+1. A column of the book for the second player, if it has the position.
 2. The exact scores of the opening table, up to ply 8 of the standard board.
 3. The exact scores of the solver, in most of the move's time; early in the game it takes overage time, too.
 4. If time runs out before the solver has finished, a heuristic search among the moves with the best proven bounds.
-5. On boards that are too large for the solver, and without numba after the openings, the heuristic search alone.
+5. The heuristic search alone, on boards that are too large for the solver, and after ply 8 if numba is missing.
 
 Of 2 and 3: a win is played as quickly as possible. In a drawn or lost position it plays, of the moves that keep the
-result, the one after which the opponent is expected to err most. In a loss that is late anyway it may choose among all
-late losses.
+result, the one after which the opponent is expected to err most: the sum over its replies of how likely it plays each,
+times what that reply gives away (``connectx_core/opponent.py``). Among the moves that lose late (a score of
+``SLOW_LOSS`` or more) it takes any, not the slowest alone.
 """
 
 import random
@@ -29,7 +30,7 @@ from connectx_core.weights import read_data
 SWINDLE = True  # False: play the slowest loss, and the most central drawing move
 SOLVER_SHARE = {STANDARD: 0.9}  # of a move's time; the heuristic search gets the rest if the solver has not finished
 OTHER_SOLVER_SHARE = 0.5
-NODES_OF_ESTIMATES = 50  # of the solver, in whose time the model judges a position: for budgets that count nodes
+NODES_PER_ESTIMATE = 50  # solver nodes charged for each position that the model judges, where a budget counts nodes
 
 second_book = Book.from_bytes(read_data("weights/perfect_second_book.bin"))  # for SWINDLE
 opponent = Opponent(
@@ -39,10 +40,8 @@ opponent = Opponent(
     )
 )
 known: dict[Position, Scores] = {}  # exact scores of moves, found in this game
-
-
 solvers: dict[Geometry, Solver] = {}  # kept from game to game: to make one takes three times as long as to clear it
-outdated: set[Geometry] = set()  # those of an earlier game
+outdated: set[Geometry] = set()  # boards whose solver still knows an earlier game; cleared when it is used again
 
 
 def solver_for(geometry: Geometry) -> Solver:
@@ -64,19 +63,19 @@ def searcher_for(geometry: Geometry) -> Searcher:
 game = GameMemory(known.clear, opponent.forget, lambda: outdated.update(solvers), searcher_for.cache_clear)
 
 
-def best_of(values: list[Value | None]) -> Value:
-    """The bounds of the position's score that follow from those of its moves."""
+def score_of(values: list[Value | None]) -> Value:
+    """The position's score by those of its moves, each known between a low and a high bound."""
     proven = [value for value in values if value is not None]
     return Value(max(value.low for value in proven), max(value.high for value in proven))
 
 
-def scores_within(budget: Budget, solver: Solver | None) -> Scorer:
-    """Gives the exact scores of the moves of later positions, from the table or the solver, until the time is over."""
+def make_scorer(budget: Budget, solver: Solver | None) -> Scorer:
+    """A function that gives the exact scores of a later position's moves, from table or solver, until time is over."""
     start, answers = solver.nodes if solver else 0, 0
 
     def scores_of(position: Position) -> Scores | None:
         nonlocal answers
-        if budget.is_late((solver.nodes - start if solver else 0) + NODES_OF_ESTIMATES * answers):
+        if budget.is_late((solver.nodes - start if solver else 0) + NODES_PER_ESTIMATE * answers):
             return None
         answers += 1
         scores = known.get(position) or exact_scores(position, solver, budget)
@@ -87,8 +86,8 @@ def scores_within(budget: Budget, solver: Solver | None) -> Scorer:
     return scores_of
 
 
-def draw_column(columns: list[int], budget: Budget) -> int:
-    """One of equally good columns, so that no two games need be alike; the first where a move must be repeatable."""
+def pick_column(columns: list[int], budget: Budget) -> int:
+    """One of equally good columns: a random one, so that games vary; the first where a budget counts nodes."""
     return columns[0] if budget.nodes is not None else random.choice(columns)
 
 
@@ -96,8 +95,8 @@ def move_by_scores(position: Position, scores: Scores, budget: Budget, solver: S
     """Ways 2 and 3: the move, given the exact scores of all."""
     if not SWINDLE:
         return best_columns(position, scores)[0]
-    forecast = ErrorForecast(opponent.model, opponent.belief, scores_within(budget, solver), openings().scores)
-    return draw_column(best_columns(position, scores, forecast), budget)
+    forecast = ErrorForecast(opponent.model, opponent.belief, make_scorer(budget, solver), openings().scores)
+    return pick_column(best_columns(position, scores, forecast), budget)
 
 
 def move_by_solver(position: Position, budget: Budget) -> int:
@@ -107,16 +106,14 @@ def move_by_solver(position: Position, budget: Budget) -> int:
         return move_by_scores(position, scores, budget, solver)
     time_limit = budget
     share = SOLVER_SHARE.get(position.geometry, OTHER_SOLVER_SHARE)
-    values = move_values(position, solver, budget.part(share), best=True)
-    if (
-        not best_of(values).exact and position.geometry == STANDARD
-    ):  # early and outside the book: worth the overage time
+    values = move_values(position, solver, budget.part(share), best=True)  # which moves are best, and by how much
+    if not score_of(values).exact and position.geometry == STANDARD:  # early in the game: worth the overage time
         time_limit = budget.with_spare()
         values = move_values(position, solver, time_limit.part(SOLVER_SHARE[STANDARD]), best=True)
-    if best_of(values).result is None:
+    if score_of(values).result is None:  # win, draw or loss is not proven
         return searcher_for(position.geometry).search(position, time_limit, columns=promising(values)).column
-    scores = [None if value is None else value.low for value in values]
-    if SWINDLE and SLOW_LOSS <= best_of(values).high < 0:  # the choice is among all losses that are late
+    scores = [None if value is None else value.low for value in values]  # exact for the best moves
+    if SWINDLE and SLOW_LOSS <= score_of(values).high < 0:  # the choice is among all late losses: which are there?
         late = solver.scores(position, budget, least=SLOW_LOSS)
         scores = [max(one.low, two.low) if one and two else None for one, two in zip(values, late, strict=True)]
     return move_by_scores(position, scores, budget, solver)
@@ -125,7 +122,7 @@ def move_by_solver(position: Position, budget: Budget) -> int:
 def find_move(position: Position, budget: Budget) -> int:
     """The move by the first of the ways that applies."""
     if SWINDLE and (columns := second_book.columns(position)):
-        return draw_column(columns, budget)
+        return pick_column(columns, budget)
     if position.geometry.fits_word and solver_for(position.geometry).compiled:
         return move_by_solver(position, budget)
     scores = openings().scores(position)
@@ -138,7 +135,7 @@ def agent(obs, config):
     budget = budget_for(obs, config)
     position = Position.from_observation(obs, config)
     before, reply = game.left, game.meet(position)
-    # Its reply tells how the opponent plays, wherever the scores are known: from the table, or looked at by the choice.
+    # The reply tells how the opponent plays, if the scores are known: by the table, or found while choosing our move.
     if before is not None and reply is not None and (scores := known.get(before) or openings().scores(before)):
         opponent.learn(before, reply, scores)
     column = find_move(position, budget)

@@ -15,6 +15,6 @@ def agent(obs, config):
     position = Position.from_observation(obs, config)
     if position.geometry != network.architecture.geometry:
         return one_step_move(obs, config)
-    # The network sees the position as planes, and its mirror image; the logits of the columns are the mean of both.
+    # It sees the board as planes of 0 and 1, one for each side, and the mirror image, too: the logits are the mean.
     logits = network.evaluate(position)["policy"]
     return max(position.legal_columns(), key=lambda column: logits[column])

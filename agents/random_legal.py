@@ -1,4 +1,4 @@
-"""A uniformly random legal column, as the course's ``random`` agent, which never makes a fault."""
+"""A uniformly random legal column, like Kaggle's ``random`` agent. It never plays a full column."""
 
 import random
 

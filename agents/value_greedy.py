@@ -18,9 +18,11 @@ def greedy_column(position: Position) -> int:
     """The column after which the network evaluates the position as worst for the side to move."""
     columns = position.legal_columns()
     children = [position.play(column) for column in columns]
-    positions, masks = (np.array(part, np.int64) for part in zip(*(child[:2] for child in children), strict=True))
-    worth = expected_result(network.evaluate_many(positions, masks)["value"])
-    return columns[int(worth.argmin())]
+    positions = np.array([child.position for child in children], np.int64)  # the stones of the side to move, as bits
+    masks = np.array([child.mask for child in children], np.int64)  # those of both sides
+    # Chance to win minus chance to lose, of the opponent, who is to move.
+    results = expected_result(network.evaluate_many(positions, masks)["value"])
+    return columns[int(results.argmin())]
 
 
 def agent(obs, config):

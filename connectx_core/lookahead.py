@@ -72,7 +72,7 @@ def score_moves(position: Position, steps: int, budget: Budget) -> dict[int, flo
     }
 
 
-def choose(position: Position, steps: int, budget: Budget) -> int:
+def n_step_move(position: Position, steps: int, budget: Budget) -> int:
     """A random one of the best columns at a depth of ``steps`` plies, or less if time runs out (3 plies take ms)."""
     best = position.legal_columns()
     try:
@@ -86,4 +86,4 @@ def choose(position: Position, steps: int, budget: Budget) -> int:
 
 def one_step_move(obs, config) -> int:
     """The move of the course's one-step look-ahead: what agents with a network play on boards that it is not for."""
-    return choose(Position.from_observation(obs, config), 1, budget_for(obs, config))
+    return n_step_move(Position.from_observation(obs, config), 1, budget_for(obs, config))

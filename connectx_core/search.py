@@ -12,21 +12,21 @@ do not reduce the depth.
 import re
 import time
 from collections.abc import Callable, Collection
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from types import FunctionType
 from typing import NamedTuple
 
 import numpy as np
 
-from connectx_core.clock import Budget
+from connectx_core.clock import Budget, GameMemory
 from connectx_core.evaluation import LIMIT, check_evaluation, evaluate, takes_position
 from connectx_core.jit import Kernel, int_array, jitable, njit, plain, popcount
 from connectx_core.leaf import GEOMETRY as LEAF_GEOMETRY
 from connectx_core.leaf import LeafNet, leaf_value
 from connectx_core.machine_code import prepared
-from connectx_core.position import Geometry, Position, column_cells, key_of, open_cells, winning_spots
+from connectx_core.position import STANDARD, Geometry, Position, column_cells, key_of, open_cells, winning_spots
 
-__all__ = ["Result", "Searcher"]
+__all__ = ["GameSearcher", "Result", "Searcher"]
 
 WIN = 10_000  # a proven win scores WIN + its exact score, more than any evaluation; a proven loss the negative of that
 INFINITY = 1 << 20
@@ -458,6 +458,31 @@ class Searcher:
     def _adapt_slice(self, seconds: float) -> None:
         """Sets the next slice to last about SLICE_SECONDS, growing no faster than tenfold."""
         self._slice = max(1, int(self._slice * min(10.0, SLICE_SECONDS / max(seconds, 1e-6))))
+
+
+class GameSearcher:
+    """An agent's searchers, one for each board. A table is kept for the whole of a game, and emptied for the next.
+
+    The kernel for the standard board is made ready at once: an agent's first move has the most time to spare while its
+    file loads.
+
+    Args:
+        options: of each ``Searcher``.
+    """
+
+    def __init__(self, **options):
+        self._searcher_for = lru_cache(maxsize=4)(lambda geometry: Searcher(geometry, **options))
+        self._game = GameMemory(self._searcher_for.cache_clear)
+        self._searcher_for(STANDARD).search(Position.empty(STANDARD), Budget(nodes=1))
+
+    def find_move(self, position: Position, budget: Budget, max_depth: int | None = None) -> Result:
+        """The best move found within the budget, as ``Searcher.search`` finds it."""
+        self._game.meet(position)
+        searcher = self._searcher_for(position.geometry)
+        result = searcher.search(position, budget, max_depth)
+        self.thoughts = partial(searcher.thoughts, position, result)
+        self._game.leave(position.play(result.column))
+        return result
 
 
 def trial(geometry: Geometry, net: LeafNet | None, run: Callable) -> list[int]:

@@ -6,30 +6,19 @@ ours or of Kaggle's that plays a random legal move in 10% of its moves; ``minima
 
 import random
 from collections.abc import Callable
-from functools import lru_cache
 
-from connectx_core.clock import Budget, GameMemory
-from connectx_core.position import STANDARD, Geometry, Position
-from connectx_core.search import Searcher
+from connectx_core.clock import Budget
+from connectx_core.position import Position
+from connectx_core.search import GameSearcher
 
 
 def at_depth(depth: int) -> Callable:
     """The search of minimax with the heuristic, always to the same depth."""
-    Searcher(STANDARD).search(Position.empty(STANDARD), Budget(), max_depth=1)  # made ready at the load, as minimax is
-
-    @lru_cache(maxsize=1)
-    def searcher_for(geometry: Geometry) -> Searcher:
-        return Searcher(geometry)
-
-    game = GameMemory(searcher_for.cache_clear)
+    search = GameSearcher()
 
     def agent(obs, config):
-        position = Position.from_observation(obs, config)
-        game.meet(position)
-        searcher = searcher_for(position.geometry)
-        result = searcher.search(position, Budget(), max_depth=depth)
-        agent.thoughts = lambda: searcher.thoughts(position, result)  # type: ignore[attr-defined]
-        game.leave(position.play(result.column))
+        result = search.find_move(Position.from_observation(obs, config), Budget(), depth)
+        agent.thoughts = search.thoughts  # type: ignore[attr-defined]
         return result.column
 
     return agent

@@ -133,9 +133,9 @@ def test_n_step_is_plain_minimax(shape):
 def test_n_step_plays_a_best_move():
     for position in sample((6, 7, 4), 20, seed=10):
         scores = lookahead.score_moves(position, 3, Budget())
-        assert scores[lookahead.choose(position, 3, Budget())] == max(scores.values())
+        assert scores[lookahead.n_step_move(position, 3, Budget())] == max(scores.values())
         scores = lookahead.score_moves(position, 1, Budget())
-        assert scores[lookahead.choose(position, 1, Budget())] == max(scores.values())
+        assert scores[lookahead.n_step_move(position, 1, Budget())] == max(scores.values())
         assert not math.isinf(max(scores.values()))
 
 

@@ -89,4 +89,4 @@ def test_memory_stays_bounded(monkeypatch):
     for number in range(40):
         game(perfect.agent, 100, openings[number % len(openings)], 3, seed=number)
         sizes.append(len(perfect.known))
-    assert 0 < max(sizes) <= 3 * 100 // perfect.NODES_OF_ESTIMATES
+    assert 0 < max(sizes) <= 3 * 100 // perfect.NODES_PER_ESTIMATE

@@ -10,7 +10,7 @@ from connectx_core.clock import Budget
 from connectx_core.evaluation import free_lines, gap_planes
 from connectx_core.jit import jitable, popcount
 from connectx_core.position import STANDARD, Position, geometry_of, line_step
-from connectx_core.search import Searcher
+from connectx_core.search import GameSearcher, Searcher
 from tests.conftest import observe, random_game
 
 pytestmark = pytest.mark.slow
@@ -121,7 +121,7 @@ def test_a_changed_number_changes_moves(monkeypatch):
     before = [minimax.agent(obs, config | {"nodeBudget": 3000}) for obs, config in asked]
     for name in ("GOOD_THREAT", "OTHER_THREAT", "LINE_OF_TWO_GAPS"):
         monkeypatch.setattr(minimax, name, -getattr(minimax, name))
-    monkeypatch.setattr(minimax, "searcher_for", lambda board: Searcher(board, False, evaluate=minimax.evaluate))
+    monkeypatch.setattr(minimax, "search", GameSearcher(compiled=False, evaluate=minimax.evaluate))
     after = [minimax.agent(obs, config | {"nodeBudget": 3000}) for obs, config in asked]
     assert sum(one != other for one, other in zip(before, after, strict=True)) > 5
 
