@@ -248,3 +248,19 @@ def test_the_plain_search_is_printed_as_it_is():
     """docs/guides/write-an-agent.md shows an agent of the toolkit to the end."""
     agent = (ROOT / "agents" / "alpha_beta.py").read_text(encoding="utf-8")
     assert ("python", agent) in blocks(ROOT / "docs" / "guides" / "write-an-agent.md")
+
+
+def test_the_heuristic_of_the_guide(tmp_path, monkeypatch, capsys):
+    """As printed it beats ``minimax@2``, and is built with machine code, by the guide's commands."""
+    guide = ROOT / "docs" / "guides" / "your-heuristic.md"
+    monkeypatch.chdir(tmp_path)
+    Path("my_heuristic.py").write_text(next(text for language, text in blocks(guide) if language == "python"))
+    match, build = (
+        next(shlex.split(one.text)[2:] for one in commands() if one.document == guide.name and words in one.text)
+        for words in ("my_heuristic.py minimax@2", "build_submission.py my_heuristic.py")
+    )
+    evaluate([*match, "--pairs", "4", "--json"])
+    ours, theirs = json.loads(capsys.readouterr().out)["won"]
+    assert ours > 2 * theirs
+    assert not build_submission.main([*build, "--positions", "20"])
+    assert re.search(r"machine code +pass +usable here", capsys.readouterr().out)
