@@ -7,12 +7,14 @@ the heuristic of ``connectx_core/evaluation.py``.
 """
 
 from connectx_core.clock import budget_for
-from connectx_core.leaf import from_bytes
+from connectx_core.leaf import leaf_net_from_bytes
 from connectx_core.position import Position
 from connectx_core.search import GameSearcher
 from connectx_core.weights import read_data
 
-search = GameSearcher(net=from_bytes(read_data("weights/nnue.bin")))  # keeps its table from move to move of a game
+search = GameSearcher(
+    net=leaf_net_from_bytes(read_data("weights/nnue.bin"))
+)  # keeps its table from move to move of a game
 
 
 def agent(obs, config):

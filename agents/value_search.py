@@ -31,7 +31,7 @@ BATCH = 16
 network = MoveNetwork.from_bytes(read_data("weights/policy.bin"))
 
 
-def evaluate(positions: np.ndarray, masks: np.ndarray) -> Evaluation:
+def evaluate_leaves(positions: np.ndarray, masks: np.ndarray) -> Evaluation:
     """The network's policy, and the chance to win minus the chance to lose of each position and each move."""
     outputs = network.evaluate_many(positions, masks)
     return Evaluation(softmax(outputs["policy"], TEMPERATURE), expected_result(outputs["value"]), outputs["results"])
@@ -52,7 +52,7 @@ class GameTree:
     def find_move(self, position: Position, budget: Budget) -> Choice:
         """The move that the search finds, or the rules force."""
         if self.search is None:
-            self.search = Search(position, evaluate, BATCH)
+            self.search = Search(position, evaluate_leaves, BATCH)
         else:
             self.search.go_on_from(position)
         choice = self.search.run(budget)

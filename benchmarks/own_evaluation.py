@@ -2,9 +2,9 @@
 
 python -m benchmarks.own_evaluation [--nodes 3000000] [--rounds 5]
 
-Each round searches the empty board twice in turn, with the built-in evaluation and with the one of ``agents/minimax.py``
-given to ``Searcher(evaluate=...)``, from empty tables. Both have to find the same. The figure is the median of the
-rounds' ratios, in processor time.
+Each round searches the empty board twice in turn, with the built-in evaluation and with its copy in
+``agents/minimax.py``, given to ``Searcher(evaluate=...)``, from empty tables. Both have to find the same. The figure is
+the median of the rounds' ratios, in processor time.
 """
 
 import argparse

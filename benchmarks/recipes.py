@@ -139,7 +139,7 @@ def columns_of(player: str, network: MoveNetwork, labels: Labels, evaluations: i
     with progress(len(labels), "position", player) as bar:
         for stones, mask in zip(labels.positions.tolist(), labels.masks.tolist(), strict=True):
             budget = Budget.seconds(MOVE_SECONDS) if player == "clock" else Budget(nodes=evaluations)
-            search = Search(Position(stones, mask, STANDARD), value_search.evaluate, value_search.BATCH)
+            search = Search(Position(stones, mask, STANDARD), value_search.evaluate_leaves, value_search.BATCH)
             columns.append(search.run(budget).column)
             bar.update()
     return np.array(columns, np.int64)

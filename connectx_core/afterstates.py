@@ -76,17 +76,17 @@ def afterstates(positions: np.ndarray, masks: np.ndarray, geometry: Geometry) ->
     replies = follow((positions ^ masks)[rows], masks[rows] | (moves[rows] & columns[places]), geometry)
     known = replies.scores != UNRATED
     scores[rows[known], places[known]] = -replies.scores[known]
-    asked = ~known & ~won(scores)[rows]
+    asked = ~known & ~has_win(scores)[rows]
     positions, masks, is_own = (part[asked] for part in (replies.positions, replies.masks, replies.turned))
     return Afterstates(rows[asked], places[asked], positions, masks, is_own, scores, is_block)
 
 
-def won(scores: np.ndarray) -> np.ndarray:
+def has_win(scores: np.ndarray) -> np.ndarray:
     """(n,) bool: whether some of the known scores of moves, (n, columns), is a win."""
     return ((scores > 0) & (scores != UNRATED)).any(1)
 
 
-def scores_of(geometry: Geometry) -> np.ndarray:
+def score_range(geometry: Geometry) -> np.ndarray:
     """The scores that a distribution is over, -most to most, of a line at once: (2 * most + 1,) int64."""
     most = (geometry.cells + 1) // 2
     return np.arange(-most, most + 1)

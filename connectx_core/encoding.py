@@ -62,7 +62,7 @@ def safe_cells(position: np.ndarray, mask: np.ndarray, geometry: Geometry) -> np
     return answers & ~(spots >> 1)
 
 
-def lines(position: np.ndarray, mask: np.ndarray, geometry: Geometry) -> list[np.ndarray]:
+def line_planes(position: np.ndarray, mask: np.ndarray, geometry: Geometry) -> list[np.ndarray]:
     """The planes of ``facts``, the moves that do not lose at once, and for each side the cells that make a threat."""
     pairs = [facing_pairs(side, mask, geometry) for side in (position, position ^ mask)]
     return [*facts(position, mask, geometry), safe_cells(position, mask, geometry), *pairs]
@@ -105,7 +105,7 @@ def fours(position: np.ndarray, mask: np.ndarray, geometry: Geometry) -> list[np
     """
     if geometry != STANDARD:
         raise ValueError(f"the encoding 'fours-1' is for the standard board, not for one of {geometry[:3]}")
-    planes = lines(position, mask, geometry)
+    planes = line_planes(position, mask, geometry)
     mine, theirs = (np.bitwise_count(side[:, None] & FOURS) for side in (position, position ^ mask))
     for stones, others in ((mine, theirs), (theirs, mine)):
         for count in (1, 2, 3):
@@ -119,7 +119,7 @@ ENCODINGS: dict[str, tuple[int, Bits]] = {  # number of planes, and the function
     "stones-1": (2, stones),
     "facts-1": (6, facts),
     "tactics-1": (8, tactics),
-    "lines-1": (9, lines),
+    "lines-1": (9, line_planes),
     "fours-1": (21, fours),
 }
 
@@ -165,7 +165,7 @@ def encode(position: Position, encoding: str) -> np.ndarray:
     return encode_many(*stones_and_mask, position.geometry, encoding)
 
 
-def seen(obs: Any, config: Any, name: str) -> np.ndarray:
+def view_of(obs: Any, config: Any, name: str) -> np.ndarray:
     """Kaggle's observation in the form that learners of training.environments know by a name.
 
     Args:

@@ -30,7 +30,7 @@ OUTPUT_BITS = 3  # fractional bits of the outputs, in such points
 
 
 class LeafNet(NamedTuple):
-    """The network's arrays and working memory, made by ``from_bytes``. numba kernels accept it as an argument."""
+    """The network's arrays and working memory, as ``leaf_net`` makes them. numba kernels accept it as an argument."""
 
     inputs: np.ndarray  # (ROWS, hidden) int16, in units of 1 / ONE
     outputs: np.ndarray  # (cells + 1, hidden) int16, by number of stones, in units of 2 ** -(UNIT_BITS + OUTPUT_BITS)
@@ -62,7 +62,7 @@ def leaf_net(inputs: np.ndarray, outputs: np.ndarray, offsets: np.ndarray) -> Le
     return LeafNet(inputs, outputs, offsets, np.zeros(MOST_ROWS, np.int64), np.zeros(hidden, np.int16))
 
 
-def from_bytes(content: bytes) -> LeafNet:
+def leaf_net_from_bytes(content: bytes) -> LeafNet:
     """The network in a file.
 
     Raises:

@@ -88,7 +88,7 @@ def _text(code: CodeType) -> str:
 
 def _bytecode(code: CodeType) -> str:
     """The bytecode of a function and of those inside it, with their names and constants."""
-    codes = [(each, [value for value in each.co_consts if not isinstance(value, CodeType)]) for each in _nested(code)]
+    codes = [(each, [value for value in each.co_consts if not isinstance(value, CodeType)]) for each in _codes_in(code)]
     return repr([(each.co_code, each.co_names, constants) for each, constants in codes])
 
 
@@ -97,7 +97,7 @@ def _compiled_from(function: Callable, form: Callable[[CodeType], str], seen: se
     seen.add(function)
     code = function.__code__
     yield form(code)
-    names = sorted({name for each in _nested(code) for name in each.co_names})  # of globals, builtins and attributes
+    names = sorted({name for each in _codes_in(code) for name in each.co_names})  # of globals, builtins and attributes
     values = {name: function.__globals__.get(name) for name in names}
     closure = zip(code.co_freevars, function.__closure__ or (), strict=True)
     for name, value in (values | {name: cell.cell_contents for name, cell in closure}).items():
@@ -109,11 +109,11 @@ def _compiled_from(function: Callable, form: Callable[[CodeType], str], seen: se
             raise ValueError(f"{code.co_name} uses {name}, neither a number nor a function, but {type(value).__name__}")
 
 
-def _nested(code: CodeType) -> Iterator[CodeType]:
+def _codes_in(code: CodeType) -> Iterator[CodeType]:
     """A code object and those of functions inside it."""
     yield code
     for constant in code.co_consts:
-        yield from _nested(constant) if isinstance(constant, CodeType) else ()
+        yield from _codes_in(constant) if isinstance(constant, CodeType) else ()
 
 
 def kind_of(value: Any) -> Any:
@@ -209,17 +209,17 @@ def processor() -> str | None:
     return next((target for target, needs in TARGETS.items() if all(map(features.get, needs))), None)
 
 
-def packed(parts: Mapping[str, bytes]) -> bytes:
+def pack_parts(parts: Mapping[str, bytes]) -> bytes:
     """One file of several parts with names."""
     return pack({name: np.frombuffer(part, np.uint8) for name, part in parts.items()})
 
 
-def unpacked(content: bytes) -> dict[str, bytes]:
-    """The parts of ``packed``. Raises ValueError if they are damaged."""
+def unpack_parts(content: bytes) -> dict[str, bytes]:
+    """The parts of ``pack_parts``. Raises ValueError if they are damaged."""
     return {name: part.tobytes() for name, part in unpack(content)[0].items()}
 
 
-def prepared(
+def prepare_kernel(
     kernel: jit.Kernel, *examples: Any, probe: Callable[[Callable], Sequence[int]], is_wide: bool = False
 ) -> Callable | None:
     """The kernel compiled for arguments of the types of ``examples``; None where it can only run as plain Python.
@@ -251,7 +251,7 @@ def code_for(wanted: Wanted, kept: Callable[[Wanted], bytes | None] | None) -> C
     try:
         key = wanted.key
         if key not in _codes:
-            _codes[key] = _embedded(wanted, key) if processor() else None
+            _codes[key] = _load_embedded(wanted, key) if processor() else None
             if _codes[key] is None and processor() and kept is not None and (content := kept(wanted)) is not None:
                 _codes[key] = in_memory(content)
     except Exception as fault:  # whatever it is, the kernel can still be compiled
@@ -261,11 +261,11 @@ def code_for(wanted: Wanted, kept: Callable[[Wanted], bytes | None] | None) -> C
 
 
 @cache
-def embedded() -> Mapping[str, bytes]:
+def embedded_parts() -> Mapping[str, bytes]:
     """The machine code in this submission that can run here, by key and target; empty if there is none."""
     read = getattr(globals().get("__loader__"), "read_data", None)
     try:
-        return unpacked(read(__name__, EMBEDDED)) if read is not None and processor() else {}
+        return unpack_parts(read(__name__, EMBEDDED)) if read is not None and processor() else {}
     except FileNotFoundError:
         return {}
     except ValueError as fault:
@@ -273,8 +273,8 @@ def embedded() -> Mapping[str, bytes]:
         return {}
 
 
-def _embedded(wanted: Wanted, key: str) -> Code | None:
-    parts, targets = embedded(), [*TARGETS]
+def _load_embedded(wanted: Wanted, key: str) -> Code | None:
+    parts, targets = embedded_parts(), [*TARGETS]
     names = [f"{key}.{target}" for target in targets[targets.index(processor() or "") :]] if parts else []
     content = next((parts[name] for name in names if name in parts), None)
     if content is None:

@@ -17,7 +17,7 @@ import numpy as np
 from connectx_core.encoding import encode_many, planes_of
 from connectx_core.position import Geometry, Position, geometry_of
 from connectx_core.threads import one_thread
-from connectx_core.weights import compressed, pack, reduce, restored, unpack
+from connectx_core.weights import compress, pack, reduce, restore_precision, unpack
 
 # Kinds of layers, by what they do before a ReLU, in operations that both forms of a network have. "conv": zero-padded
 # 3x3 convolution. "dense": fully connected; only "dense" may follow.
@@ -101,7 +101,7 @@ class Architecture:
         return sum(prod(shape) for shape in self.parameters().values())
 
 
-def to_bytes(
+def network_bytes(
     architecture: Architecture,
     arrays: dict[str, np.ndarray],
     dtype: str = "float16",
@@ -112,10 +112,10 @@ def to_bytes(
     floats = {name: array.astype(np.float32) for name, array in arrays.items()}
     smaller = reduce(pack(floats, architecture.to_json()), dtype)
     assert smaller is not None  # a network has floats
-    return compressed(smaller)
+    return compress(smaller)
 
 
-def from_bytes(content: bytes) -> tuple[Architecture, dict[str, np.ndarray]]:
+def read_network(content: bytes) -> tuple[Architecture, dict[str, np.ndarray]]:
     """The architecture and the float32 arrays of a network's file.
 
     Raises:
@@ -123,7 +123,7 @@ def from_bytes(content: bytes) -> tuple[Architecture, dict[str, np.ndarray]]:
     """
     arrays, meta = unpack(content)
     if isinstance(meta, dict) and "dtypes" in meta:
-        arrays, meta = unpack(restored(content))
+        arrays, meta = unpack(restore_precision(content))
     architecture = Architecture.from_json(meta)
     shapes = {name: array.shape for name, array in arrays.items()}
     if shapes != architecture.parameters():
@@ -143,7 +143,7 @@ class PlainNetwork:
     """The forward pass in numpy of a network that sees the position itself.
 
     Args:
-        arrays: float32, as ``from_bytes`` gives them.
+        arrays: float32, as ``read_network`` gives them.
 
     Raises:
         ValueError: it evaluates what replies lead to, for which there is ``connectx_core.afterstates.MoveNetwork``.
@@ -161,8 +161,8 @@ class PlainNetwork:
 
     @classmethod
     def from_bytes(cls, content: bytes) -> Self:
-        """The network of a file. Raises as ``connectx_core.network.from_bytes``."""
-        return cls(*from_bytes(content))
+        """The network of a file. Raises as ``read_network``."""
+        return cls(*read_network(content))
 
     @staticmethod
     def _matrix(weight: np.ndarray) -> np.ndarray:

@@ -371,12 +371,12 @@ class ErrorForecast:
         if scores is not None:
             columns = candidates(turn.position, scores)
         else:
-            columns = [] if turn.result == 0 else unhurried(turn.position, turn.position.legal_columns())
+            columns = [] if turn.result == 0 else lasting_columns(turn.position, turn.position.legal_columns())
         children = [turn.position.play(column) for column in columns]
         return [child for child in children if not child.is_full()]
 
 
-def unhurried(position: Position, columns: list[int]) -> list[int]:
+def lasting_columns(position: Position, columns: list[int]) -> list[int]:
     """Among otherwise equal moves, those that do not lose at once; if all lose at once, those that block a win."""
     threats = position.pass_turn().winning_columns()
     lasting = [column for column in columns if not position.play(column).winning_columns()]
@@ -392,7 +392,7 @@ def candidates(position: Position, scores: Scores) -> list[int]:
     ]
     if SLOW_LOSS <= best < 0:
         kept = [column for column in kept if legal[column] >= SLOW_LOSS]
-    return sorted(unhurried(position, kept), key=lambda column: -legal[column])
+    return sorted(lasting_columns(position, kept), key=lambda column: -legal[column])
 
 
 def expected_gains(

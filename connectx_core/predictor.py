@@ -59,10 +59,10 @@ class Predictor:
             scores = np.where(np.asarray(action_masks, bool).reshape(scores.shape), scores, MASKED)
         columns = scores.argmax(axis=1)
         if not deterministic:
-            columns = self._drawn(scores, columns)
+            columns = self._draw_columns(scores, columns)
         return (columns if seen.ndim > len(self._shape) else columns.squeeze(axis=0)), state
 
-    def _drawn(self, scores: np.ndarray, best: np.ndarray) -> np.ndarray:
+    def _draw_columns(self, scores: np.ndarray, best: np.ndarray) -> np.ndarray:
         if not self._settings["draws"]:
             if np.random.rand() < self._settings["exploration"]:
                 return np.random.randint(scores.shape[1], size=len(scores))

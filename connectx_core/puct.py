@@ -64,7 +64,7 @@ class Node:
         self.visits, self.total = 0, 0.0
         self.score: int | None = None
 
-    def expected(self) -> float:
+    def mean_result(self) -> float:
         """The result from -1 to 1: the proven one, or else the mean of the simulations."""
         if self.score is not None:
             return (self.score > 0) - (self.score < 0)
@@ -137,7 +137,7 @@ class Search:
                 room = self.batch if budget.nodes is None else min(self.batch, budget.nodes - self.evaluations)
                 idle = 0 if self._simulate(room) else idle + 1
         by = "rules" if self._is_forced() else "search" if any(root.tries) else "network"
-        return Choice(self._best_column(), root.expected(), root.score, self.evaluations, by)
+        return Choice(self._best_column(), root.mean_result(), root.score, self.evaluations, by)
 
     def _is_settled(self) -> bool:
         """Whether all moves of the root but one are proven to lose."""
@@ -170,7 +170,7 @@ class Search:
         for _ in range(count):
             path = self._descend()
             if path[-1].score is not None:
-                self._back_up(path, path[-1].expected())
+                self._back_up(path, path[-1].mean_result())
             elif any(path[-1] is other[-1] for other in waiting):
                 self._back_up(path, None)  # the same leaf already waits for its evaluation: undo this simulation
                 break
@@ -202,7 +202,7 @@ class Search:
     @staticmethod
     def _select(node: Node) -> int:
         """The index of the child to try. Proven children get no exploration: a win is taken, a loss avoided."""
-        scale, untried = EXPLORATION * math.sqrt(node.visits), node.expected() - FIRST_PLAY
+        scale, untried = EXPLORATION * math.sqrt(node.visits), node.mean_result() - FIRST_PLAY
         best, chosen = -math.inf, 0
         for index, child in enumerate(node.children):
             if child is None:
@@ -245,7 +245,7 @@ class Search:
                 node.visits -= 1
                 node.total -= 1.0
             else:
-                node.total += (value if node.score is None else node.expected()) - 1.0
+                node.total += (value if node.score is None else node.mean_result()) - 1.0
                 value = -value
         if value is None:
             for node, child in pairwise(path):
@@ -283,5 +283,5 @@ class Search:
         if child is None:
             return -2.0
         if child.score is not None:
-            return -math.inf if child.score > 0 else -child.expected()
-        return -child.expected() - SPREAD / math.sqrt(child.visits)
+            return -math.inf if child.score > 0 else -child.mean_result()
+        return -child.mean_result() - SPREAD / math.sqrt(child.visits)

@@ -23,7 +23,7 @@ from connectx_core.evaluation import LIMIT, check_evaluation, evaluate, takes_po
 from connectx_core.jit import Kernel, int_array, jitable, njit, plain, popcount
 from connectx_core.leaf import GEOMETRY as LEAF_GEOMETRY
 from connectx_core.leaf import LeafNet, leaf_value
-from connectx_core.machine_code import prepared
+from connectx_core.machine_code import prepare_kernel
 from connectx_core.position import STANDARD, Geometry, Position, column_cells, key_of, open_cells, winning_spots
 
 __all__ = ["GameSearcher", "Result", "Searcher"]
@@ -86,13 +86,13 @@ def win_score(mask, plies, geometry):
 
 
 @jitable
-def pack(value, column, depth, bound):
+def pack_entry(value, column, depth, bound):
     """A table entry in one non-negative number."""
     return (value + INFINITY) << 24 | column << 12 | depth << 2 | bound
 
 
 @jitable
-def unpack(entry):
+def unpack_entry(entry):
     """(value, column, depth, bound) of a table entry."""
     return (entry >> 24) - INFINITY, (entry >> 12) & 0xFFF, (entry >> 2) & MAX_DEPTH, entry & 3
 
@@ -145,7 +145,7 @@ def order_moves(frames, base, candidates, first, order, geometry):
 
 
 @jitable
-def enter(frames, base, order, table, geometry, net):
+def open_frame(frames, base, order, table, geometry, net):
     """Opens a frame: returns its value if that is known at once; else INFINITY, with the frame ready for its moves.
 
     Precondition, as everywhere in this search: the mover cannot win with its next stone (the parent made sure of it).
@@ -164,7 +164,7 @@ def enter(frames, base, order, table, geometry, net):
     first = -1
     entry = probe(table, key_of(position, mask))
     if entry != NO_ENTRY:
-        value, first, entry_depth, bound = unpack(entry)
+        value, first, entry_depth, bound = unpack_entry(entry)
         # A win or loss proven by a shallow search is valid at any depth; only its distance may not be exact.
         if bound != UPPER and (entry_depth >= depth or value > WIN):
             alpha = max(alpha, value)
@@ -208,14 +208,14 @@ def absorb(frames, base, move, score):
 
 
 @jitable
-def leave(frames, base, table):
+def close_frame(frames, base, table):
     """Stores the value of a finished frame and returns it."""
     best, bound = frames[base + BEST], EXACT
     if best <= frames[base + FLOOR]:
         bound = UPPER
     elif best >= frames[base + BETA]:
         bound = LOWER
-    entry = pack(best, frames[base + BEST_COLUMN], frames[base + DEPTH], bound)
+    entry = pack_entry(best, frames[base + BEST_COLUMN], frames[base + DEPTH], bound)
     store(table, key_of(frames[base + FRAME_POSITION], frames[base + MASK]), entry)
     return best
 
@@ -248,7 +248,7 @@ def negamax(control, frames, order, table, geometry, net):
                 return False
             control[NODES] += 1
             control[ENTERING] = 0
-            value = enter(frames, base, order, table, geometry, net)
+            value = open_frame(frames, base, order, table, geometry, net)
         else:
             absorb(frames, base, frames[base + FRAME_MOVES + frames[base + NEXT]], -control[VALUE])
         if value == INFINITY:
@@ -257,7 +257,7 @@ def negamax(control, frames, order, table, geometry, net):
                 control[ENTERING] = 1
                 ply += 1
                 continue
-            value = leave(frames, base, table)
+            value = close_frame(frames, base, table)
         control[VALUE] = value
         ply -= 1
     return True
@@ -272,20 +272,20 @@ def kernel_with(evaluation: Callable) -> Kernel:
     function = plain(evaluation)
     if takes_position(function):
 
-        def bounded(position, mask, geometry):
+        def limit_value(position, mask, geometry):
             return max(-LIMIT, min(LIMIT, int(function(Position(position, mask, geometry)))))
 
     else:
         jitable(function)
 
         @jitable
-        def bounded(position, mask, geometry):
+        def limit_value(position, mask, geometry):
             return max(-LIMIT, min(LIMIT, int(function(position, mask, geometry))))
 
     def with_names(kernel: Callable, **names: Callable) -> FunctionType:
         return FunctionType(plain(kernel).__code__, globals() | names, kernel.__name__)
 
-    return njit(with_names(negamax, enter=jitable(with_names(enter, evaluate=bounded))))
+    return njit(with_names(negamax, open_frame=jitable(with_names(open_frame, evaluate=limit_value))))
 
 
 class OutOfBudget(Exception):
@@ -331,7 +331,7 @@ class Searcher:
         if (geometry.fits_word if compiled is None else compiled) and not takes_position(evaluate):
             numbers = np.zeros(1, np.int64)
             probe = partial(trial, geometry, self._net)
-            kernel = prepared(search, numbers, numbers, numbers, numbers, geometry, self._net, probe=probe)
+            kernel = prepare_kernel(search, numbers, numbers, numbers, numbers, geometry, self._net, probe=probe)
             if kernel is not None and search is not negamax:
                 try_to_compile(probe, kernel)
         self.compiled = kernel is not None
@@ -400,7 +400,7 @@ class Searcher:
         position = position.play(column)
         while len(line) < plies and not position.is_over():
             entry, wins = probe(self._table, position.key), position.winning_columns()
-            next_column = wins[0] if wins else int(unpack(entry)[1]) if entry != NO_ENTRY else -1
+            next_column = wins[0] if wins else int(unpack_entry(entry)[1]) if entry != NO_ENTRY else -1
             if next_column not in position.legal_columns():
                 break
             line.append(next_column)

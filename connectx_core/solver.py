@@ -24,7 +24,7 @@ import numpy as np
 
 from connectx_core.clock import Budget
 from connectx_core.jit import int_array, jitable, njit, plain, popcount
-from connectx_core.machine_code import prepared
+from connectx_core.machine_code import prepare_kernel
 from connectx_core.position import SPAN, Geometry, Position, has_line, key_of, mirror_bits, winning_spots
 
 __all__ = ["Solver", "Value"]
@@ -344,11 +344,11 @@ class Value(NamedTuple):
         signs = {(bound > 0) - (bound < 0) for bound in self}
         return signs.pop() if len(signs) == 1 else None
 
-    def settled(self, floor: int, ceiling: int) -> bool:
+    def is_settled(self, floor: int, ceiling: int) -> bool:
         """Whether the score is exact, or proven to lie outside ``floor`` and ``ceiling``."""
         return self.exact or self.low >= ceiling or self.high <= floor
 
-    def negated(self) -> "Value":
+    def for_other_side(self) -> "Value":
         """The same for the other side."""
         return Value(-self.high, -self.low)
 
@@ -397,19 +397,19 @@ class Solver:
             raise ValueError(f"a board of {geometry[:3]} (rows, columns, inarow) does not fit a 64-bit word")
         self.geometry = geometry
         self._bits = table_bits
-        self._run = None if compiled is False else self._prepared()
+        self._run = None if compiled is False else self._find_kernel()
         self.compiled = self._run is not None
         self._table = int_array((1 << table_bits) + threads * (2 << DEEP_BITS), self.compiled)
         if self.compiled:
             self._table.fill(0)  # maps the memory now, instead of at its first use in the middle of a search
         self._work_in(0)
 
-    def _prepared(self) -> Callable | None:
+    def _find_kernel(self) -> Callable | None:
         """The kernel as compiled here, for this solver alone."""
         numbers = np.zeros(1, np.int64)
         probe = partial(trial, self.geometry, self._bits)
         kernel = kernel_for(self.geometry, self._bits)
-        return prepared(kernel, numbers, 0, numbers, numbers, numbers, 0, probe=probe, is_wide=True)
+        return prepare_kernel(kernel, numbers, 0, numbers, numbers, numbers, 0, probe=probe, is_wide=True)
 
     def _work_in(self, deep_part: int) -> None:
         """Gives the solver its own working memory and its own deep part of the table."""
@@ -431,7 +431,7 @@ class Solver:
         An entry is a single word with tag and bounds: if two threads write at once, one entry is lost, none is mixed.
         """
         other = copy(self)
-        other._run = self._prepared() if self.compiled else None
+        other._run = self._find_kernel() if self.compiled else None
         other._work_in(deep_part)
         return other
 
@@ -497,10 +497,10 @@ class Solver:
         if least is not None:
             windows = [(least - 1, least)]
         for window in windows:
-            unsettled = [column for column, value in values.items() if not value.settled(*window)]
-            queue = self.queue([job_of(position.play(c), values[c].negated(), window) for c in unsettled])
+            unsettled = [column for column, value in values.items() if not value.is_settled(*window)]
+            queue = self.queue([job_of(position.play(c), values[c].for_other_side(), window) for c in unsettled])
             self.work(queue, limit)
-            values.update(zip(unsettled, (reply.negated() for reply in read_queue(queue)), strict=True))
+            values.update(zip(unsettled, (reply.for_other_side() for reply in read_queue(queue)), strict=True))
         return [values.get(column) for column in range(self.geometry.columns)]
 
     def best_moves(
@@ -517,11 +517,11 @@ class Solver:
             for column in values:
                 best = max(known.low, *(value.low for value in values.values()))
                 window = (max(floor, best - 1), ceiling)
-                if values[column].high < best or values[column].settled(*window):
+                if values[column].high < best or values[column].is_settled(*window):
                     continue
-                queue = self.queue([job_of(position.play(column), values[column].negated(), window)])
+                queue = self.queue([job_of(position.play(column), values[column].for_other_side(), window)])
                 self.work(queue, limit)
-                values[column] = read_queue(queue)[0].negated()
+                values[column] = read_queue(queue)[0].for_other_side()
         return [values.get(column) for column in range(self.geometry.columns)]
 
     def queue(self, jobs: "Sequence[tuple[int, ...]] | np.ndarray"):

@@ -41,16 +41,16 @@ def one_thread() -> Iterator[None]:
     """Within it OpenBLAS computes in the calling thread alone; after the last one as before the first."""
     with _lock:
         _before.append([get() for get, _ in thread_functions()] if not _before else _before[0])
-        _put([1] * len(thread_functions()))
+        _set_counts([1] * len(thread_functions()))
     try:
         yield
     finally:
         with _lock:
             counts = _before.pop()
             if not _before:
-                _put(counts)
+                _set_counts(counts)
 
 
-def _put(counts: list[int]) -> None:
+def _set_counts(counts: list[int]) -> None:
     for count, (_, put) in zip(counts, thread_functions(), strict=True):
         put(count)

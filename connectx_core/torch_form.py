@@ -5,7 +5,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from connectx_core.network import Architecture, from_bytes, to_bytes, trunk
+from connectx_core.network import Architecture, network_bytes, read_network, trunk
 
 
 class Network(nn.Module):
@@ -29,8 +29,8 @@ class Network(nn.Module):
 
     @classmethod
     def from_bytes(cls, content: bytes) -> "Network":
-        """The network of a file. Raises as ``connectx_core.network.from_bytes``."""
-        return cls.from_arrays(*from_bytes(content))
+        """The network of a file. Raises as ``connectx_core.network.read_network``."""
+        return cls.from_arrays(*read_network(content))
 
     @classmethod
     def from_arrays(cls, architecture: Architecture, arrays: dict[str, np.ndarray]) -> "Network":
@@ -40,8 +40,8 @@ class Network(nn.Module):
         return network
 
     def to_bytes(self, dtype: str = "float16") -> bytes:
-        """As ``connectx_core.network.to_bytes``: ``connectx_core.network.PlainNetwork`` and ``from_bytes`` read it."""
-        return to_bytes(self.architecture, self.arrays(), dtype)
+        """As ``connectx_core.network.network_bytes``: ``PlainNetwork`` and ``read_network`` read it."""
+        return network_bytes(self.architecture, self.arrays(), dtype)
 
     def arrays(self) -> dict[str, np.ndarray]:
         """The parameters by name, float32."""

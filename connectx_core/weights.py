@@ -73,13 +73,13 @@ def pack(arrays: Mapping[str, np.ndarray], meta: Any = None) -> bytes:
     return MAGIC + hashlib.sha256(checked).digest() + checked
 
 
-def compressed(content: bytes) -> bytes:
+def compress(content: bytes) -> bytes:
     """A container that ``unpack`` reads as it reads this one, in fewer bytes."""
     return COMPRESSED + lzma.compress(content, lzma.FORMAT_XZ, lzma.CHECK_NONE)  # the container has a checksum
 
 
-def _expanded(content: bytes) -> bytes:
-    """The container that was given to ``compressed``; another one as it is."""
+def _expand(content: bytes) -> bytes:
+    """The container that was given to ``compress``; another one as it is."""
     if content[:4] != COMPRESSED:
         return content
     stream = lzma.LZMADecompressor(lzma.FORMAT_XZ, XZ_MEMORY)
@@ -118,7 +118,7 @@ def unpack(content: bytes) -> tuple[dict[str, np.ndarray], Any]:
     Raises:
         ValueError: the container is damaged: its magic, header, dtypes, sizes or checksum are wrong.
     """
-    content = _expanded(content)
+    content = _expand(content)
     try:
         header, start = _checked_header(content)
         entries = [(str(e["name"]), str(e["dtype"]), [int(n) for n in e["shape"]]) for e in header["arrays"]]
@@ -181,8 +181,8 @@ def _broadcast(scales: np.ndarray, dimensions: int) -> np.ndarray:
 def reduce(content: bytes, dtype: str) -> bytes | None:
     """An .npz file or a container, as a container with its float32 and float64 arrays in lower precision.
 
-    ``restored`` turns it back into the same kind of file with the original dtypes. None if ``content`` is neither kind
-    or has no such array.
+    ``restore_precision`` turns it back into the same kind of file with the original dtypes. None if ``content`` is
+    neither kind or has no such array.
 
     Args:
         dtype: "float16", or "int8": symmetric, a scale for each index of the first axis.
@@ -206,7 +206,7 @@ def reduce(content: bytes, dtype: str) -> bytes | None:
     return pack(stored, {"form": form, "meta": meta, "dtypes": dtypes}) if dtypes else None
 
 
-def restored(content: bytes) -> bytes:
+def restore_precision(content: bytes) -> bytes:
     """The .npz file or container that was given to ``reduce``, with the original dtypes and rounded values.
 
     Raises:
@@ -233,7 +233,7 @@ def restored(content: bytes) -> bytes:
 
 def reduction_error(content: bytes, reduced: bytes) -> tuple[float, float]:
     """Errors of ``reduce``: (largest absolute error, root mean square error divided by root mean square weight)."""
-    before, after = _read_any(content)[1], _read_any(restored(reduced))[1]
+    before, after = _read_any(content)[1], _read_any(restore_precision(reduced))[1]
     floats = [name for name in before if before[name].dtype.kind == "f" and before[name].size]
     errors = [(before[name].astype(np.float64) - after[name]).ravel() for name in floats]
     error, weight = np.concatenate(errors), np.concatenate([before[name].astype(np.float64).ravel() for name in floats])

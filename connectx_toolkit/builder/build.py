@@ -15,8 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from connectx_core import __version__
-from connectx_core.machine_code import EMBEDDED
-from connectx_core.machine_code import packed as packed_parts
+from connectx_core.machine_code import EMBEDDED, pack_parts
 from connectx_toolkit.builder.comparison import POSITIONS, Comparison, lacking
 from connectx_toolkit.builder.notebook.written import placed
 from connectx_toolkit.builder.originals import Original, SideAnswer, Source, source_job
@@ -271,4 +270,4 @@ def machine_code(
         why = result.get("text", answer["ended"])
         return b"", [f"there is none ({why}): numba compiles the kernels at every load"]
     parts = {name: base64.b64decode(text) for name, text in sorted(result["parts"].items())}
-    return packed_parts(parts) if parts else b"", []
+    return pack_parts(parts) if parts else b"", []

@@ -22,7 +22,17 @@ import numpy as np
 from platformdirs import user_cache_path
 
 from connectx_core import jit, machine_code
-from connectx_core.machine_code import DATA, SHAPE, STRIDES, KernelCall, Wanted, in_memory, leaves, packed, unpacked
+from connectx_core.machine_code import (
+    DATA,
+    SHAPE,
+    STRIDES,
+    KernelCall,
+    Wanted,
+    in_memory,
+    leaves,
+    pack_parts,
+    unpack_parts,
+)
 from connectx_toolkit.system.files import replacing, version_of
 
 NARROW, WIDE = "x86-64-v2", "x86-64-v4"  # any processor, and the widest
@@ -223,7 +233,7 @@ def kept(wanted: Wanted) -> bytes | None:
     """
     path = user_cache_path("connectx-toolkit") / f"{wanted.loaded_key}-{_here()}.code"
     with suppress(OSError, ValueError, KeyError):
-        code = unpacked(path.read_bytes())["code"]
+        code = unpack_parts(path.read_bytes())["code"]
         with suppress(OSError):  # a folder that can only be read
             os.utime(path)
         return code
@@ -240,7 +250,7 @@ def kept(wanted: Wanted) -> bytes | None:
     with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
         with replacing(path) as partial:
-            partial.write_bytes(packed({"code": code}))
+            partial.write_bytes(pack_parts({"code": code}))
         remove_unused(path.parent)
     return code
 

@@ -185,7 +185,7 @@ def agent_text(title: str, reference: str, found: Answers, part: FilePart | None
         data: the name of the file beside it, with the network.
     """
     is_script = data.endswith(FORMS[1])
-    imports = ["import numpy as np"] * (is_script or bool(part)) + ["from connectx_core.encoding import seen"] * (
+    imports = ["import numpy as np"] * (is_script or bool(part)) + ["from connectx_core.encoding import view_of"] * (
         not part
     )
     imports += ["import io", "import torch"] * is_script
@@ -197,7 +197,7 @@ def agent_text(title: str, reference: str, found: Answers, part: FilePart | None
     futures = [line.strip() for line in lines if line.startswith("from __future__")]
     own = "".join(line for line in lines if line.strip() not in futures).strip()
     network = (BY_TORCH if is_script else IN_NUMPY).replace("{data}", data).replace("{dtype}", found.dtype)
-    call = f"np.asarray({part.name}(obs, config))" if part else f'seen(obs, config, "{found.observation}")'
+    call = f"np.asarray({part.name}(obs, config))" if part else f'view_of(obs, config, "{found.observation}")'
     facts = {"title": title, "mark": MARK, "reference": reference, "same": len(found.chosen) - found.full}
     facts["imports"] = "\n".join([*futures, *sorted(imports, key=lambda line: (line.startswith("from"), line))])
     facts["source"] = "\n\n\n".join(filter(None, [network, own]))

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from connectx_core.encoding import ENCODINGS, seen
+from connectx_core.encoding import ENCODINGS, view_of
 from connectx_core.weights import pack
 from connectx_toolkit.builder.notebook.cells import cells_of, is_page
 from connectx_toolkit.builder.notebook.page import Page
@@ -243,7 +243,7 @@ def named(observation: str, space: Any, model: str, positions: list[tuple[Any, A
         readings = []
         for each in VIEWS:
             with contextlib.suppress(ValueError):
-                arrangement_of(np.stack([seen(*position, each) for position in positions]), space, each)
+                arrangement_of(np.stack([view_of(*position, each) for position in positions]), space, each)
                 readings.append(f"{each} ({MEANINGS[each]})" if each in MEANINGS else each)
         sees = f" sees arrays of shape {space.shape}, {space.dtype}, {space.low.min():g} to {space.high.max():g}"
         board = "{columns}x{rows}".format(**positions[0][1])
@@ -386,7 +386,7 @@ def answers_of(live: Any, name: str, look: Any, task: dict[str, Any]) -> tuple[A
     legal = np.array([obs.board[: board[1]] for obs, _ in positions]) == 0
     observation = task["observation"] if look else named(task["observation"], space, name, positions[:50])
     try:
-        given = np.stack([look(*each) if look else seen(*each, observation) for each in positions])
+        given = np.stack([look(*each) if look else view_of(*each, observation) for each in positions])
     except Exception as fault:  # their code may raise anything
         raise ValueError(f"{observation} fails on a position, as a function of (obs, config): {fault!r:.200}") from None
     if given.dtype.kind not in "biuf":

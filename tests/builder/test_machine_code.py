@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from connectx_core.machine_code import packed, processor, unpacked
+from connectx_core.machine_code import pack_parts, processor, unpack_parts
 from connectx_toolkit.builder.build import MACHINE_CODE, render
 from connectx_toolkit.builder.build import packed as as_text
 from connectx_toolkit.builder.source.inline import inline
@@ -24,7 +24,7 @@ AGENT = """
 import numpy as np
 
 from connectx_core.jit import jitable, njit, plain
-from connectx_core.machine_code import prepared
+from connectx_core.machine_code import prepare_kernel
 
 
 @jitable
@@ -47,7 +47,7 @@ def trial(run):
     return column.tolist()
 
 
-kernel = prepared(fill, np.zeros(7, np.int64), np.zeros(1, np.int64), probe=trial)
+kernel = prepare_kernel(fill, np.zeros(7, np.int64), np.zeros(1, np.int64), probe=trial)
 
 
 def agent(obs, config):
@@ -92,7 +92,7 @@ def built(tmp_path_factory) -> str:
     file.write_text(AGENT)
     call = [sys.executable, "-c", COMPILE, str(file)]
     made = json.loads(subprocess.run(call, cwd=ROOT, capture_output=True, text=True, check=True).stdout)
-    code = packed({name: bytes.fromhex(part) for name, part in made.items()})
+    code = pack_parts({name: bytes.fromhex(part) for name, part in made.items()})
     return render(inline(file), code)
 
 
@@ -118,7 +118,9 @@ def with_code(text: str, change: Callable[[bytes], bytes]) -> str:
 
 def halved(code: bytes) -> bytes:
     """Code cut in two, with checksums of what is left of it."""
-    return packed({name: part if ".probe" in name else part[: len(part) // 2] for name, part in unpacked(code).items()})
+    return pack_parts(
+        {name: part if ".probe" in name else part[: len(part) // 2] for name, part in unpack_parts(code).items()}
+    )
 
 
 def test_it_is_used_without_numba(built, tmp_path):
@@ -129,9 +131,11 @@ CHANGES: dict[str, Callable[[bytes], bytes]] = {
     "cut off": lambda code: code[:-100],
     "half of it": halved,
     "none": lambda code: b"",
-    "no test": lambda code: packed({name: part for name, part in unpacked(code).items() if ".probe" not in name}),
-    "another result of the test": lambda code: packed(
-        {name: b"[3]" if ".probe" in name else part for name, part in unpacked(code).items()}
+    "no test": lambda code: pack_parts(
+        {name: part for name, part in unpack_parts(code).items() if ".probe" not in name}
+    ),
+    "another result of the test": lambda code: pack_parts(
+        {name: b"[3]" if ".probe" in name else part for name, part in unpack_parts(code).items()}
     ),
 }
 

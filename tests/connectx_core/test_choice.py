@@ -15,7 +15,7 @@ from connectx_core.opponent import (
     candidates,
     columns_of_scores,
     expected_gains,
-    unhurried,
+    lasting_columns,
 )
 from connectx_core.position import STANDARD, Geometry, Position, geometry_of, plies_to_end, plies_to_end_table, sign
 from tests.conftest import random_game
@@ -113,7 +113,7 @@ def plain_expectation(position: Position, replies: int, model: ReplyModel, exact
             result = -sign(score)
             ours = exact.scores(child)
             kept = [c for c, s in enumerate(ours) if s is not None and sign(s) == result]
-            after = [child.play(c) for c in unhurried(child, kept)]
+            after = [child.play(c) for c in lasting_columns(child, kept)]
             if replies > 1:
                 later = max(plain_expectation(p, replies - 1, model, exact) for p in after)
             else:

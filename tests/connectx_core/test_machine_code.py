@@ -19,7 +19,7 @@ import pytest
 from connectx_core import jit, machine_code
 from connectx_core.clock import Budget
 from connectx_core.jit import njit
-from connectx_core.machine_code import Code, KernelCall, Wanted, code_for, packed, processor, unpacked
+from connectx_core.machine_code import Code, KernelCall, Wanted, code_for, pack_parts, processor, unpack_parts
 from connectx_core.position import STANDARD, Position, geometry_of
 from connectx_core.search import Searcher
 from connectx_core.solver import Solver
@@ -125,12 +125,12 @@ def test_what_a_key_cannot_tell_is_refused(value):
 
 def test_parts_are_whole_or_refused():
     parts = {"one": b"\n\0 1", "two": b""}
-    content = packed(parts)
-    assert unpacked(content) == parts
+    content = pack_parts(parts)
+    assert unpack_parts(content) == parts
     with pytest.raises(ValueError):
-        unpacked(content[:-70])
+        unpack_parts(content[:-70])
     with pytest.raises(ValueError, match="checksum"):
-        unpacked(content.replace(b"\0 1", b"\0 2"))
+        unpack_parts(content.replace(b"\0 1", b"\0 2"))
 
 
 def test_arguments_of_another_type_are_refused():
@@ -175,7 +175,7 @@ def test_embedded_code_that_does_not_work_is_not_used(end, monkeypatch, capsys):
     function = njit(lambda numbers: True).py_func
     wanted = Wanted(function, (NUMBERS,), lambda run: [int(run(NUMBERS))], False)
     parts = {f"{wanted.key}.x86-64-v2": HEAD + ENDS[end], f"{wanted.key}.probe": b"[1]"}
-    monkeypatch.setattr(machine_code, "embedded", lambda: parts)
+    monkeypatch.setattr(machine_code, "embedded_parts", lambda: parts)
     monkeypatch.setattr(machine_code, "_codes", {})
     monkeypatch.setattr(machine_code, "PROBE_SECONDS", 1)
     faulthandler.disable()  # pytest's: the child's crash is meant
@@ -214,7 +214,7 @@ def test_embedded_code_that_works_is_used(monkeypatch):
     returns = b"\x48\xc7\x07\x01\x00\x00\x00\x31\xc0\xc3"  # mov qword [rdi], 1; xor eax, eax; ret
     wanted = Wanted(njit(lambda numbers: True).py_func, (NUMBERS,), lambda run: [int(run(NUMBERS))], False)
     parts = {f"{wanted.key}.x86-64-v2": HEAD + returns, f"{wanted.key}.probe": json.dumps([1]).encode()}
-    monkeypatch.setattr(machine_code, "embedded", lambda: parts)
+    monkeypatch.setattr(machine_code, "embedded_parts", lambda: parts)
     monkeypatch.setattr(machine_code, "_codes", {})
     code = code_for(wanted, None)
     assert code is not None and KernelCall(code, wanted.examples)(NUMBERS) is True
@@ -234,7 +234,7 @@ def test_where_memory_may_not_be_executed_there_is_none(monkeypatch, capsys):
         raise OSError("not permitted")
 
     monkeypatch.setattr(machine_code, "_codes", {})
-    monkeypatch.setattr(machine_code, "embedded", dict)
+    monkeypatch.setattr(machine_code, "embedded_parts", dict)
     monkeypatch.setattr(os, "memfd_create", forbidden)
     wanted = Wanted(njit(lambda numbers: True).py_func, (NUMBERS,), no_probe, False)
     assert code_for(wanted, lambda wanted: HEAD + b"\xc3") is None

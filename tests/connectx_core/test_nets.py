@@ -18,15 +18,15 @@ from connectx_core.afterstates import (
     chances_of_best,
     chances_of_moves,
     policy_of,
-    scores_of,
+    score_range,
 )
 from connectx_core.encoding import ENCODINGS, FOUR_PLACES, FOURS, bits_of, encode, encode_many
 from connectx_core.network import (
     Architecture,
     PlainNetwork,
     both_views,
-    from_bytes,
     masked_argmax,
+    read_network,
     softmax,
 )
 from connectx_core.position import STANDARD, Position, geometry_of
@@ -175,7 +175,7 @@ def test_a_network_that_evaluates_replies_keeps_the_rules(layers):
     """It wins where that is forced, loses by force only where it must, and as late as it can, and its value is that of
     where its policy goes."""
     torch.manual_seed(3)
-    heads = (("move", 1), ("score", len(scores_of(STANDARD))))
+    heads = (("move", 1), ("score", len(score_range(STANDARD))))
     network = Network(Architecture("lines-1", layers, heads))
     with torch.no_grad():
         parameters = dict(network.named_parameters())
@@ -228,7 +228,7 @@ def loses_after(position: Position) -> int:
 
 def test_a_forced_loss_is_put_off():
     """Where every move loses by force, but not after as many plies, the policy's is one of the slowest."""
-    heads = (("move", 1), ("score", len(scores_of(STANDARD))))
+    heads = (("move", 1), ("score", len(score_range(STANDARD))))
     plain = MoveNetwork.from_bytes(Network(Architecture("lines-1", (("dense", 4),), heads)).to_bytes())
     for stones, mask in ((5053568375064, 6571047247807), (167366409324194, 278143019569087)):
         position = Position(stones, mask, STANDARD)
@@ -240,7 +240,7 @@ def test_a_forced_loss_is_put_off():
 def test_results_and_being_best_are_worth_something():
     """On the empty board: a move that wins for sure, one that draws for sure, and others that lose or win by chance."""
     states = afterstates(np.zeros(1, np.int64), np.zeros(1, np.int64), STANDARD)
-    scores = scores_of(STANDARD)
+    scores = score_range(STANDARD)
     theirs = np.stack([scores == -3, scores == 0, *[(scores == 9) / 2 + (scores == -9) / 2] * 5]).astype(np.float32)
     moves = chances_of_moves(theirs, states)
     assert moves.shape == (1, 7, len(scores)) and moves.sum(2) == pytest.approx(np.ones((1, 7)))
@@ -327,9 +327,9 @@ def test_files_are_refused():
         (b"PK not a container", "not a weight container"),
     ]:
         with pytest.raises(ValueError, match=message) as caught:
-            from_bytes(bad)
+            read_network(bad)
         assert "\n" not in str(caught.value)
-    assert from_bytes(content)[0] == architecture
+    assert read_network(content)[0] == architecture
 
 
 @pytest.mark.parametrize(

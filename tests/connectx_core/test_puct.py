@@ -106,7 +106,7 @@ def test_visits_add_up():
     tried = dict.fromkeys(search.nodes.values(), 0)
     for node in search.nodes.values():
         assert len(node.children) == len(node.tries) == len(node.priors) == len(node.columns)
-        assert abs(node.expected()) <= 1 and abs(node.total) <= node.visits + 1e-9
+        assert abs(node.mean_result()) <= 1 and abs(node.total) <= node.visits + 1e-9
         for child, tries in zip(node.children, node.tries, strict=True):
             if child is not None:
                 tried[child] += tries
@@ -218,7 +218,7 @@ def test_value_search_searches_within_the_clock():
 def test_a_win_with_the_last_stone_is_a_win(score, result):
     node = Node(0, 0)
     node.score = score
-    assert node.expected() == result
+    assert node.mean_result() == result
 
 
 def test_a_position_is_worth_what_the_network_says():

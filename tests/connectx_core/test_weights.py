@@ -9,12 +9,12 @@ import pytest
 from connectx_core.weights import (
     COMPRESSED,
     MAGIC,
-    compressed,
+    compress,
     pack,
     read_data,
     reduce,
     reduction_error,
-    restored,
+    restore_precision,
     unpack,
 )
 
@@ -76,16 +76,16 @@ def test_every_flipped_bit_is_noticed():
 
 def test_a_compressed_container_is_the_same_in_fewer_bytes():
     content = pack({"x": np.zeros(500, np.int8)} | ARRAYS, {"note": "n"})
-    smaller = compressed(content)
+    smaller = compress(content)
     assert len(smaller) < 0.8 * len(content) and smaller[:4] == COMPRESSED
     (arrays, meta), (found, noted) = unpack(content), unpack(smaller)
     assert meta == noted and all(np.array_equal(found[name], array) for name, array in arrays.items())
-    assert unpack(restored(compressed(reduced(content, "int8"))))[1] == {"note": "n"}
+    assert unpack(restore_precision(compress(reduced(content, "int8"))))[1] == {"note": "n"}
 
 
 def test_no_flipped_bit_changes_what_a_compressed_container_holds():
     """Most are noticed; a few bits of the stream mean nothing."""
-    smaller, noticed = compressed(pack({"x": np.arange(40)})), 0
+    smaller, noticed = compress(pack({"x": np.arange(40)})), 0
     for place in range(8 * len(smaller)):
         broken = bytearray(smaller)
         broken[place // 8] ^= 1 << place % 8
@@ -100,7 +100,7 @@ def test_no_flipped_bit_changes_what_a_compressed_container_holds():
 def test_a_compressed_container_cannot_fill_the_memory(monkeypatch):
     monkeypatch.setattr("connectx_core.weights.LARGEST", 1000)
     with pytest.raises(ValueError, match="hold more than 1000"):
-        unpack(compressed(pack({"x": np.zeros(2000, np.int8)})))
+        unpack(compress(pack({"x": np.zeros(2000, np.int8)})))
 
 
 def sealed(checked: bytes) -> bytes:
@@ -135,19 +135,19 @@ def test_damage_is_said(damage, reason):
 def test_reduced_weights_come_back_in_their_own_dtypes(form, dtype, bound):
     content = as_npz(ARRAYS) if form == "npz" else pack(ARRAYS, {"a": 1})
     smaller = reduced(content, dtype)
-    after = read_npz(restored(smaller)) if form == "npz" else unpack(restored(smaller))[0]
+    after = read_npz(restore_precision(smaller)) if form == "npz" else unpack(restore_precision(smaller))[0]
     assert {name: array.dtype for name, array in after.items()} == {n: a.dtype for n, a in ARRAYS.items()}
     assert np.array_equal(after["counts"], ARRAYS["counts"]) and np.array_equal(after["flags"], ARRAYS["flags"])
     largest, relative = reduction_error(content, smaller)
     assert 0 < relative < bound
     assert np.abs(after["matrix"] - ARRAYS["matrix"]).max() <= largest < 2 * bound
     if form == "container":
-        assert unpack(restored(smaller))[1] == {"a": 1}
+        assert unpack(restore_precision(smaller))[1] == {"a": 1}
 
 
 def test_int8_error_is_within_half_a_step_of_each_row():
     matrix = ARRAYS["matrix"] * np.array([[1], [100], [1e-3], [0], [1], [5], [1], [1]], np.float32)
-    after = unpack(restored(reduced(pack({"m": matrix}), "int8")))[0]["m"]
+    after = unpack(restore_precision(reduced(pack({"m": matrix}), "int8")))[0]["m"]
     assert (np.abs(after - matrix).max(axis=1) <= np.abs(matrix).max(axis=1) / 127 * 0.501).all()
 
 

@@ -9,7 +9,7 @@ import pytest
 from connectx_core import leaf
 from connectx_core.clock import Budget
 from connectx_core.evaluation import LIMIT, evaluate
-from connectx_core.leaf import ENCODING, MOST_ROWS, ROWS, LeafNet, from_bytes, leaf_value
+from connectx_core.leaf import ENCODING, MOST_ROWS, ROWS, LeafNet, leaf_net_from_bytes, leaf_value
 from connectx_core.position import STANDARD, Position, geometry_of
 from connectx_core.search import Searcher
 from connectx_core.weights import pack, unpack
@@ -35,7 +35,7 @@ WEIGHTS = AGENTS / "weights" / "nnue.bin"
 
 @pytest.fixture(scope="module")
 def net() -> LeafNet:
-    return from_bytes(WEIGHTS.read_bytes())
+    return leaf_net_from_bytes(WEIGHTS.read_bytes())
 
 
 def positions(games: int, seed: int) -> list[Position]:
@@ -96,7 +96,7 @@ def test_file_is_read_and_refused(net):
         (b"net", "not a weight container"),
     ):
         with pytest.raises(ValueError, match=words) as raised:
-            from_bytes(damaged)
+            leaf_net_from_bytes(damaged)
         assert "\n" not in str(raised.value)
 
 
@@ -189,7 +189,10 @@ def test_command(tmp_path):
     for name in ("a", "b"):
         where = ["--run", str(tmp_path / name), "--output", str(tmp_path / f"{name}.bin")]
         assert train.main([*arguments, *where]) == 0
-    net, facts = from_bytes((tmp_path / "a.bin").read_bytes()), json.loads((tmp_path / MANIFEST).read_text())["a.bin"]
+    net, facts = (
+        leaf_net_from_bytes((tmp_path / "a.bin").read_bytes()),
+        json.loads((tmp_path / MANIFEST).read_text())["a.bin"],
+    )
     assert (tmp_path / "a.bin").read_bytes() == (tmp_path / "b.bin").read_bytes()
     paths = {"labels": tmp_path / "one.labels", "run": tmp_path / "a", "output": tmp_path / "a.bin"}
     labels_, run, output = (f"--{name} {path}" for name, path in paths.items())

@@ -10,7 +10,7 @@ import torch
 
 from connectx_core.afterstates import NEVER, Afterstates, MoveNetwork, follow
 from connectx_core.encoding import encode
-from connectx_core.network import from_bytes
+from connectx_core.network import read_network
 from connectx_core.position import NO_MOVE, STANDARD, Position
 from connectx_core.torch_form import Network
 from connectx_core.weights import unpack
@@ -186,7 +186,7 @@ def test_it_goes_on_from_another_network(file, tmp_path):
     """It begins with those weights, and knows then which positions are easy; other layers are refused."""
     policy_network.train(Config(labels=file, run=tmp_path / "a", output=tmp_path / "a.bin", **SMALL))
     config = Config(labels=file, start=tmp_path / "a.bin", run=tmp_path / "b", **SMALL)
-    trainer, written = policy_network.Trainer(config), from_bytes((tmp_path / "a.bin").read_bytes())[1]
+    trainer, written = policy_network.Trainer(config), read_network((tmp_path / "a.bin").read_bytes())[1]
     assert all(np.array_equal(array, written[name]) for name, array in trainer.network.arrays().items())
     examples = config.examples(labels_of(read_labels(file), TRAINING))
     assert trainer.start is not None

@@ -38,7 +38,7 @@ import numpy as np
 import torch
 
 from connectx_core.encoding import planes_of
-from connectx_core.network import Architecture, PlainNetwork, to_bytes
+from connectx_core.network import Architecture, PlainNetwork, network_bytes
 from connectx_core.position import Geometry
 from connectx_toolkit.arena.match import play_rounds
 from connectx_toolkit.kaggle.rules import OVERAGE, Rules
@@ -319,7 +319,7 @@ def train_by_self_play(config: Config) -> SelfPlayTrainer:
         f"points against {TEST_OPPONENT}": points,
     }
     score = f"{points:.1%} of the points in {TEST_GAMES} games against {TEST_OPPONENT}"
-    publish(config, to_bytes(config.architecture, trainer.versions[-1]), facts, score)
+    publish(config, network_bytes(config.architecture, trainer.versions[-1]), facts, score)
     return trainer
 
 

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from connectx_core.afterstates import NEVER, Afterstates, afterstates, logit_bonus, scores_of
+from connectx_core.afterstates import NEVER, Afterstates, afterstates, logit_bonus, score_range
 from connectx_core.encoding import bits_of, planes_of, unpack_planes
 from connectx_core.position import STANDARD
 from connectx_toolkit.games.labelled import Labels, canonical_keys
@@ -20,7 +20,7 @@ from connectx_toolkit.games.labelled import Labels, canonical_keys
 CPU = torch.device("cpu")
 ENCODED_AT_ONCE = 5000  # positions, in the cache: 100,000 at once take 2.5 times as long
 MULTIPLE = 128  # of what a network sees at once: for each size that comes up torch makes kernels, in up to 10 ms
-SCORES = len(scores_of(STANDARD))
+SCORES = len(score_range(STANDARD))
 LARGEST_SCORE = SCORES // 2  # of the scores
 
 

@@ -204,7 +204,7 @@ def rounded(parameters: Parameters) -> LeafNet:
 
 
 def to_bytes(net: LeafNet) -> bytes:
-    """The network's file; ``connectx_core.leaf.from_bytes`` reads it."""
+    """The network's file; ``connectx_core.leaf.leaf_net_from_bytes`` reads it."""
     return pack({"inputs": net.inputs, "outputs": net.outputs, "offsets": net.offsets}, ENCODING)
 
 

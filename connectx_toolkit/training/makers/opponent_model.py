@@ -37,9 +37,9 @@ from connectx_core.opponent import (
     ReplyModel,
     arrays_of,
     columns_of_scores,
+    lasting_columns,
     lengths_of,
     move_probabilities,
-    unhurried,
 )
 from connectx_core.position import NO_MOVE, STANDARD, Position, Scores, sign, winning_spots
 from connectx_core.torch_form import Network
@@ -269,7 +269,7 @@ def any_keeping(position: Position, scores: Scores, chance: Random) -> int:
     """A second player's move: any that keeps the result and does not lose at once."""
     best = max(score for score in scores if score is not None)
     kept = [column for column, score in enumerate(scores) if score is not None and sign(score) == sign(best)]
-    return chance.choice(unhurried(position, kept))
+    return chance.choice(lasting_columns(position, kept))
 
 
 @cache

@@ -24,7 +24,7 @@ from connectx_core.afterstates import MoveNetwork
 from connectx_core.clock import Budget
 from connectx_core.exact import move_values
 from connectx_core.jit import njit
-from connectx_core.leaf import from_bytes
+from connectx_core.leaf import leaf_net_from_bytes
 from connectx_core.network import expected_result, softmax
 from connectx_core.position import STANDARD, Position, column_cells, has_line, open_cells
 from connectx_core.puct import Evaluation, Search
@@ -187,7 +187,7 @@ def network_of(file: str) -> MoveNetwork:
 
 @ObjectPool
 def searcher(leaf: bool) -> Searcher:
-    return Searcher(STANDARD, net=from_bytes(path_of(LEAF_NETWORK).read_bytes()) if leaf else None)
+    return Searcher(STANDARD, net=leaf_net_from_bytes(path_of(LEAF_NETWORK).read_bytes()) if leaf else None)
 
 
 solver_for = ObjectPool(Solver)
