@@ -41,6 +41,7 @@ EVERYTHING = 99  # plies: to the end of any game
 HEURISTIC_SCALE = 8.0  # points of the static evaluation for one logit, on boards without a network
 BLUNDER = 0.02  # share of the moves in which a kind plays any move
 FORGETTING = 0.05  # of what the opponent's moves have told, with each further move
+AT_THEIR_TURN, AT_OUR_TURN = "gift", "hope"  # heads of the network that forecasts gains, as files name them
 UNKNOWN_GAIN = 0.02  # of a type in each later reply, on boards without a network
 
 
@@ -63,7 +64,7 @@ def columns_of_scores(scores: Sequence[Scores]) -> np.ndarray:
     return np.array([[NO_MOVE if score is None else score for score in row] for row in scores])
 
 
-def lengths_of(positions: np.ndarray, masks: np.ndarray, scores: np.ndarray, geometry: Geometry) -> np.ndarray:
+def plies_after_moves(positions: np.ndarray, masks: np.ndarray, scores: np.ndarray, geometry: Geometry) -> np.ndarray:
     """(n, columns) int64: plies to the end of the game if each move is played, then perfectly; it counts as one."""
     cells, after = geometry.rows * geometry.columns, np.bitwise_count(masks).astype(np.int64)[:, None] + 1
     known = np.where(scores == NO_MOVE, 0, scores)
@@ -78,7 +79,7 @@ def move_probabilities(scores: np.ndarray, lengths: np.ndarray, logits: np.ndarr
 
     Args:
         scores: exact, of each move, NO_MOVE where there is none: (n, columns) int64.
-        lengths: as ``lengths_of`` gives them.
+        lengths: as ``plies_after_moves`` gives them.
         logits: of the policy, (n, columns).
     """
     legal = scores != NO_MOVE
@@ -104,8 +105,8 @@ class ReplyModel:
         prior: how frequent each type is, (types,); its sum is 1.
         types: of each type, the shares of the kinds, (types, kinds); sums of rows are 1.
         policy: a network with a policy head, for its board; on others the static evaluation serves.
-        forecast: a network with heads "gift" and "hope", a logit for each type: the expected gain where the opponent is
-            to move, and where the other side is.
+        forecast: a network with two heads, a logit for each type: the expected gain ``AT_THEIR_TURN`` and
+            ``AT_OUR_TURN``.
 
     Raises:
         ValueError: the arrays do not fit each other, ``SKILLS`` or the networks.
@@ -114,7 +115,7 @@ class ReplyModel:
     def __init__(self, prior: np.ndarray, types: np.ndarray, policy: PlainNetwork, forecast: PlainNetwork):
         self.prior, self.types, self.policy, self.forecast = prior, types, policy, forecast
         heads = dict(forecast.architecture.heads)
-        if types.shape != (len(prior), len(SKILLS)) or heads != {"gift": len(prior), "hope": len(prior)}:
+        if types.shape != (len(prior), len(SKILLS)) or heads != dict.fromkeys((AT_THEIR_TURN, AT_OUR_TURN), len(prior)):
             raise ValueError(f"a model of {prior.shape} types, {types.shape} shares of kinds and heads {heads}")
 
     @classmethod
@@ -147,16 +148,16 @@ class ReplyModel:
             logits = self.policy.evaluate_many(stones, masks)["policy"].astype(float)
         else:
             logits = np.array([heuristic_logits(position) for position in positions])
-        lengths = lengths_of(stones, masks, scores, geometry)
+        lengths = plies_after_moves(stones, masks, scores, geometry)
         return np.einsum("tk,nkc->ntc", self.types, move_probabilities(scores, lengths, logits))
 
     def gains_at_their_turn(self, positions: list[Position]) -> np.ndarray:
         """The points that an opponent of each type will give away, it being to move: (n, types), 0 to 1."""
-        return self._estimate(positions, "gift")
+        return self._estimate(positions, AT_THEIR_TURN)
 
     def gains_at_our_turn(self, positions: list[Position]) -> np.ndarray:
         """The same where the other side is to move."""
-        return self._estimate(positions, "hope")
+        return self._estimate(positions, AT_OUR_TURN)
 
     def _estimate(self, positions: list[Position], head: str) -> np.ndarray:
         if not self.knows(positions[0].geometry):

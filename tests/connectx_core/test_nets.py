@@ -257,15 +257,6 @@ def test_softmax_at_a_temperature():
     assert softmax(logits, 2.0)[0] == pytest.approx(np.array([1, 2, 4]) / 7)
 
 
-def test_batchnorm_is_torchs():
-    """With an epsilon that matters beside the variances."""
-    torch.manual_seed(5)
-    x, (weight, bias, mean), variance = torch.randn(6, 4, 3, 2), torch.randn(3, 4), torch.rand(4)
-    expected = torch.nn.functional.batch_norm(x, mean, variance, weight, bias, eps=0.3)
-    found = batchnorm(*(tensor.numpy() for tensor in (x, weight, bias, mean, variance)), eps=0.3)
-    assert np.abs(found - expected.numpy()).max() < 1e-5
-
-
 def test_int8_files_are_half_as_large_and_nearly_the_same():
     torch.manual_seed(4)
     network = Network(Architecture("fours-1", (("dense", 96), ("dense", 32))))

@@ -16,8 +16,8 @@ from connectx_core.opponent import (
     ReplyModel,
     Skill,
     columns_of_scores,
-    lengths_of,
     move_probabilities,
+    plies_after_moves,
 )
 from connectx_core.position import STANDARD, Position, geometry_of
 from connectx_core.solver import Solver
@@ -66,7 +66,9 @@ def test_lengths_are_those_of_perfect_play():
     moves = [3, 3, 3, 3, 3, 2, 2, 2, 2, 2, 4, 4, 4, 4, 1, 1, 1, 1, 5, 5, 5, 5]
     start = Position.from_moves(moves, STANDARD)
     scores = [None if value is None else value.low for value in move_values(start, solver)]
-    lengths = lengths_of(np.array([start.position]), np.array([start.mask]), columns_of_scores([scores]), STANDARD)[0]
+    lengths = plies_after_moves(
+        np.array([start.position]), np.array([start.mask]), columns_of_scores([scores]), STANDARD
+    )[0]
     for column in start.legal_columns():
         position, plies = start.play(column), 1
         while not position.is_over():

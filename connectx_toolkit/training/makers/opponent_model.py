@@ -33,13 +33,15 @@ from connectx_core.clock import UNSPENT
 from connectx_core.encoding import encode_many
 from connectx_core.network import Architecture, PlainNetwork
 from connectx_core.opponent import (
+    AT_OUR_TURN,
+    AT_THEIR_TURN,
     SKILLS,
     ReplyModel,
     arrays_of,
     columns_of_scores,
     lasting_columns,
-    lengths_of,
     move_probabilities,
+    plies_after_moves,
 )
 from connectx_core.position import NO_MOVE, STANDARD, Position, Scores, sign, winning_spots
 from connectx_core.torch_form import Network
@@ -101,7 +103,7 @@ def problems_of(labels: Labels, policy: PlainNetwork, types: np.ndarray) -> Prob
     chances = np.empty((len(labels), len(types), STANDARD.columns), np.float32)
     for start in range(0, len(labels), FORESEEN_AT_ONCE):
         part = slice(start, start + FORESEEN_AT_ONCE)
-        lengths = lengths_of(positions[part], masks[part], scores[part], STANDARD)
+        lengths = plies_after_moves(positions[part], masks[part], scores[part], STANDARD)
         logits = policy.evaluate_many(positions[part], masks[part])["policy"].astype(float)
         chances[part] = np.einsum("tk,nkc->ntc", types, move_probabilities(scores[part], lengths, logits))
     kept = of_moves == results[:, None]
@@ -135,7 +137,7 @@ class Learner(Descent):
         targets = [torch.from_numpy(target).clamp(0, 1) for target in self.targets(theirs, ours)]
         rows = np.concatenate([theirs, ours])
         logits = self.logits(self.network, self.problems.positions[rows], self.problems.masks[rows])
-        halves = logits["gift"][: len(theirs)], logits["hope"][len(theirs) :]
+        halves = logits[AT_THEIR_TURN][: len(theirs)], logits[AT_OUR_TURN][len(theirs) :]
         parts = [functional.binary_cross_entropy_with_logits(*pair) for pair in zip(halves, targets, strict=True)]
         loss = self.descend(torch.stack(parts).sum())
         follow_weights(self.later, self.network, min(TARGETS_AVERAGED, self.step))
@@ -158,10 +160,10 @@ class Learner(Descent):
         with torch.no_grad():
             logits = self.logits(self.later, p.positions[rows] ^ p.masks[rows], p.masks[rows] | moves)
         later = np.zeros((len(theirs), *p.chances.shape[1:]), np.float32)
-        later[their_rows, :, their_columns] = torch.sigmoid(logits["hope"][: len(their_rows)]).numpy()
+        later[their_rows, :, their_columns] = torch.sigmoid(logits[AT_OUR_TURN][: len(their_rows)]).numpy()
         given = (p.chances[theirs] * (p.points[theirs][:, None] + later)).sum(2)
         theirs_next = np.zeros((len(ours), *p.chances.shape[1:]), np.float32)
-        theirs_next[our_rows, :, our_columns] = torch.sigmoid(logits["gift"][len(their_rows) :]).numpy()
+        theirs_next[our_rows, :, our_columns] = torch.sigmoid(logits[AT_THEIR_TURN][len(their_rows) :]).numpy()
         return given, theirs_next.max(2)
 
 
@@ -245,7 +247,7 @@ class Config(Options):
 
     def architecture(self) -> Architecture:
         return Architecture(
-            "lines-1", layers_of(self.layers), (("gift", self.types), ("hope", self.types)), STANDARD[:3]
+            "lines-1", layers_of(self.layers), ((AT_THEIR_TURN, self.types), (AT_OUR_TURN, self.types)), STANDARD[:3]
         )
 
 
@@ -341,7 +343,7 @@ def moves_of_all(players: Sequence[PoolPlayer], config: Config) -> list[Moves]:
 def likelihoods(moves: Moves, policy: PlainNetwork) -> np.ndarray:
     """The probability that each kind gave to each move: (n, kinds)."""
     logits = policy.evaluate_many(moves.positions, moves.masks)["policy"].astype(float)
-    lengths = lengths_of(moves.positions, moves.masks, moves.scores, STANDARD)
+    lengths = plies_after_moves(moves.positions, moves.masks, moves.scores, STANDARD)
     return move_probabilities(moves.scores, lengths, logits)[np.arange(len(moves.masks)), :, moves.columns]
 
 
