@@ -344,11 +344,11 @@ class Value(NamedTuple):
         signs = {(bound > 0) - (bound < 0) for bound in self}
         return signs.pop() if len(signs) == 1 else None
 
-    def is_settled(self, floor: int, ceiling: int) -> bool:
+    def settled(self, floor: int, ceiling: int) -> bool:
         """Whether the score is exact, or proven to lie outside ``floor`` and ``ceiling``."""
         return self.exact or self.low >= ceiling or self.high <= floor
 
-    def for_other_side(self) -> "Value":
+    def negated(self) -> "Value":
         """The same for the other side."""
         return Value(-self.high, -self.low)
 
@@ -497,10 +497,10 @@ class Solver:
         if least is not None:
             windows = [(least - 1, least)]
         for window in windows:
-            unsettled = [column for column, value in values.items() if not value.is_settled(*window)]
-            queue = self.queue([job_of(position.play(c), values[c].for_other_side(), window) for c in unsettled])
+            unsettled = [column for column, value in values.items() if not value.settled(*window)]
+            queue = self.queue([job_of(position.play(c), values[c].negated(), window) for c in unsettled])
             self.work(queue, limit)
-            values.update(zip(unsettled, (reply.for_other_side() for reply in read_queue(queue)), strict=True))
+            values.update(zip(unsettled, (reply.negated() for reply in read_queue(queue)), strict=True))
         return [values.get(column) for column in range(self.geometry.columns)]
 
     def best_moves(
@@ -517,11 +517,11 @@ class Solver:
             for column in values:
                 best = max(known.low, *(value.low for value in values.values()))
                 window = (max(floor, best - 1), ceiling)
-                if values[column].high < best or values[column].is_settled(*window):
+                if values[column].high < best or values[column].settled(*window):
                     continue
-                queue = self.queue([job_of(position.play(column), values[column].for_other_side(), window)])
+                queue = self.queue([job_of(position.play(column), values[column].negated(), window)])
                 self.work(queue, limit)
-                values[column] = read_queue(queue)[0].for_other_side()
+                values[column] = read_queue(queue)[0].negated()
         return [values.get(column) for column in range(self.geometry.columns)]
 
     def queue(self, jobs: "Sequence[tuple[int, ...]] | np.ndarray"):
