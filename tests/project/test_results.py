@@ -1,4 +1,5 @@
-"""Where the figures of docs/project/results.md come from: each table has its commands, commits and dates below it.
+"""Where figures of docs/project/results.md and the guide to exams come from: each table has its commands, commits and
+dates below it.
 
 test_readme parses the commands.
 """
@@ -13,7 +14,8 @@ import pytest
 
 from connectx_toolkit.system.files import ROOT
 
-LINES = (ROOT / "docs" / "project" / "results.md").read_text(encoding="utf-8").splitlines()
+PAGES = [ROOT / "docs" / "project" / "results.md", ROOT / "docs" / "guides" / "exam.md"]
+LINES = [line for page in PAGES for line in page.read_text(encoding="utf-8").splitlines()]
 DATE = re.compile(r"\b\d{4}-\d\d-\d\d\b")
 COMMIT = re.compile(r"\bcommit ([0-9a-f]{7,40})\b")
 GONE = re.compile(r"- until ([0-9a-f]{7,40}): (.*?), (?:with|commit)")  # benchmarks that the repository had until then
