@@ -13,8 +13,8 @@ import pytest
 from connectx_toolkit.cli import train
 from connectx_toolkit.games.labelled import read_file, write_labels
 from connectx_toolkit.system.files import ROOT
-from connectx_toolkit.training import positions, runs
-from connectx_toolkit.training.makers import opponent_model
+from connectx_toolkit.training import runs
+from connectx_toolkit.training.makers import labels, opponent_model
 from connectx_toolkit.training.makers.labels import opening_labels
 from connectx_toolkit.training.makers.opponent_pool import PoolPlayer
 from connectx_toolkit.training.runs import MANIFEST
@@ -64,7 +64,7 @@ def test_learners(command, policy_gradient, tmp_path):
 
 def test_labels(tmp_path, monkeypatch):
     """By the command of the manifest, but for the number of games, and late positions alone, which take no time."""
-    monkeypatch.setattr(positions, "TAKEN", dict.fromkeys(range(24), 0.0))
+    monkeypatch.setattr(labels, "TAKEN", dict.fromkeys(range(24), 0.0))
     command = json.loads((ROOT / "labels" / MANIFEST).read_text())["hard.labels"]["command"]
     words = shlex.split(command)[2:]
     words[words.index("--games") + 1] = "3"

@@ -11,9 +11,7 @@ from kaggle_environments.envs.connectx import connectx as kaggle_connectx
 from kaggle_environments.envs.connectx.connectx import negamax_agent
 
 import agents.one_step
-from connectx_core.clock import Budget
 from connectx_core.position import STANDARD, Geometry, Position, geometry_of
-from connectx_core.search import Searcher
 from connectx_toolkit.players.spec import parse_agent_name, resolve
 from connectx_toolkit.training.opponents import AgentPlayer, negamax_choose, opponent_named
 from connectx_toolkit.training.vector_games import (
@@ -47,14 +45,6 @@ def test_columns_are_legal(name):
         which = np.arange(0, len(games), 2)
         columns = player(games, which)
         assert games.legal()[which, columns].all() and len(columns) == len(which)
-
-
-def test_fixed_depth_is_minimax():
-    games = positions(20, 9)
-    columns = opponent_named("minimax@3", STANDARD, np.random.default_rng(1))(games, np.arange(len(games)))
-    for column, position, mask in zip(columns, *games.bitboards(), strict=True):
-        state = Position(int(position), int(mask), STANDARD)
-        assert column == Searcher(STANDARD).search(state, Budget(), max_depth=3).column
 
 
 def test_agents_see_the_board_as_kaggle_shows_it():

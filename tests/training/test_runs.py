@@ -80,7 +80,7 @@ def test_a_manifest_says_how_a_file_was_made(tmp_path):
     """All options, paths and flags among them, the digest of what was read when it began, the commit."""
     (tmp_path / "it's").write_bytes(b"early")
     config = Made(str(tmp_path / "it's"), True, threads=2, run=tmp_path / "run")
-    runs.begin(config)
+    runs.begin_run(config)
     (tmp_path / "it's").write_bytes(b"later")
     runs.publish(config, b"content", {"accuracy": 0.5}, "50%")
     entry = json.loads((tmp_path / "run" / MANIFEST).read_text())["made.bin"]
@@ -99,15 +99,15 @@ def test_a_run_with_another_input_is_refused(tmp_path):
     """Finished or stopped; what it reads may have changed, or its options. What may differ is no other run."""
     (tmp_path / "0.shard").write_bytes(b"early")
     config = Made(str(tmp_path / "0.shard"), run=tmp_path / "run")
-    runs.begin(config)
+    runs.begin_run(config)
     runs.publish(config, b"content", {}, "50%")
-    runs.save(tmp_path / "run" / "state.bin", config.settings, {}, {})
+    runs.save_checkpoint(tmp_path / "run" / "state.bin", config.settings, {}, {})
     for same in (config, replace(config, threads=2)):
         with pytest.raises(ValueError, match="run is finished: choose another --run, or delete it"):
-            runs.begin(same)
+            runs.begin_run(same)
     (tmp_path / "0.shard").write_bytes(b"later")
     for other, option_named in ((Made(config.shards, run=config.run), "--shards"), (replace(config, seed=2), "--seed")):
-        for refusing in (runs.begin, lambda asked: runs.load(config.run / "state.bin", asked.settings)):
+        for refusing in (runs.begin_run, lambda asked: runs.load_checkpoint(config.run / "state.bin", asked.settings)):
             with pytest.raises(ValueError, match=f"holds a run .*{option_named}.*: choose another --run, or delete it"):
                 refusing(other)
     assert config.output.read_bytes() == b"content"
@@ -131,12 +131,12 @@ def test_files_that_no_option_names(tmp_path):
     runs.finish(config)
     (tmp_path / "net.bin").write_bytes(b"later")
     with pytest.raises(ValueError, match=r"holds a run that read another net\.bin: choose another --run"):
-        runs.begin(replace(config))
+        runs.begin_run(replace(config))
 
 
 def test_what_cannot_be_published_is_not_finished(tmp_path):
     config = Made(run=tmp_path / "run")
-    runs.begin(config)
+    runs.begin_run(config)
     config.output.mkdir(parents=True)  # somebody has taken its place
     with pytest.raises(OSError):
         runs.publish(config, b"content", {}, "50%")
@@ -153,7 +153,7 @@ def test_a_damaged_manifest_is_refused_before_the_work(content, tmp_path):
     with pytest.raises(
         ValueError, match=rf"^{re.escape(str(tmp_path / MANIFEST))}(: it is not JSON| should be a JSON object)"
     ):
-        runs.begin(config)
+        runs.begin_run(config)
     assert [path.name for path in tmp_path.iterdir()] == [MANIFEST] and (tmp_path / MANIFEST).read_bytes() == content
 
 

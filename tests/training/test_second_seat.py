@@ -18,7 +18,14 @@ from connectx_toolkit.games.labelled import write_labels
 from connectx_toolkit.training import runs
 from connectx_toolkit.training.makers import book, opponent_model, opponent_pool
 from connectx_toolkit.training.makers.labels import opening_labels
-from connectx_toolkit.training.makers.opponent_model import Config, Learner, Problems, fit, log_likelihoods, problems_of
+from connectx_toolkit.training.makers.opponent_model import (
+    Config,
+    Learner,
+    Problems,
+    fit_types,
+    log_likelihoods,
+    problems_of,
+)
 from connectx_toolkit.training.makers.opponent_pool import (
     DEVELOPMENT,
     HELD_OUT_PLAYERS,
@@ -85,7 +92,7 @@ def test_types_are_recovered():
             likelihoods.append(moves_of_kinds[:, rng.choice(3, p=moves_of_kinds[kind])])
             games.append(game)
     moves, numbers = np.array(likelihoods), np.array(games)
-    prior, types = fit(moves, numbers, 2, seed=1)
+    prior, types = fit_types(moves, numbers, 2, seed=1)
     order = types[:, 2].argsort()
     assert np.allclose(types[order], truth, atol=0.07) and np.allclose(prior, 0.5, atol=0.05)
     assert (log_likelihoods(moves, numbers, types[order]).argmax(1) == np.arange(200) % 2).mean() > 0.95
@@ -173,7 +180,7 @@ def test_games_of_other_networks_are_not_taken(tmp_path, monkeypatch):
     monkeypatch.setattr(runs, "worker_pool", pool_in_place)
     nothing = np.zeros(1, np.int64)
     moves = opponent_model.Moves(nothing, nothing, np.zeros((1, 7), np.int64), nothing, nothing)
-    monkeypatch.setattr(opponent_model, "games_of", lambda player, config: moves)
+    monkeypatch.setattr(opponent_model, "play_games_of", lambda player, config: moves)
     monkeypatch.setattr(opponent_pool, "WEIGHTS", tmp_path)
     players = (PoolPlayer("policy", 0.5, "ppo.bin"), PoolPlayer("leaf", 8))
     monkeypatch.setattr(opponent_model, "DEVELOPMENT", players)
@@ -212,7 +219,7 @@ def test_second_book(tmp_path, monkeypatch):
         assert sorted(again.columns(state.mirror())) == sorted(6 - column for column in again.columns(state))
         best = max(score for score in scores if score is not None)
         assert all(sign(scores[column] or 0) == sign(best) <= 0 for column in columns)
-    monkeypatch.setattr(book, "entry_of", None)
+    monkeypatch.setattr(book, "find_entry", None)
     config = replace(config, run=tmp_path / "run2")
     repeated = book.train(config)
     assert repeated and repeated.to_bytes() == again.to_bytes()

@@ -21,7 +21,7 @@ from torch import Tensor
 
 from connectx_core.torch_form import Network
 from connectx_toolkit.system.console import progress, tell_rate
-from connectx_toolkit.training.devices import device_named
+from connectx_toolkit.training.descent import device_named
 from connectx_toolkit.training.supervised import logits_of
 from connectx_toolkit.training.vector_games import Games, Logits, PlayedGames, Player, play_games, sample
 
@@ -38,7 +38,7 @@ class Choices(NamedTuple):
     turns: np.ndarray  # (m,) int64, the learner's earlier moves in this game; ILLEGAL for an illegal choice
 
 
-def recorded(logits: Logits, rows: list[Choices], rng: np.random.Generator) -> Player:
+def recording_player(logits: Logits, rows: list[Choices], rng: np.random.Generator) -> Player:
     """The learner: a player that draws from all actions, legal or not, and adds its choices to ``rows``.
 
     In the place of an illegal one it plays a second draw, from the legal ones.
@@ -132,7 +132,7 @@ class WholeGamesRun(ABC):
     def step(self) -> None:
         """Plays a batch of games and learns from it."""
         started, rows = time.process_time(), list[Choices]()
-        players = recorded(logits_of(self.network), rows, self.rng), self.opponent()
+        players = recording_player(logits_of(self.network), rows, self.rng), self.opponent()
         played = play_games(self.new_games(), players, self.leads())
         choices = Choices(*map(np.concatenate, zip(*rows, strict=True)))
         self.learn(choices, played.outcomes())

@@ -193,7 +193,7 @@ def searcher(leaf: bool) -> Searcher:
 solver_for = ObjectPool(Solver)
 
 
-def sampled(weights: np.ndarray | list[float], chance: Random) -> int:
+def draw_index(weights: np.ndarray | list[float], chance: Random) -> int:
     """An index drawn by its weight."""
     return chance.choices(range(len(weights)), list(weights))[0]
 
@@ -201,7 +201,7 @@ def sampled(weights: np.ndarray | list[float], chance: Random) -> int:
 def by_policy(position: Position, network: MoveNetwork, temperature: float, chance: Random) -> int:
     chances = softmax(network.evaluate(position)["policy"][None], temperature)[0]
     legal = position.legal_columns()
-    return legal[sampled(chances[legal], chance)]
+    return legal[draw_index(chances[legal], chance)]
 
 
 def by_puct(position: Position, network: MoveNetwork, evaluations: int, chance: Random) -> int:
@@ -214,7 +214,7 @@ def by_puct(position: Position, network: MoveNetwork, evaluations: int, chance: 
     choice = search.run(Budget(nodes=evaluations))
     if choice.score is not None or not any(search.root.tries):
         return choice.column
-    return search.root.columns[sampled([float(tries) ** VISITS_POWER for tries in search.root.tries], chance)]
+    return search.root.columns[draw_index([float(tries) ** VISITS_POWER for tries in search.root.tries], chance)]
 
 
 def by_depth(position: Position, leaf: bool, deepest: int, chance: Random) -> int:
