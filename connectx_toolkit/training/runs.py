@@ -32,7 +32,7 @@ from connectx_toolkit.training.options import check_same
 
 
 class Checkpoint(NamedTuple):
-    """The facts and arrays given to ``save``."""
+    """The facts and arrays given to ``save_checkpoint``."""
 
     facts: dict[str, Any]
     arrays: dict[str, np.ndarray]

@@ -37,15 +37,12 @@ def played(games, plies: int, rng):
 
 
 def test_dense_layers_read_the_board():
-    """Two channels of the fresh convolution are the stones themselves; and the exported network is the same."""
+    """Two channels of the fresh convolution are the stones themselves."""
     games = played(TicTacToe(20), 4, np.random.default_rng(2))
     network = fresh_network(games, channels=4, hidden=8, seed=1)
     planes = planes_of_boards(games.boards(), geometry_for(games), actor_critic.BOARD_ENCODING)
     seen = trunk(network, [("conv", 6)], planes)
     assert seen.shape == (20, 6, 3, 3) and (seen[:, :2] == planes).all()
-    plain = PlainNetwork.from_bytes(network.to_bytes()).forward(planes.numpy())
-    for name, output in network(planes).items():
-        assert np.abs(plain[name] - output.detach().numpy()).max() < 2e-3  # float16 weights
 
 
 def test_loss():

@@ -48,7 +48,7 @@ def test_columns_are_legal(name):
 
 
 def test_agents_see_the_board_as_kaggle_shows_it():
-    """The observation leads back to the position; Kaggle's own agent finds the win that is there."""
+    """The observation leads back to the position."""
     games = positions(20, 11)
     seen: list[Position] = []
 
@@ -59,10 +59,6 @@ def test_agents_see_the_board_as_kaggle_shows_it():
 
     AgentPlayer(lambda: agent, STANDARD, np.random.default_rng(1))(games, np.arange(len(games)))
     assert [state[:2] for state in seen] == list(zip(*(bits.tolist() for bits in games.bitboards()), strict=True))
-    won = ConnectX(1, STANDARD)
-    for column in (3, 0, 3, 0, 3, 0):
-        won.play(np.array([column]))
-    assert opponent_named("negamax", STANDARD, np.random.default_rng(1))(won, np.arange(1)) == [3]
     assert negamax_agent.__module__.startswith("kaggle_environments")
 
 

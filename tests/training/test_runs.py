@@ -1,5 +1,6 @@
 """A run is the run of its options and inputs: with others it is refused, and what it publishes says how it was made."""
 
+import hashlib
 import json
 import os
 import re
@@ -16,27 +17,27 @@ import pytest
 from connectx_toolkit.cli import train
 from connectx_toolkit.system.files import ROOT
 from connectx_toolkit.training import runs
-from connectx_toolkit.training.options import Options, digest_of, option
+from connectx_toolkit.training.options import Options, option
 from connectx_toolkit.training.runs import MANIFEST
 
 pytestmark = pytest.mark.slow
-MADE = ("agents/weights", "labels", "connectx_toolkit/training/makers/networks")
-MANIFESTS = [ROOT / folder / MANIFEST for folder in MADE]
+MADE = ("agents/weights", "connectx_core/data", "labels", "connectx_toolkit/training/makers/networks")
+# The command's options are gone (an input of policy.bin, as the labels are), or its maker.
+OLDER = {"policy_start.bin", "openings.bin"}
 
 
-# Made by options that are gone: an input of policy.bin, as the labels are.
-OLDER = {"policy_start.bin"}
-
-
-@pytest.mark.parametrize("path", MANIFESTS, ids=lambda path: path.parent.name)
-def test_the_commands_of_a_manifest(path):
-    """What stands in the repository can be made again: today's train.py understands each command, whose options have
-    the values that they had. What it reads is in the repository, or made by the command of another file, and its entry
-    has the digest of each.
+@pytest.mark.parametrize("folder", MADE)
+def test_the_manifests_of_what_ships(folder):
+    """Every file is recorded, with the checksum that it has, and can be made again: today's train.py understands each
+    command, whose options have the values that they had. What it reads is in the repository, or made by the command of
+    another file, and its entry has the digest of each.
     """
-    entries = json.loads(path.read_text(encoding="utf-8"))
+    entries = json.loads((ROOT / folder / MANIFEST).read_text(encoding="utf-8"))
+    assert set(entries) == {path.name for path in (ROOT / folder).iterdir()} - {MANIFEST}
     for name, entry in entries.items():
+        assert hashlib.sha256((ROOT / folder / name).read_bytes()).hexdigest() == entry["sha256"]
         if name in OLDER:
+            assert "command" in entry or entry["checked_by"] == "python -m benchmarks.solver --openings"
             continue
         assert re.fullmatch("[0-9a-f]{40}", entry["commit"]) and not entry["dirty"]
         config = config_of(entry["command"])
@@ -155,18 +156,6 @@ def test_a_damaged_manifest_is_refused_before_the_work(content, tmp_path):
     ):
         runs.begin_run(config)
     assert [path.name for path in tmp_path.iterdir()] == [MANIFEST] and (tmp_path / MANIFEST).read_bytes() == content
-
-
-def test_digests(tmp_path):
-    """Of the contents, whatever sizes and times say."""
-    file = tmp_path / "0.shard"
-    file.write_bytes(b"12")
-    first, stamp = digest_of(file), file.stat()
-    file.write_bytes(b"21")
-    os.utime(file, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))
-    assert digest_of(file) != first
-    file.write_bytes(b"12")
-    assert digest_of(file) == first and digest_of(tmp_path / "nothing") == ""
 
 
 def test_runs_that_publish_at_once_keep_all_entries(tmp_path, monkeypatch):

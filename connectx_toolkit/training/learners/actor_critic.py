@@ -192,8 +192,8 @@ class ActorCriticRun(WholeGamesRun):
         self.error = 0.0  # mean absolute error of the value before the last update
         self.curve: list[list[float]] = []
 
-    def new_games(self) -> Games:
-        return games_named(self.config.game, self.config.batch)
+    def play(self, learner: Player) -> PlayedGames:
+        return play_games(games_named(self.config.game, self.config.batch), (learner, self.opponent()), self.leads())
 
     def opponent(self) -> Player:
         """In practice games it errs in its first moves: as many as are drawn, up to a third of the cells."""

@@ -57,7 +57,6 @@ from connectx_toolkit.training.supervised import logits_of, packed_planes
 from connectx_toolkit.training.vector_games import (
     BLOCK,
     ConnectX,
-    Games,
     PlayedGames,
     Player,
     alternating,
@@ -156,14 +155,9 @@ class ReinforceRun(WholeGamesRun):
         """Games until the mean of 100, as in the chapter, first reached ``stop``; 0 if it never did."""
         return games_until(self.results, self.config.stop, CHAPTER_WINDOW)
 
-    def new_games(self) -> Games:
-        return ConnectX(self.config.batch, STANDARD)
-
-    def opponent(self) -> Player:
-        return sampling_player(logits_of(self.strong), self.rng)
-
-    def leads(self) -> np.ndarray:
-        return alternating(self.config.batch, BLOCK, self.games)
+    def play(self, learner: Player) -> PlayedGames:
+        count, opponent = self.config.batch, sampling_player(logits_of(self.strong), self.rng)
+        return play_games(ConnectX(count, STANDARD), (learner, opponent), alternating(count, BLOCK, self.games))
 
     def note(self, choices: Choices, played: PlayedGames) -> None:
         self.moves.append(played.pad_moves(STANDARD.cells))

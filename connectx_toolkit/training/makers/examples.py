@@ -1,4 +1,4 @@
-"""Exact labels as examples for a network: what it sees, and its targets, kept on the device that trains it.
+"""Exact labels as examples for ``train.py network``: what it sees, and its targets, on the device that trains it.
 
 It sees what the moves and forced replies lead to whose results the rules do not know (``connectx_core.afterstates``):
 some five positions for each label. Where the rules alone choose the move it has nothing to learn.

@@ -1,8 +1,9 @@
-"""First players that are good but fallible, none deterministic: whom the second seat learns from, and is tried on.
+"""A pool of opponents: first players that are good but make errors, and play another game each time.
 
-Two halves, written down before anything was measured. The model of replies (``train.py replies``) learns from games of
-``DEVELOPMENT`` alone; ``HELD_OUT_PLAYERS`` is for final figures. The networks are those of agents, and two small ones
-that training runs of a minute or two made (``networks/manifest.json``).
+Two halves, written down before anything was measured. The opponent model (``train.py replies``) learns from games of
+``DEVELOPMENT`` alone; ``benchmarks.perfect`` measures on ``HELD_OUT_PLAYERS``. ``column_of`` makes a function of a
+player. The networks are those of agents, and two small ones that training runs of a minute or two made
+(``networks/manifest.json``).
 
 - "policy": a network's move, drawn with a temperature.
 - "puct": a tree search with a network, so many evaluations, its move drawn by visits.

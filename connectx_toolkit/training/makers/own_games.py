@@ -1,15 +1,16 @@
-"""The second seat's book from one's own games: an expectimax over the opponents that one has met.
+"""What ``perfect`` learns from one's own games: a book for the second seat, and how frequent which opponents are.
 
-A tree of all positions of the games, mirror images together. Where an opponent was to move, its answers there are
-counted, and the shipped opponent model stands for the games that it has not played: as many as predict the opponent's
-own answers best (``shrinkage``). Beyond the games the model's forecast stands, scaled by what the opponent really gave
-away. Our move cannot depend on the opponent's name, which Kaggle does not tell, but on the moves so far: at each
-position the opponents weigh as often as one meets them, times how probable each was to come there (``reach``). The best
-moves and the reach depend on each other and are improved in turn, as in policy iteration (Howard 1960).
+The book (``train.py book --games``) is that of an expectimax over the opponents that one has met. A tree of all
+positions of the games, mirror images together. Where an opponent was to move, its answers there are counted, and the
+shipped opponent model stands for the games that it has not played: as many as predict the opponent's own answers best
+(``shrinkage``). Beyond the games the model's forecast stands, scaled by what the opponent really gave away. Our move
+cannot depend on the opponent's name, which Kaggle does not tell, but on the moves so far: at each position the
+opponents weigh as often as one meets them, times how probable each was to come there (``reach``). The best moves and
+the reach depend on each other and are improved in turn, as in policy iteration (Howard 1960).
 
 Every move is one of ``connectx_core.opponent.candidates``: none gives a result away.
 
-How frequent each type of opponent is among those that one meets is the shipped prior, moved by one's own games. An
+How frequent each type of opponent is (``train.py replies --games``) is the shipped prior, moved by one's own games. An
 opponent's games tell its type, as far as they go: its posterior (Bayes). It counts for ``n / (n + HALF)`` of an
 opponent after n games, and the shipped prior for ``SHIPPED`` opponents. Half of each opponent's games are held out to
 see whether the new prior predicts them better than the old one.
