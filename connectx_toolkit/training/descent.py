@@ -60,10 +60,8 @@ def follow_weights(mean: Network, network: Network, steps: int) -> None:
 
 
 def device_named(name: str) -> torch.device:
-    """The device of an option ``--device``; "auto" is the best that there is.
-
-    Raises:
-        ValueError: this machine, or this build of torch, has no such device.
+    """The device of an option ``--device``; "auto" is the best that there is. Raises ValueError if this machine, or
+    this build of torch, has it not.
     """
     present = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
     if name == "auto":

@@ -68,10 +68,8 @@ class Tree:
         return self.values == self.values.max(1, keepdims=True)
 
     def numbers(self, boards: np.ndarray) -> np.ndarray:
-        """(n,) int64: the number of each position in ``boards`` (n, rows, columns).
-
-        Raises:
-            ValueError: a board cannot occur in this game, or the game is over there.
+        """(n,) int64: the number of each position in ``boards`` (n, rows, columns). Raises ValueError if one cannot
+        occur in this game, or the game is over there.
         """
         known = self._numbers
         try:
@@ -98,10 +96,8 @@ def back_up_values(children: np.ndarray, rewards: np.ndarray, values: np.ndarray
 
 
 def tree_of(games: Games, limit: int = 1_000_000) -> Tree:
-    """The tree of a kind of game, built breadth first. Only the kind of ``games`` matters.
-
-    Raises:
-        ValueError: there are more than ``limit`` positions, or more than ``MOST_TREE_CELLS`` cells.
+    """The tree of a kind of game, built breadth first. Only the kind of ``games`` matters. Raises ValueError if it has
+    more than ``limit`` positions, or more than ``MOST_TREE_CELLS`` cells.
     """
     if games.rows * games.columns > MOST_TREE_CELLS:
         raise ValueError(f"a table holds boards of at most {MOST_TREE_CELLS} cells, not {games.rows * games.columns}")
@@ -154,10 +150,8 @@ def table_player(tree: Tree, chances: np.ndarray, rng: np.random.Generator, tabl
 
 
 def tree_player(tree: Tree, name: str, rng: np.random.Generator) -> Player:
-    """An opponent for small games, which draws uniformly among the moves that it finds best.
-
-    Raises:
-        ValueError: the name is not minimax, lookahead@PLIES or random.
+    """An opponent for small games, which draws uniformly among the moves that it finds best. Raises ValueError if the
+    name is not minimax, lookahead@PLIES or random.
     """
     kind, _, plies = name.partition("@")
     if name == "random":

@@ -113,9 +113,7 @@ class PartOfModule(types.ModuleType):
 
 def load_model(path: Path, module: str, arguments: dict[str, Any]) -> tuple[Any, bool]:
     """The model of a file, by what the file holds; and whether its policy was made anew, as ``load_archive`` says.
-
-    Raises:
-        ValueError: it is none of stable-baselines3 or torch, or cannot be loaded, and why.
+    Raises ValueError if it is none of stable-baselines3 or torch, or cannot be loaded.
     """
     start, names = path.read_bytes()[:8], list[str]()
     with contextlib.suppress(zipfile.BadZipFile, EOFError, ValueError), zipfile.ZipFile(path) as archive:
@@ -213,10 +211,8 @@ def load_archive(path: Path, module: str, arguments: dict[str, Any]) -> tuple[An
 
 
 def options_of_policy(told: dict[str, Any], module: str) -> dict[str, Any]:
-    """The keywords of a policy by what the archive tells of them in plain text; classes of torch by their names.
-
-    Raises:
-        ValueError: one is told by nothing but a name of somebody's own.
+    """The keywords of a policy by what the archive tells of them in plain text; classes of torch by their names. Raises
+    ValueError if one is told by nothing but a name of somebody's own.
     """
     from torch import nn
 
@@ -319,10 +315,8 @@ def normalise_input(normaliser: Any, network: Any) -> Any:
 
 
 def network_in(live: Any, name: str) -> tuple[Any, float]:
-    """The network of a model as it is now, and what its input is multiplied by.
-
-    Raises:
-        ValueError: it sees or does what no agent does here.
+    """The network of a model as it is now, and what its input is multiplied by. Raises ValueError if it sees or does
+    what no agent does here.
     """
     network, scale = live, 1.0
     if hasattr(live, "observation_space"):

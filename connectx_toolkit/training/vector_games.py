@@ -392,11 +392,7 @@ def geometry_named(name: str) -> Geometry:
 
 
 def games_named(name: str, count: int = 1) -> Games:
-    """``count`` new games.
-
-    Raises:
-        ValueError: there is no game of this name.
-    """
+    """``count`` new games. Raises ValueError if there is no game of this name."""
     if name == "nim":
         return Nim(count)
     if name == "tictactoe":

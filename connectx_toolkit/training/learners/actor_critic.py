@@ -161,11 +161,7 @@ class SelfPlay:
 
 
 def opponent_of(config: Config, network: Network, rng: np.random.Generator) -> Player:
-    """The opponent in a configuration, without random moves.
-
-    Raises:
-        ValueError: this game has no such opponent.
-    """
+    """The opponent in a configuration, without random moves. Raises ValueError if the game has none of that name."""
     if config.opponent == "self":
         return SelfPlay(network, rng)
     games = games_named(config.game)

@@ -71,10 +71,8 @@ class Config(FitOptions):
 
 
 def read_games(path: Path) -> np.ndarray:
-    """(n, cells) int8: the moves of recorded games, in which the learner changes its seat every BLOCK games.
-
-    Raises:
-        ValueError: the file is damaged or contains something else.
+    """(n, cells) int8: the moves of recorded games, in which the learner changes its seat every BLOCK games. Raises
+    ValueError if the file is damaged or holds something else.
     """
     arrays, meta = read_as(unpack, path)
     moves = arrays.get("moves")

@@ -61,9 +61,7 @@ def splits_of(positions: np.ndarray, masks: np.ndarray) -> np.ndarray:
 
 def labels_of(labels: Labels, split: int) -> Labels:
     """The labels of a split: TRAINING, VALIDATION or TEST. Those to measure on have the exact scores of all moves.
-
-    Raises:
-        ValueError: there are none.
+    Raises ValueError if there are none.
     """
     is_one = splits_of(labels.positions, labels.masks) == split
     chosen = labels.take(np.flatnonzero(is_one if split == TRAINING else is_one & labels.whole))
@@ -80,10 +78,8 @@ def opening_labels() -> Labels:
 
 
 def read_labels(path: Path) -> Labels:
-    """What networks learn from: the labels of a file, and those of all positions of plies 0 to 7.
-
-    Raises:
-        ValueError: there is no such file, or it is no file of labels.
+    """What networks learn from: the labels of a file, and those of all positions of plies 0 to 7. Raises ValueError if
+    there is no such file, or it is no file of labels.
     """
     if not path.is_file():
         raise ValueError(f"no labels in {path}: {shell('train labels')} makes them, and --labels names them")
@@ -244,9 +240,7 @@ def read_foreign_labels(path: Path, seed: int) -> Labels:
 
 def files_of(config: Config) -> tuple[list[Path], list[tuple[int, int]]]:
     """The files that the run consists of, and those of them that are missing or have too few games: (number, games).
-
-    Raises:
-        ValueError: one that is there is of another recipe, or damaged.
+    Raises ValueError if one is of another recipe, or damaged.
     """
     sizes = [min(FILE_GAMES, config.games - first) for first in range(0, config.games, FILE_GAMES)]
     files = [config.run / "games" / f"{number:05}{LABELS_SUFFIX}" for number in range(len(sizes))]

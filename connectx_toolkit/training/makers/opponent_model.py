@@ -315,10 +315,8 @@ def play_games_of(player: PoolPlayer, config: Config) -> Moves:
 
 
 def moves_of_all(players: Sequence[PoolPlayer], config: Config) -> list[Moves]:
-    """The moves of each player, from the run's folder or played now, by several processes or a cluster.
-
-    Raises:
-        ValueError: a file there is damaged, of another number of games or another seed, or was played by other files.
+    """The moves of each player, from the run's folder or played now, by several processes or a cluster. Raises
+    ValueError if a file there is damaged, or of other settings.
     """
     names = ("plays", "rematches", "seed", *(path.name for path in files_of_players()))
     recipe = {name: config.settings[name] for name in names}

@@ -333,12 +333,6 @@ def run_training(trainer: Trainer, training: ReplyExamples, validation: ReplyExa
                 plot_log(trainer.log, config.run / "curves.png")
 
 
-def judged_right(network: MoveNetwork, labels: Labels) -> dict[str, float]:
-    """``shares_right`` of what agents play, who look at mirror images, too."""
-    policy = network.evaluate_many(labels.positions, labels.masks)["policy"]
-    return shares_right(np.where(labels.legal, policy, -np.inf).argmax(1), labels)
-
-
 def measured_on(labels: Labels, training: Labels, seed: int) -> dict[str, Labels]:
     """Positions with a choice (``choices_of``): new ones, and, of the same plies, as many that it learns from.
 
@@ -369,7 +363,8 @@ def train(config: Config) -> dict[str, Any]:
     facts: dict[str, Any] = {"parameters": trainer.network.architecture.size, "training_positions": len(training)}
     rates = []
     for name, part in measured_on(labels, training.labels, config.seed).items():
-        right = judged_right(MoveNetwork.from_bytes(content), part)
+        policy = MoveNetwork.from_bytes(content).evaluate_many(part.positions, part.masks)["policy"]
+        right = shares_right(np.where(part.legal, policy, -np.inf).argmax(1), part)  # as agents play, mirrored, too
         facts[name] = {"number": len(part)} | {kind: round(share, 4) for kind, share in right.items()}
         rates.append(f"good moves in {right['good']:.1%} and perfect ones in {right['perfect']:.1%} of {len(part):,} ")
     score = f"{rates[0]}new positions; {rates[1]}that it learnt"
