@@ -13,14 +13,12 @@ import pytest
 from connectx_toolkit.cli import train
 from connectx_toolkit.games.labelled import read_file, write_labels
 from connectx_toolkit.system.files import ROOT
-from connectx_toolkit.training import runs
 from connectx_toolkit.training.makers import labels, opponent_model
 from connectx_toolkit.training.makers.labels import opening_labels
 from connectx_toolkit.training.makers.opponent_pool import PoolPlayer
 from connectx_toolkit.training.runs import MANIFEST
-from tests.training.in_place import pool_in_place
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("in_this_process")]
 COMMANDS = [
     pytest.param("imitate --games 20 --steps 10", marks=pytest.mark.long),
     "policy-gradient --games 40 --batch 20",
@@ -42,11 +40,6 @@ def make(command: str, folder: Path) -> Path:
 def make_twice(command: str, folder: Path) -> None:
     first, second = (make(command, folder / number).read_bytes() for number in ("1", "2"))
     assert first == second
-
-
-@pytest.fixture(autouse=True)
-def in_this_process(monkeypatch):
-    monkeypatch.setattr(runs, "worker_pool", pool_in_place)
 
 
 @pytest.fixture(scope="module")

@@ -16,12 +16,10 @@ from connectx_toolkit.cli import build, train
 from connectx_toolkit.games.database import GameDatabase
 from connectx_toolkit.games.game import Game
 from connectx_toolkit.system.files import AGENTS
-from connectx_toolkit.training import runs
 from connectx_toolkit.training.makers import book
 from connectx_toolkit.training.makers.own_games import Met, OwnGames, TypeLogs, collect_lines, evidence_of, prior_of
-from tests.training.in_place import pool_in_place
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("in_this_process")]
 MODEL = perfect.opponent.model
 EMPTY = Position.empty(STANDARD)
 # Two openings of the second player that both keep the (lost) result; after the second one the opponent always errs.
@@ -94,9 +92,8 @@ def file_of(path: Path, games: list[tuple[int, ...]], names=("them", "me"), geom
     return path
 
 
-def test_the_command(tmp_path, monkeypatch, capsys):
+def test_the_command(tmp_path, capsys):
     """From a file of games to a book that the builder takes; the book is the shipped one, changed."""
-    monkeypatch.setattr(runs, "worker_pool", pool_in_place)
     games = file_of(tmp_path / "games.sqlite", [game_after(WINS, 1)] * 5 + [game_after(LOSES, 0)] * 15)
     config = book.Config(games=str(games), table_bits=18, workers=1, run=tmp_path / "run")
     made = book.train(config)
@@ -120,9 +117,8 @@ def test_the_command(tmp_path, monkeypatch, capsys):
     assert book.train(replace(config, me="me", run=tmp_path / "run2")) is not None
 
 
-def test_games_in_which_nothing_is_to_be_gained(tmp_path, monkeypatch, capsys):
+def test_games_in_which_nothing_is_to_be_gained(tmp_path, capsys):
     """It says so, and what to build instead; who builds with the book all the same is told what is missing."""
-    monkeypatch.setattr(runs, "worker_pool", pool_in_place)
     games = file_of(tmp_path / "games.sqlite", [game_after(LOSES, 0)])
     config = book.Config(games=str(games), table_bits=18, workers=1, run=tmp_path / "run")
     assert book.train(config) is None and not config.output.exists()

@@ -14,7 +14,6 @@ from connectx_core.opponent import NO_MOVE, SKILLS, ReplyModel
 from connectx_core.position import STANDARD, Position, sign
 from connectx_core.weights import unpack
 from connectx_toolkit.games.labelled import write_labels
-from connectx_toolkit.training import runs
 from connectx_toolkit.training.makers import book, opponent_model, opponent_pool
 from connectx_toolkit.training.makers.labels import opening_labels
 from connectx_toolkit.training.makers.opponent_model import (
@@ -34,9 +33,8 @@ from connectx_toolkit.training.makers.opponent_pool import (
     tree_search,
 )
 from connectx_toolkit.training.runs import FINISHED
-from tests.training.in_place import pool_in_place
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("in_this_process")]
 MODEL = perfect.opponent.model
 ONE_OF_A_KIND = {player.kind: player for player in DEVELOPMENT + HELD_OUT_PLAYERS}.values()
 
@@ -148,7 +146,6 @@ def test_what_the_forecast_is_taught(monkeypatch):
 
 @pytest.fixture
 def quick_pool(monkeypatch):
-    monkeypatch.setattr(runs, "worker_pool", pool_in_place)
     monkeypatch.setattr(opponent_model, "DEVELOPMENT", (PoolPlayer("mcts", 200), PoolPlayer("minimax", 4)))
     monkeypatch.setattr(opponent_model, "PLAY_CONFIG", opponent_model.PLAY_CONFIG | {"actTimeout": 0.02})
 
@@ -174,7 +171,6 @@ def test_model_from_games(tmp_path, quick_pool):
 
 def test_games_of_other_networks_are_not_taken(tmp_path, monkeypatch):
     """A run that goes on after a network of the pool, or perfect's book, was made again would mix two opponents."""
-    monkeypatch.setattr(runs, "worker_pool", pool_in_place)
     nothing = np.zeros(1, np.int64)
     moves = opponent_model.Moves(nothing, nothing, np.zeros((1, 7), np.int64), nothing, nothing)
     monkeypatch.setattr(opponent_model, "play_games_of", lambda player, config: moves)
@@ -199,7 +195,6 @@ def test_games_of_other_networks_are_not_taken(tmp_path, monkeypatch):
 
 def test_second_book(tmp_path, monkeypatch):
     """Columns keep the result, equally good ones are all there; a second run asks for nothing again."""
-    monkeypatch.setattr(runs, "worker_pool", pool_in_place)
     config = book.Config(
         last_ply=3, least=0.01, nodes=20_000, table_bits=18, workers=1,
         entries=tmp_path / "entries.bin", run=tmp_path / "run", output=tmp_path / "second.bin",

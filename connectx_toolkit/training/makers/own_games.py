@@ -109,7 +109,7 @@ def collect_lines(games: Sequence[Met], empty: Position) -> Lines:
 
 
 @dataclass
-class Moves:
+class TreeMoves:
     """A position's n different moves, mirror images together."""
 
     children: list[Position]  # (n,)
@@ -117,14 +117,14 @@ class Moves:
 
 
 @dataclass
-class TheirMoves(Moves):
+class TheirMoves(TreeMoves):
     """Those of an opponent."""
 
     chances: np.ndarray  # (opponents + 1, n)
 
 
 @dataclass
-class OurMoves(Moves):
+class OurMoves(TreeMoves):
     """Our candidates."""
 
     columns: list[int]  # (n,)
@@ -230,8 +230,8 @@ class OwnGames:
 
     def _add_forecast(
         self,
-        nodes: Iterable[Moves],
-        known: Mapping[Position, Moves],
+        nodes: Iterable[TreeMoves],
+        known: Mapping[Position, TreeMoves],
         gains_at: Callable[[list[Position]], np.ndarray],
     ) -> None:
         """Adds the gains that the model expects to the values of moves that lead out of the games."""
