@@ -84,7 +84,7 @@ def measure_value(seed: int, folder: Path) -> Measured:
     config = value.Config(seed=seed, games=games, policy=policy.output, run=folder / "value", output=output)
     run = trained(value.train, config)
     opponent = Network.from_bytes(STRONG_POLICY.read_bytes())
-    alone = value.match(run.network, opponent, 100, np.random.default_rng(seed), rules=False)
+    alone = value.play_match(run.network, opponent, 100, np.random.default_rng(seed), rules=False)
     return Measured([run.result[0], run.result[2], alone[0], alone[2]], run.seconds)
 
 

@@ -39,7 +39,7 @@ from connectx_toolkit.system.console import as_option, command, progress
 from connectx_toolkit.system.files import ROOT, check_folder, write_whole
 from connectx_toolkit.system.table import Part, Shown, print_parts
 from connectx_toolkit.training.options import Options, option
-from connectx_toolkit.training.runs import tell
+from connectx_toolkit.training.runs import print_score
 from connectx_toolkit.training.user_model import (
     FORMS,
     KNOWN_ALGORITHMS,
@@ -47,7 +47,7 @@ from connectx_toolkit.training.user_model import (
     TASK,
     Answers,
     FilePart,
-    answers_of,
+    ask_model,
     normaliser_of,
     part_of,
 )
@@ -138,8 +138,8 @@ def check_paths(config: Config, is_live: bool = False) -> None:
             raise FileExistsError(f"{path} {why}")
 
 
-def answers_apart(config: Config, task: dict[str, Any], folder: Path) -> tuple[Answers, dict[str, bytes]]:
-    """As ``answers_of``, of a model that is loaded in a process of its own.
+def ask_apart(config: Config, task: dict[str, Any], folder: Path) -> tuple[Answers, dict[str, bytes]]:
+    """As ``ask_model``, of a model that is loaded in a process of its own.
 
     The process sees copies of the model, of the files that are named, and of the Python files beside these; of this
     machine the system's and Python's folders. What it leaves is read as data.
@@ -204,7 +204,7 @@ def agent_text(title: str, reference: str, found: Answers, part: FilePart | None
     return ADOPTED_AGENT.format(**facts, board=tuple(geometry_named(config.board)[:3]), call=call + found.arrangement)
 
 
-def difference(file: Path, questions: list[Question], chosen: list[int]) -> str:
+def compare_moves(file: Path, questions: list[Question], chosen: list[int]) -> str:
     """How the agent in ``file`` plays otherwise, asked as in a match; "" if it does not."""
     other = 0
     bar = progress(len(chosen), "position", "comparing with the model")
@@ -281,9 +281,9 @@ def adopt(config: Config, live: Any = None, look: Any = None) -> Adopted:
     with tempfile.TemporaryDirectory() as temporary:
         folder, why = Path(temporary), ""
         if live is None:
-            answers, forms = answers_apart(config, task, folder)
+            answers, forms = ask_apart(config, task, folder)
         else:
-            answers, forms = answers_of(live, name, look or (part and part.load()), task)
+            answers, forms = ask_model(live, name, look or (part and part.load()), task)
         title, kind = f"The network of {name}: its best legal column.", Path(config.module).name
         own = f"{kind} with {name}" if kind else f'torch.jit.load("{name}")'
         if answers.algorithm:
@@ -300,7 +300,7 @@ def adopt(config: Config, live: Any = None, look: Any = None) -> Adopted:
                 text = agent_text(title, reference, answers, part, config, data.name)
                 (folder / data.name).write_bytes(content)
                 (folder / config.output.name).write_text(text, encoding="utf-8")
-                why = difference(folder / config.output.name, questions, answers.chosen)
+                why = compare_moves(folder / config.output.name, questions, answers.chosen)
                 if not why:
                     write_whole(data, content)
                     write_whole(config.output, text.encode())  # comes last: whoever finds it finds its network
@@ -346,4 +346,4 @@ def train(config: Config) -> None:
     """Writes the agent and its network, and says what they are."""
     made = adopt(config)
     print_parts(made.parts())
-    tell(f"the moves of {made.reference} in {made.positions} of {made.positions} positions", made.agent)
+    print_score(f"the moves of {made.reference} in {made.positions} of {made.positions} positions", made.agent)

@@ -68,10 +68,8 @@ class Tree:
         return self.values == self.values.max(1, keepdims=True)
 
     def numbers(self, boards: np.ndarray) -> np.ndarray:
-        """(n,) int64: the number of each position in ``boards`` (n, rows, columns).
-
-        Raises:
-            ValueError: a board cannot occur in this game, or the game is over there.
+        """(n,) int64: the number of each position in ``boards`` (n, rows, columns). Raises ValueError if one cannot
+        occur in this game, or the game is over there.
         """
         known = self._numbers
         try:
@@ -85,23 +83,21 @@ class Tree:
 
     def look_ahead(self, plies: int) -> np.ndarray:
         """(positions, actions) int8: values of a search of ``plies`` plies with draws at its leaves; -2 if illegal."""
-        values = backed_up(self.children, self.rewards, np.zeros(len(self), np.int8))
+        values = back_up_values(self.children, self.rewards, np.zeros(len(self), np.int8))
         for _ in range(plies - 1):
-            values = backed_up(self.children, self.rewards, values.max(1))
+            values = back_up_values(self.children, self.rewards, values.max(1))
         return values
 
 
-def backed_up(children: np.ndarray, rewards: np.ndarray, values: np.ndarray) -> np.ndarray:
+def back_up_values(children: np.ndarray, rewards: np.ndarray, values: np.ndarray) -> np.ndarray:
     """(positions, actions) int8: the value of each action, backed up from the value of each position for its mover."""
     inside = np.where(children >= 0, -values[np.maximum(children, 0)], rewards)
     return np.where(children == NO_REPLY, np.int8(-2), inside).astype(np.int8)
 
 
 def tree_of(games: Games, limit: int = 1_000_000) -> Tree:
-    """The tree of a kind of game, built breadth first. Only the kind of ``games`` matters.
-
-    Raises:
-        ValueError: there are more than ``limit`` positions, or more than ``MOST_TREE_CELLS`` cells.
+    """The tree of a kind of game, built breadth first. Only the kind of ``games`` matters. Raises ValueError if it has
+    more than ``limit`` positions, or more than ``MOST_TREE_CELLS`` cells.
     """
     if games.rows * games.columns > MOST_TREE_CELLS:
         raise ValueError(f"a table holds boards of at most {MOST_TREE_CELLS} cells, not {games.rows * games.columns}")
@@ -127,20 +123,14 @@ def tree_of(games: Games, limit: int = 1_000_000) -> Tree:
             raise ValueError(f"the game has more than {limit} positions, too many for a table")
         layer = moved.take(np.array(fresh, np.int64))
         boards.append(layer.boards())
-    return valued(np.concatenate(boards), *(np.concatenate(parts) for parts in zip(*rows, strict=True)))
+    all_children, all_rewards = (np.concatenate(parts) for parts in zip(*rows, strict=True))
+    values = np.zeros_like(all_rewards)
+    while not np.array_equal(better := back_up_values(all_children, all_rewards, values.max(1)), values):
+        values = better  # until nothing changes: at most once per ply of the longest game
+    return Tree(np.concatenate(boards), all_children, all_rewards, values)
 
 
-def valued(boards: np.ndarray, children: np.ndarray, rewards: np.ndarray) -> Tree:
-    """The tree with exact values, backed up until nothing changes: at most once per ply of the longest game."""
-    values = backed_up(children, rewards, np.zeros(len(boards), np.int8))
-    while True:
-        better = backed_up(children, rewards, values.max(1))
-        if (better == values).all():
-            return Tree(boards, children, rewards, values)
-        values = better
-
-
-def shares(weights: np.ndarray) -> np.ndarray:
+def normed_rows(weights: np.ndarray) -> np.ndarray:
     """(..., positions, actions) float64: each row divided by its sum."""
     return weights / weights.sum(-1, keepdims=True)
 
@@ -160,20 +150,18 @@ def table_player(tree: Tree, chances: np.ndarray, rng: np.random.Generator, tabl
 
 
 def tree_player(tree: Tree, name: str, rng: np.random.Generator) -> Player:
-    """An opponent for small games, which draws uniformly among the moves that it finds best.
-
-    Raises:
-        ValueError: the name is not minimax, lookahead@PLIES or random.
+    """An opponent for small games, which draws uniformly among the moves that it finds best. Raises ValueError if the
+    name is not minimax, lookahead@PLIES or random.
     """
     kind, _, plies = name.partition("@")
     if name == "random":
         return random_player(rng)
     if name == "minimax":
-        return table_player(tree, shares(tree.best), rng)
+        return table_player(tree, normed_rows(tree.best), rng)
     if kind != "lookahead" or not plies.isdecimal() or int(plies) < 1:
         raise ValueError(f"the opponent should be minimax, lookahead@PLIES or random, not {name!r}")
     values = tree.look_ahead(int(plies))
-    return table_player(tree, shares(values == values.max(1, keepdims=True)), rng)
+    return table_player(tree, normed_rows(values == values.max(1, keepdims=True)), rng)
 
 
 TREE_DEPTH = 4  # moves of the tree before the one that is judged by its neighbours
@@ -233,18 +221,17 @@ def negamax_choose(positions, masks, coins, geometry, chosen):
                     chosen[game] = column
 
 
-class Negamax:
-    """The player; boards have to fit 64 bits."""
+def negamax_player(rng: np.random.Generator) -> Player:
+    """Kaggle's negamax; boards have to fit 64 bits."""
 
-    def __init__(self, geometry: Geometry, rng: np.random.Generator):
-        self._geometry, self._rng = geometry, rng
-
-    def __call__(self, games: Games, which: np.ndarray) -> np.ndarray:
+    def player(games: Games, which: np.ndarray) -> np.ndarray:
         assert isinstance(games, ConnectX)
-        coins = self._rng.random((len(which), games.columns)) < 0.5
+        coins = rng.random((len(which), games.columns)) < 0.5
         chosen = np.empty(len(which), np.int64)
-        negamax_choose(*games.bitboards(which), coins, self._geometry, chosen)
+        negamax_choose(*games.bitboards(which), coins, games.geometry, chosen)
         return chosen
+
+    return player
 
 
 SECONDS = 0.05
@@ -252,11 +239,6 @@ UNTIMED = {"one_step", "n_step"}  # they look so many plies ahead: without a clo
 
 
 Agent = Callable[[Any, Any], Any]  # agent(obs, config)
-
-
-def config_of(geometry: Geometry) -> Struct:
-    """What an agent is given as ``config``: Kaggle's defaults on this board, with ``SECONDS`` per move."""
-    return Struct(**DEFAULTS | sizes_of(geometry) | {"actTimeout": SECONDS})
 
 
 def observation_of(games: Games, game: int) -> Struct:
@@ -279,7 +261,8 @@ class AgentPlayer:
     """
 
     def __init__(self, load: Callable[[], Agent], geometry: Geometry, rng: np.random.Generator, **options: Any):
-        self._load, self._config, self._rng = load, Struct(**config_of(geometry), **options), rng
+        defaults = DEFAULTS | sizes_of(geometry) | {"actTimeout": SECONDS}
+        self._load, self._config, self._rng = load, Struct(**defaults, **options), rng
         self._agents: dict[int, Agent] = {}
 
     def __call__(self, games: Games, which: np.ndarray) -> np.ndarray:
@@ -293,32 +276,31 @@ class AgentPlayer:
             action = self._agents[game](observation_of(games, game), self._config)
             column = 0 if action is None else operator.index(action)
         except Exception as fault:  # their code may raise anything
-            return self._lost(f"raised {fault!r:.200}")
+            return _lose(f"raised {fault!r:.200}")
         if not 0 <= column < games.actions or games.stones[game, 0, column]:
-            return self._lost(f"chose column {column}, which is full or none")
+            return _lose(f"chose column {column}, which is full or none")
         return column
 
-    @staticmethod
-    def _lost(reason: str) -> int:
-        warnings.warn(f"an opponent {reason}: it loses that game, as at Kaggle", RuntimeWarning, stacklevel=2)
-        return NO_ACTION
+
+def _lose(reason: str) -> int:
+    warnings.warn(f"an opponent {reason}: it loses that game, as at Kaggle", RuntimeWarning, stacklevel=2)
+    return NO_ACTION
 
 
-class FixedDepth:
+def fixed_depth(depth: int, geometry: Geometry) -> Player:
     """minimax at a fixed depth, with an empty table for each move, so that equal positions get equal moves."""
+    searcher = Searcher(geometry, buckets=1 << 12)
 
-    def __init__(self, depth: int, geometry: Geometry):
-        self._depth, self._searcher = depth, Searcher(geometry, buckets=1 << 12)
-
-    def __call__(self, games: Games, which: np.ndarray) -> np.ndarray:
+    def player(games: Games, which: np.ndarray) -> np.ndarray:
         assert isinstance(games, ConnectX)
-        positions = zip(*games.bitboards(which), strict=True)
-        states = [Position(int(position), int(mask), games.geometry) for position, mask in positions]
-        return np.array([self._column(state) for state in states], np.int64)
+        columns = []
+        for position, mask in zip(*games.bitboards(which), strict=True):
+            searcher.forget()
+            state = Position(int(position), int(mask), games.geometry)
+            columns.append(searcher.search(state, Budget(), max_depth=depth).column)
+        return np.array(columns, np.int64)
 
-    def _column(self, state: Position) -> int:
-        self._searcher.forget()
-        return self._searcher.search(state, Budget(), max_depth=self._depth).column
+    return player
 
 
 def two_plies(rng: np.random.Generator) -> Player:
@@ -366,7 +348,7 @@ def opponent_named(name: str, geometry: Geometry, rng: np.random.Generator) -> P
     base, depth, percent = parts
     if depth and (base != "minimax" or not geometry.fits_word):
         raise ValueError(f"only minimax plays at a fixed depth, on boards of up to 64 bits, not {name!r}")
-    player = FixedDepth(depth, geometry) if depth else _agent_named(base, geometry, rng)
+    player = fixed_depth(depth, geometry) if depth else _agent_named(base, geometry, rng)
     if not percent:
         return player
     return erring(player, lambda games, which: 100 * rng.random(len(which)) < percent, rng)
@@ -377,7 +359,7 @@ def _agent_named(name: str, geometry: Geometry, rng: np.random.Generator) -> Pla
         return random_player(rng)
     if name == "negamax":
         if geometry.fits_word:
-            return Negamax(geometry, rng)
+            return negamax_player(rng)
         from kaggle_environments.envs.connectx.connectx import negamax_agent  # takes a second, so not at the top
 
         return AgentPlayer(lambda: negamax_agent, geometry, rng)

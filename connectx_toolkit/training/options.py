@@ -93,7 +93,7 @@ class Options:
     def __post_init__(self) -> None:
         self.began = time.monotonic()
         for item in fields(self):  # type: ignore[arg-type] # every Config is a dataclass
-            _check(item, getattr(self, item.name))
+            _check_value(item, getattr(self, item.name))
             if item.metadata["in_run"] and getattr(self, item.name) == Path():
                 setattr(self, item.name, getattr(self, "run") / item.metadata["in_run"])  # noqa: B009 - mypy knows no run
 
@@ -132,10 +132,10 @@ class Options:
         """
         inputs = {name: self.settings[name] for name in self.files_read() if self.settings[name]}
         made = {"options": self._values(), "inputs": inputs, "machine": processor_and_cores()}
-        return {"command": command_of(self), **source(), **made}
+        return {"command": command_line_of(self), **source(), **made}
 
 
-def _check(item: Field, value: Any) -> None:
+def _check_value(item: Field, value: Any) -> None:
     if isinstance(value, float) and not isfinite(value):
         raise ValueError(f"{item.name} should be a finite number, not {value}")
     for name, bound in item.metadata["limits"].items():
@@ -157,7 +157,7 @@ def config_from(config_class: type, given: argparse.Namespace) -> Any:
     return config_class(**{item.name: getattr(given, item.name) for item in fields(config_class)})
 
 
-def command_of(config: Options) -> str:
+def command_line_of(config: Options) -> str:
     """The command line that makes the same result again: all options that differ from their defaults."""
     words = ["python", "train.py", config.METHOD]
     for item in fields(config):  # type: ignore[arg-type]

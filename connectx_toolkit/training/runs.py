@@ -3,7 +3,7 @@
 The state of a run that takes hours is one file: arrays, facts, and the settings that it must have to be resumed. A
 resumed run continues as if it had never stopped: with the same seed it gives the same result.
 
-The manifest beside weight files says of each how it was made, its checksum, and what was measured. ``begin`` comes
+The manifest beside weight files says of each how it was made, its checksum, and what was measured. ``begin_run`` comes
 before hours of work, ``publish`` after it. A published run is final: repeating it, or reusing its folder for other
 settings, is an error.
 
@@ -32,18 +32,20 @@ from connectx_toolkit.training.options import check_same
 
 
 class Checkpoint(NamedTuple):
-    """The facts and arrays given to ``save``."""
+    """The facts and arrays given to ``save_checkpoint``."""
 
     facts: dict[str, Any]
     arrays: dict[str, np.ndarray]
 
 
-def save(path: Path, settings: dict[str, Any], facts: dict[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
+def save_checkpoint(
+    path: Path, settings: dict[str, Any], facts: dict[str, Any], arrays: Mapping[str, np.ndarray]
+) -> None:
     """Writes a checkpoint, whole or not at all. ``settings`` and ``facts`` are any JSON."""
     write_whole(path, pack(arrays, {"settings": settings, "facts": facts}))
 
 
-def load(path: Path, settings: dict[str, Any]) -> Checkpoint | None:
+def load_checkpoint(path: Path, settings: dict[str, Any]) -> Checkpoint | None:
     """The checkpoint in the file; None if there is no file.
 
     Raises:
@@ -76,10 +78,10 @@ FINISHED = "finished.bin"  # in a run's folder: its settings
 
 def is_finished(config: Any) -> bool:
     """Whether a run with these settings is finished. Raises ValueError if its folder holds another finished run."""
-    return load(config.run / FINISHED, config.settings) is not None
+    return load_checkpoint(config.run / FINISHED, config.settings) is not None
 
 
-def begin(config: Any) -> None:
+def begin_run(config: Any) -> None:
     """Notes what the run reads, as it is now, and refuses what could not be published.
 
     Raises:
@@ -99,11 +101,11 @@ def _entries(path: Path) -> dict[str, Any]:
 
 
 def finish(config: Any) -> None:
-    """From now on ``begin`` refuses the run."""
-    save(config.run / FINISHED, config.settings, {}, {})
+    """From now on ``begin_run`` refuses the run."""
+    save_checkpoint(config.run / FINISHED, config.settings, {}, {})
 
 
-def tell(score: str, path: Path) -> None:
+def print_score(score: str, path: Path) -> None:
     """Prints the last line of every method: how good its result is, and the file with it."""
     print(f"score: {score}; wrote {path}")
 
@@ -125,7 +127,7 @@ def publish(config: Any, content: bytes, facts: dict[str, Any], score: str) -> N
         entries[path.name] = {**config.origin, **made, **facts}
         write_whole(manifest, (json.dumps(entries, indent=2, sort_keys=True) + "\n").encode())
     finish(config)
-    tell(score, path)
+    print_score(score, path)
 
 
 def save_curve(path: Path, x_label: str, y_label: str, curves: dict[str, tuple[np.ndarray, np.ndarray]]) -> None:

@@ -58,7 +58,7 @@ def device_of(network: Network) -> torch.device:
     return next(network.parameters()).device
 
 
-def outputs_of(network: Network, boards: np.ndarray) -> dict[str, Tensor]:
+def outputs_of_boards(network: Network, boards: np.ndarray) -> dict[str, Tensor]:
     """The outputs of each head, (n, size), for boards (n, rows, columns) int8 seen by the side to move.
 
     Equal boards, frequent at the beginning of games, are computed only once.
@@ -77,7 +77,7 @@ def logits_of(network: Network, head: str = "policy") -> Logits:
 
     def logits(boards: np.ndarray) -> np.ndarray:
         with torch.inference_mode():
-            return outputs_of(network, boards)[head].cpu().numpy()
+            return outputs_of_boards(network, boards)[head].cpu().numpy()
 
     return logits
 
@@ -120,7 +120,7 @@ class Agreement(NamedTuple):
         return {f"{name}_boards": round(share, 3) for name, share in self._asdict().items()}
 
 
-def kept_planes(network: Network, boards: np.ndarray) -> Tensor:
+def packed_planes(network: Network, boards: np.ndarray) -> Tensor:
     """The planes of boards on the network's device: (n, planes, rows, columns) uint8, a quarter of their float32."""
     kind, device = network.architecture, device_of(network)
     parts = np.array_split(boards, 1 + len(boards) // BOARDS_AT_ONCE)
@@ -158,7 +158,7 @@ class Fit(Descent):
         super().__init__(network, [torch.optim.Adam(network.parameters(), config.learning_rate)], config.steps)
         self.config, self.training, self.measured = config, parts.training, parts[1:]
         self._head, self._mirrored, self._device = network.architecture.heads[0][0], mirrored, device_of(network)
-        self._planes, *self._measured_planes = (kept_planes(network, part.boards) for part in parts)
+        self._planes, *self._measured_planes = (packed_planes(network, part.boards) for part in parts)
         self._rng = np.random.default_rng(config.seed)
         self.seconds = 0.0  # of processor time; there is only one thread
         self.accuracies: list[tuple[int, float, float]] = []  # (updates, accuracy on new and on known boards)
@@ -213,7 +213,7 @@ class Fit(Descent):
         return Agreement(new[-1], known[-1])
 
 
-def split(games: int, examples_of: Callable[[np.ndarray], Examples]) -> Parts:
+def split_games(games: int, examples_of: Callable[[np.ndarray], Examples]) -> Parts:
     """Holds out one game in HELD_OUT_GAMES, and tells its new boards, of 7x6, from those that other games have as well.
 
     To hold out boards alone would not do: the result of a game is told by the positions around them.

@@ -1,7 +1,7 @@
 """A user's trained model: loaded, asked for its moves, and given in the forms that an agent can compute.
 
 Loading a model runs code: what cloudpickle has kept in it, and the user's file. So ``main`` is called in a process of
-its own, by ``connectx_toolkit.training.adopt``. A model that lives in a notebook is asked there, by ``answers_of``.
+its own, by ``connectx_toolkit.training.adopt``. A model that lives in a notebook is asked there, by ``ask_model``.
 """
 
 import base64
@@ -111,11 +111,9 @@ class PartOfModule(types.ModuleType):
             raise AttributeError(str(fault)) from None
 
 
-def loaded(path: Path, module: str, arguments: dict[str, Any]) -> tuple[Any, bool]:
-    """The model of a file, by what the file holds; and whether its policy was made anew, as ``loaded_archive`` says.
-
-    Raises:
-        ValueError: it is none of stable-baselines3 or torch, or cannot be loaded, and why.
+def load_model(path: Path, module: str, arguments: dict[str, Any]) -> tuple[Any, bool]:
+    """The model of a file, by what the file holds; and whether its policy was made anew, as ``load_archive`` says.
+    Raises ValueError if it is none of stable-baselines3 or torch, or cannot be loaded.
     """
     start, names = path.read_bytes()[:8], list[str]()
     with contextlib.suppress(zipfile.BadZipFile, EOFError, ValueError), zipfile.ZipFile(path) as archive:
@@ -125,7 +123,7 @@ def loaded(path: Path, module: str, arguments: dict[str, Any]) -> tuple[Any, boo
         kind = "a model of Keras" if is_keras else "a model of stable-baselines 2, which ran on TensorFlow"
         raise ValueError(f"{path} is {kind}: train it again with stable-baselines3 or torch, whose models adopt takes")
     if "policy.pth" in names:
-        return loaded_archive(path, module, arguments)
+        return load_archive(path, module, arguments)
     if any("/code/" in name for name in names):
         import torch
 
@@ -133,11 +131,11 @@ def loaded(path: Path, module: str, arguments: dict[str, Any]) -> tuple[Any, boo
             raise ValueError(f"{path} is TorchScript, which holds its own code: leave out {as_option('module')}")
         return torch.jit.load(path, map_location="cpu"), False
     if start.startswith(b"\x80") or any(name.endswith("/data.pkl") for name in names):
-        return loaded_state(path, module, arguments), False
+        return load_state(path, module, arguments), False
     raise ValueError(f"{path} is no model that stable-baselines3 or torch has saved, or is damaged")
 
 
-def loaded_state(path: Path, module: str, arguments: dict[str, Any]) -> Any:
+def load_state(path: Path, module: str, arguments: dict[str, Any]) -> Any:
     """The class with the parameters in the file. Raises ValueError if they do not fit."""
     import torch
 
@@ -165,7 +163,7 @@ def loaded_state(path: Path, module: str, arguments: dict[str, Any]) -> Any:
     return network
 
 
-def loaded_archive(path: Path, module: str, arguments: dict[str, Any]) -> tuple[Any, bool]:
+def load_archive(path: Path, module: str, arguments: dict[str, Any]) -> tuple[Any, bool]:
     """What the algorithm's own ``load`` gives; and whether the options of its policy come from here.
 
     Raises:
@@ -213,10 +211,8 @@ def loaded_archive(path: Path, module: str, arguments: dict[str, Any]) -> tuple[
 
 
 def options_of_policy(told: dict[str, Any], module: str) -> dict[str, Any]:
-    """The keywords of a policy by what the archive tells of them in plain text; classes of torch by their names.
-
-    Raises:
-        ValueError: one is told by nothing but a name of somebody's own.
+    """The keywords of a policy by what the archive tells of them in plain text; classes of torch by their names. Raises
+    ValueError if one is told by nothing but a name of somebody's own.
     """
     from torch import nn
 
@@ -231,7 +227,7 @@ def options_of_policy(told: dict[str, Any], module: str) -> dict[str, Any]:
     return options
 
 
-def named(observation: str, space: Any, model: str, positions: list[tuple[Any, Any]]) -> str:
+def name_observation(observation: str, space: Any, model: str, positions: list[tuple[Any, Any]]) -> str:
     """The name of the observation of the kit that the model sees. Raises ValueError if it is not known."""
     name = observation or getattr(space, "shows", "")
     if name in VIEWS:
@@ -298,7 +294,7 @@ def normaliser_of(live: Any) -> Any:
     return env if env is not None and env.norm_obs else None
 
 
-def behind(normaliser: Any, network: Any) -> Any:
+def normalise_input(normaliser: Any, network: Any) -> Any:
     """A network behind a VecNormalize, which computes in float64."""
     import torch
 
@@ -319,10 +315,8 @@ def behind(normaliser: Any, network: Any) -> Any:
 
 
 def network_in(live: Any, name: str) -> tuple[Any, float]:
-    """The network of a model as it is now, and what its input is multiplied by.
-
-    Raises:
-        ValueError: it sees or does what no agent does here.
+    """The network of a model as it is now, and what its input is multiplied by. Raises ValueError if it sees or does
+    what no agent does here.
     """
     network, scale = live, 1.0
     if hasattr(live, "observation_space"):
@@ -335,7 +329,7 @@ def network_in(live: Any, name: str) -> tuple[Any, float]:
             raise ValueError(f"{name} {fault}") from None
     with warnings.catch_warnings(action="ignore"):  # of gradients, which a copy of TorchScript has not
         network = copy.deepcopy(network).cpu().eval()
-    return (behind(normaliser, network) if (normaliser := normaliser_of(live)) else network), scale
+    return (normalise_input(normaliser, network) if (normaliser := normaliser_of(live)) else network), scale
 
 
 def forms_of(network: Any, scale: float, observations: np.ndarray) -> dict[str, bytes]:
@@ -355,7 +349,7 @@ def forms_of(network: Any, scale: float, observations: np.ndarray) -> dict[str, 
     return forms
 
 
-def scores_of(network: Any, scale: float | None, observation: np.ndarray) -> np.ndarray:
+def score_columns(network: Any, scale: float | None, observation: np.ndarray) -> np.ndarray:
     """(columns,) numbers. ``scale``: what the observation is multiplied by as float32; None: it is taken as it is."""
     import torch
 
@@ -366,7 +360,7 @@ def scores_of(network: Any, scale: float | None, observation: np.ndarray) -> np.
         return np.asarray(first_output(network(given if scale is None else given.float() * scale))[0])
 
 
-def answers_of(live: Any, name: str, look: Any, task: dict[str, Any]) -> tuple[Answers, dict[str, bytes]]:
+def ask_model(live: Any, name: str, look: Any, task: dict[str, Any]) -> tuple[Answers, dict[str, bytes]]:
     """What a model plays in the positions of a task, and its network in those of the ``FORMS`` that it can have.
 
     Args:
@@ -381,10 +375,10 @@ def answers_of(live: Any, name: str, look: Any, task: dict[str, Any]) -> tuple[A
     space, board = getattr(live, "observation_space", None), task["board"]
     algorithm, steps = (type(live).__name__, live.num_timesteps) if space is not None else ("", 0)
     network, scale, normaliser = *network_in(live, name), normaliser_of(live)
-    scored = partial(scores_of, network, scale if algorithm else None)
+    scored = partial(score_columns, network, scale if algorithm else None)
     positions: list[tuple[Any, Any]] = [(Struct(**obs), Struct(**config)) for obs, config in task["questions"]]
     legal = np.array([obs.board[: board[1]] for obs, _ in positions]) == 0
-    observation = task["observation"] if look else named(task["observation"], space, name, positions[:50])
+    observation = task["observation"] if look else name_observation(task["observation"], space, name, positions[:50])
     try:
         given = np.stack([look(*each) if look else view_of(*each, observation) for each in positions])
     except Exception as fault:  # their code may raise anything
@@ -435,8 +429,8 @@ def main(folder: str, home: str, unconfined: str) -> None:
     forms, result = dict[str, bytes](), dict[str, Any]()
     try:
         look = part_of(task["observation"]).load() if ":" in task["observation"] else None
-        live, is_anew = loaded(Path(task["model"]), task["module"], task["arguments"])
-        answers, forms = answers_of(live, task["model"], look, task)
+        live, is_anew = load_model(Path(task["model"]), task["module"], task["arguments"])
+        answers, forms = ask_model(live, task["model"], look, task)
         result = answers._replace(is_anew=is_anew, unconfined=unconfined)._asdict()
     except ModuleNotFoundError as fault:
         result["error"] = missing_package(fault)

@@ -27,6 +27,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from connectx_core.jit import njit
+from connectx_core.network import PlainNetwork
 from connectx_core.position import Geometry, geometry_of
 
 FIRST, SECOND, NOBODY = 1, -1, 0  # values of ``winner`` and of the stones
@@ -214,6 +215,12 @@ def sample(logits: np.ndarray, legal: np.ndarray, rng: np.random.Generator) -> n
     return np.where(legal, logits + noise, -np.inf).argmax(axis=1)
 
 
+def logits_in_numpy(network: PlainNetwork, head: str) -> Logits:
+    """The outputs of one head of a network for ConnectX, each the mean of a board and its mirror image."""
+    geometry = network.architecture.geometry
+    return lambda boards: network.evaluate_many(*bitboards(boards, geometry))[head]
+
+
 def sampling_player(logits: Logits, rng: np.random.Generator) -> Player:
     """A player that draws each legal move with its probability in the policy."""
 
@@ -273,7 +280,7 @@ class PlayedGames(NamedTuple):
         wins, draws, losses = (int((self.outcomes() == result).sum()) for result in (1, 0, -1))
         return wins, draws, losses
 
-    def padded(self, plies: int) -> np.ndarray:
+    def pad_moves(self, plies: int) -> np.ndarray:
         """(n, plies) int8: the moves, filled up with NO_ACTION to ``plies`` plies."""
         return np.pad(self.moves, ((0, 0), (0, plies - self.moves.shape[1])), constant_values=NO_ACTION)
 
@@ -335,18 +342,18 @@ class Nim(Games):
         """(n, 1, tokens) int8: 1 where a token has been taken, for both sides."""
         return self.stones[which].copy()
 
-    def left(self) -> np.ndarray:
+    def tokens_left(self) -> np.ndarray:
         """(n,) int64: the number of tokens left."""
         return self.columns - self.stones.sum((1, 2), dtype=np.int64)
 
     def legal(self) -> np.ndarray:
-        return np.arange(self.actions) < self.left()[:, None]
+        return np.arange(self.actions) < self.tokens_left()[:, None]
 
     def empty(self, count: int) -> Self:
         return type(self)(count, self.columns, self.actions)
 
     def _move(self, actions: np.ndarray, which: np.ndarray) -> None:
-        taken = self.columns - self.left()[which] + actions + 1
+        taken = self.columns - self.tokens_left()[which] + actions + 1
         self.stones[which, 0] = np.arange(self.columns) < taken[:, None]
         over = taken == self.columns
         self.winner[which[over]] = -self.mover[which][over]
@@ -385,11 +392,7 @@ def geometry_named(name: str) -> Geometry:
 
 
 def games_named(name: str, count: int = 1) -> Games:
-    """``count`` new games.
-
-    Raises:
-        ValueError: there is no game of this name.
-    """
+    """``count`` new games. Raises ValueError if there is no game of this name."""
     if name == "nim":
         return Nim(count)
     if name == "tictactoe":

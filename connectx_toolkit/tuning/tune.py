@@ -43,7 +43,7 @@ from connectx_toolkit.statistics.ratings import difference
 from connectx_toolkit.system.cores import check_concurrency
 from connectx_toolkit.system.files import check_folder, write_whole
 from connectx_toolkit.system.table import Column, Table, percent, print_parts
-from connectx_toolkit.training.options import Options, command_of, option
+from connectx_toolkit.training.options import Options, command_line_of, option
 from connectx_toolkit.tuning.numbers import Value, numbers_in, with_values
 
 if TYPE_CHECKING:  # --help and messages about the file do not need optuna
@@ -182,7 +182,7 @@ def is_proven(sheets: Sequence[Sheet], games: Evidence) -> bool:
 def tuned_text(config: Config, search: "Study", values: dict[str, Value]) -> str:
     """The agent's text with new numbers; above it, in comments, the command and the old numbers."""
     old = [f"#   {n.name} = {values[n.name]!r}, was {n.value!r} ({n.range})" for n in search.numbers]
-    return "\n".join([f"{TUNED_BY} {command_of(config)}", *old, with_values(search.text, search.numbers, values)])
+    return "\n".join([f"{TUNED_BY} {command_line_of(config)}", *old, with_values(search.text, search.numbers, values)])
 
 
 def _lines(search: "Study") -> list[str]:

@@ -9,7 +9,14 @@ from typing import Any
 
 import pytest
 
-from connectx_toolkit.training import adopt
+from connectx_toolkit.training import adopt, runs
+from tests.training.in_place import pool_in_place
+
+
+@pytest.fixture
+def in_this_process(monkeypatch):
+    """Work for a pool of processes is done in this one, which compiles only once."""
+    monkeypatch.setattr(runs, "worker_pool", pool_in_place)
 
 
 def _as_main(code: str, arguments: list[str], env: dict[str, str]) -> None:

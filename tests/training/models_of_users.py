@@ -12,7 +12,7 @@ import gymnasium
 from gymnasium import spaces
 from stable_baselines3 import A2C, DQN, PPO
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
-from sb3_contrib import QRDQN, MaskablePPO
+from sb3_contrib import MaskablePPO
 
 class World(gymnasium.Env):
     def __init__(self, space):
@@ -22,79 +22,28 @@ class World(gymnasium.Env):
         return self.observation_space.sample(), {}
     def step(self, action):
         return self.observation_space.sample(), 0.0, True, False, {}
-"""
 
+def own(obs):
+    board = np.array(obs.board).reshape(6, 7)
+    return np.where(board > 0, 1 + (board != obs.mark), 0)
+"""
 _TORCH = """
 import numpy as np
 import torch
 from torch import nn
 """
-
-SIGNS = """
-def look(obs, config):
-    board = np.array(obs.board).reshape(1, config.rows, config.columns)
-    return np.where(board == 0, 0, np.where(board == obs.mark, 1, -1)).astype(np.float32)
-"""
-SPACES = {
-    "signs": "spaces.Box(-1, 1, (1, 6, 7), np.float32)",
-    "flat": "spaces.Box(0, 2, (42,), np.int8)",
-    "image": "spaces.Box(0, 255, (1, 6, 7), np.uint8)",
-    "last": "spaces.Box(0, 255, (36, 42, 1), np.uint8)",
-}
-ON_POLICY = {"PPO": "n_steps=8, batch_size=8, ", "MaskablePPO": "n_steps=8, batch_size=8, ", "A2C": ""}
-LOOK = {"observation": "FILE:look"}
-
-
-def _sb3(
-    kwargs: str = "net_arch=[12]",
-    *,
-    kind: str = "PPO",
-    space: str = "signs",
-    look: str = SIGNS,
-    more: str = "",
-    policy: str = "MlpPolicy",
-) -> str:
-    """A user's file that trains with stable-baselines3. ``look`` is a function, or an expression of board and obs."""
-    if "def look" not in look:
-        look = f"def look(obs, config):\n    board = np.array(obs.board).reshape(6, 7)\n    return {look}\n"
-    options = ON_POLICY.get(kind, "buffer_size=10, ")
-    return f"""{_SB3}
-from functools import partial
-{more}
-{look}
-def make():
-    return {kind}("{policy}", World({SPACES.get(space, space)}), {options}policy_kwargs=dict({kwargs}))
-"""
-
-
-def _torch(
-    forward: str,
-    layers: str,
-    look: str = "np.where(board == 0, 0, np.where(board == obs.mark, 1, -1)).astype(np.float32)",
-    more: str = "",
-    first: str = "",
-) -> tuple[str, dict]:
-    """A user's file with a torch module, of 42 cells as (6, 7) unless ``look`` says otherwise, and its options."""
-    code = f"""{first}
-{_TORCH}
+_TWO_LAYERS = """
 class Net(nn.Module):
     def __init__(self):
         super().__init__()
-        {layers}
+        self.a, self.o = nn.Linear(42, 20), nn.Linear(20, 7)
     def forward(self, x):
-        {forward}
-{more}
-def look(obs, config):
-    board = np.array(obs.board).reshape(6, 7)
-    return {look}
+        return self.o(torch.tanh(self.a((x - 1).float().flatten(1) / 64)))
 def make():
     return Net()
 """
-    return code, {"module": "FILE:Net", "observation": "FILE:look"}
-
-
-_TWO = "self.a, self.o = nn.Linear(42, 20), nn.Linear(20, 7)"
-_MINE = "np.where(board > 0, 1 + (board != obs.mark), 0)"
+LOOK = {"observation": "FILE:look"}
+NET = LOOK | {"module": "FILE:Net"}
 
 ADOPTED = {  # name -> (the user's file, options of the command)
     "MaskablePPO, residual extractor": (
@@ -137,7 +86,7 @@ def make():
     return PPO("MlpPolicy", World(spaces.Box(-2, 2, (42,), np.float32)), n_steps=8, batch_size=8,
                policy_kwargs=dict(activation_fn=lambda: nn.LeakyReLU(0.4)))
 """,
-        {"observation": "FILE:look"},
+        LOOK,
     ),
     "torch, attention over cells": (
         _TORCH
@@ -161,61 +110,76 @@ def look(obs, config):
 def make():
     return Net(width=12, heads=3)
 """,
-        {"module": "FILE:Net", "observation": "FILE:look", "arguments": '{"width": 12, "heads": 3}'},
+        NET | {"arguments": '{"width": 12, "heads": 3}'},
+    ),
+    "MaskablePPO, planes of the toolkit": (
+        """
+import gymnasium
+from sb3_contrib import MaskablePPO
+import connectx_toolkit.training.environments
+from connectx_core.encoding import seen
+def look(obs, config):
+    return seen(obs, config, "lines-1")
+def make():
+    return MaskablePPO("MlpPolicy", gymnasium.make("ConnectX-v0", observation="lines-1"), n_steps=8, batch_size=8)
+""",
+        {},
     ),
     "sides, three axes": (
-        _sb3(kind="DQN", space="spaces.Box(0, 2, (6, 7, 1), np.uint8)", look=f"({_MINE})[:, :, None]"),
-        {"observation": "sides"},
-    ),
-    "an image, not scaled": (
-        _sb3("normalize_images=False", space="image", look=f"(({_MINE}) * 9)[None].astype(np.uint8)", kind="A2C"),
-        LOOK,
-    ),
-    "CnnPolicy, channels last": (
-        _sb3(
-            "features_extractor_kwargs=dict(features_dim=8)",
-            space="last",
-            policy="CnnPolicy",
-            look=f"(({_MINE}) * 120).astype(np.uint8)[:, :, None].repeat(6, 0).repeat(6, 1)",
-        ),
-        LOOK,
-    ),
-    "LSTM": _torch(
-        "return self.o(self.a(x)[0][:, -1])", "self.a, self.o = nn.LSTM(7, 10, batch_first=True), nn.Linear(10, 7)"
-    ),
-    "small numbers that wrap": _torch(
-        "return self.o(torch.tanh(self.a((x - 1).float().flatten(1) / 64)))", _TWO, f"({_MINE}).astype(np.uint8)"
-    ),
-    "a table filled by methods": _torch(
-        "return self.o(torch.tanh(self.a(x)))",
-        _TWO,
-        "board.ravel()[ORDER].astype(np.float32) * SCALE * (3 - 2 * obs.mark)",
-        "ORDER = []\nfor row in range(6):\n    ORDER += [7 * row + column for column in range(7)][::-1]\n"
-        "ORDER.reverse()\n"
-        "SCALE = np.ones(42, np.float32)\nSCALE.fill(0.1)\nnp.put(SCALE, [0, 9], 3.0)\n",
-    ),
-}
-REFUSED = {
-    "A2C, a dict of board and mark": (
         _SB3
         + """
 def look(obs, config):
-    return {"board": np.array(obs.board, np.float32), "mark": np.array([obs.mark], np.float32)}
+    return own(obs)[:, :, None]
 def make():
-    space = spaces.Dict(board=spaces.Box(0, 2, (42,), np.float32), mark=spaces.Box(1, 2, (1,), np.float32))
-    return A2C("MultiInputPolicy", World(space), policy_kwargs=dict(net_arch=[16]))
+    return DQN("MlpPolicy", World(spaces.Box(0, 2, (6, 7, 1), np.uint8)), buffer_size=10)
 """,
-        {"observation": "FILE:look"},
-        "sees Dict and acts in Discrete, where Box and Discrete were expected",
+        {"observation": "sides"},
     ),
-    "the course's shape": (
-        _sb3(space="spaces.Box(0, 2, (1, 6, 7), int)", look="board[None]"),
-        {},
-        "course .1 the first player's stones, 2 the second's. or sides .1 the mover's stones, 2 the other's. or FILE",
+    "an image, not scaled": (
+        _SB3
+        + """
+def look(obs, config):
+    return (own(obs) * 9)[None].astype(np.uint8)
+def make():
+    return A2C("MlpPolicy", World(spaces.Box(0, 255, (1, 6, 7), np.uint8)), policy_kwargs=dict(normalize_images=False))
+""",
+        LOOK,
     ),
-    "a network that draws": (
-        _torch("return self.o(torch.tanh(self.a(x.flatten(1)))) * torch.rand(len(x), 7)", _TWO)[0],
-        {"module": "FILE:Net", "observation": "FILE:look"},
-        r"plays otherwise in \d+ of 355 positions, compared with lesson.py:Net with net.pt",
+    "CnnPolicy, channels last": (
+        _SB3
+        + """
+def look(obs, config):
+    return (own(obs) * 120).astype(np.uint8)[:, :, None].repeat(6, 0).repeat(6, 1)
+def make():
+    return PPO("CnnPolicy", World(spaces.Box(0, 255, (36, 42, 1), np.uint8)), n_steps=8, batch_size=8,
+               policy_kwargs=dict(features_extractor_kwargs=dict(features_dim=8)))
+""",
+        LOOK,
+    ),
+    "small numbers that wrap": (
+        _TORCH
+        + """
+def look(obs, config):
+    board = np.array(obs.board)
+    return np.where(board > 0, 1 + (board != obs.mark), 0).astype(np.uint8)
+"""
+        + _TWO_LAYERS,
+        NET,
+    ),
+    "a table filled by methods": (
+        _TORCH
+        + """
+ORDER = []
+for row in range(6):
+    ORDER += [7 * row + column for column in range(7)][::-1]
+ORDER.reverse()
+SCALE = np.ones(42, np.float32)
+SCALE.fill(6.0)
+np.put(SCALE, [0, 9], 90.0)
+def look(obs, config):
+    return np.array(obs.board)[ORDER].astype(np.float32) * SCALE * (3 - 2 * obs.mark)
+"""
+        + _TWO_LAYERS,
+        NET,
     ),
 }

@@ -14,15 +14,14 @@ from connectx_toolkit.training.learners.actor_critic import (
     ActorCriticRun,
     Config,
     SelfPlay,
-    erring_at_first,
     fresh_network,
     geometry_for,
     loss_of,
-    strictly,
+    strict_results,
 )
-from connectx_toolkit.training.learners.whole_games import ILLEGAL, Choices, recorded, returns_of
+from connectx_toolkit.training.learners.whole_games import ILLEGAL, Choices
 from connectx_toolkit.training.opponents import tree_of, tree_player, two_plies
-from connectx_toolkit.training.supervised import outputs_of, planes_of_boards
+from connectx_toolkit.training.supervised import planes_of_boards
 from connectx_toolkit.training.vector_games import ConnectX, TicTacToe, games_named, play_games, random_player
 
 pytestmark = pytest.mark.slow
@@ -38,15 +37,12 @@ def played(games, plies: int, rng):
 
 
 def test_dense_layers_read_the_board():
-    """Two channels of the fresh convolution are the stones themselves; and the exported network is the same."""
+    """Two channels of the fresh convolution are the stones themselves."""
     games = played(TicTacToe(20), 4, np.random.default_rng(2))
     network = fresh_network(games, channels=4, hidden=8, seed=1)
     planes = planes_of_boards(games.boards(), geometry_for(games), actor_critic.BOARD_ENCODING)
     seen = trunk(network, [("conv", 6)], planes)
     assert seen.shape == (20, 6, 3, 3) and (seen[:, :2] == planes).all()
-    plain = PlainNetwork.from_bytes(network.to_bytes()).forward(planes.numpy())
-    for name, output in network(planes).items():
-        assert np.abs(plain[name] - output.detach().numpy()).max() < 2e-3  # float16 weights
 
 
 def test_loss():
@@ -66,37 +62,17 @@ def test_loss():
     assert values.grad is not None and np.allclose(values.grad[:, 0].numpy(), -np.sign(advantage) / 5)
 
 
-def test_opponents_err_as_often_as_they_should():
-    """In no, the first, or all moves: minimax loses to itself never, sometimes, and most often."""
-    rng, tree = np.random.default_rng(4), tree_of(TicTacToe(1))
-    minimax = tree_player(tree, "minimax", rng)
-    opponent = erring_at_first(minimax, 1.0, np.repeat([0, 1, 9], 200), rng)
-    outcomes = play_games(TicTacToe(600), (minimax, opponent), np.arange(600) % 2 == 0).outcomes().reshape(3, 200)
-    assert (outcomes >= 0).all() and (outcomes[0] == 0).all()
-    # A first move never loses; of the replies to one, 4 of 8 do (centre), 7 of 8 (corner), or 4 of 8 (edge).
-    assert (outcomes[1, 1::2] == 0).all() and 0.45 < (outcomes[1, ::2] == 1).mean() < 0.8
-    assert (outcomes[2] == 1).mean() > 0.7
-    half = erring_at_first(minimax, 0.5, np.full(400, 9), rng)
-    assert 0.4 < (play_games(TicTacToe(400), (minimax, half), np.arange(400) % 2 == 0).outcomes() == 1).mean() < 0.9
-
-
 def test_only_practice_games_are_made_easier(tmp_path):
-    """With half of the games for practice, and every early move there an error: minimax wins some, and none else."""
-    rng = np.random.default_rng(1)
-    run = ActorCriticRun(Config(**SMALL, opponent="minimax", practice=0.5, errors=1.0, run=tmp_path))
-    minimax = tree_player(tree_of(TicTacToe(1)), "minimax", rng)
-    outcomes = play_games(TicTacToe(100), (minimax, run.opponent()), np.arange(100) % 2 == 0).outcomes()
-    assert (outcomes[:50] == 1).sum() > 10 and (outcomes[50:] == 0).all()
-
-
-def test_the_running_reward_is_that_of_the_last_games(tmp_path, monkeypatch):
-    """Batches need not divide the window; -1 until there are as many games."""
-    monkeypatch.setattr(ActorCriticRun, "WINDOW", 4)
-    run = ActorCriticRun(Config(**SMALL, run=tmp_path))
-    run.results = np.array([1, 1, 0], np.int8)
-    assert run.running_reward == -1
-    run.results = np.array([1, 1, 0, 0, 0, -1, 1, 1, 1], np.int8)
-    assert run.running_reward == (-1 + 1 + 1 + 1) / 4
+    """With half of the games for practice, and all, half or none of the early moves there errors: minimax wins some of
+    them, as many or fewer, or none; and no other game."""
+    minimax, wins = tree_player(tree_of(TicTacToe(1)), "minimax", np.random.default_rng(1)), []
+    for errors in (0.0, 0.5, 1.0):
+        options = SMALL | {"batch": 400, "practice": 0.5, "errors": errors}
+        run = ActorCriticRun(Config(**options, opponent="minimax", run=tmp_path))
+        outcomes = play_games(TicTacToe(400), (minimax, run.opponent()), np.arange(400) % 2 == 0).outcomes()
+        wins.append((outcomes[:200] == 1).sum())
+        assert (outcomes[:200] >= 0).all() and (outcomes[200:] == 0).all()
+    assert wins[0] == 0 and 10 < wins[1] < wins[2] - 10
 
 
 def test_two_plies_wins_and_blocks():
@@ -113,25 +89,6 @@ def test_two_plies_wins_and_blocks():
         assert column in (wins or blocks or position.legal_columns())
         kinds.add("win" if wins else "block" if blocks else column)
     assert kinds == {"win", "block", *range(7)}
-
-
-def test_the_loss_falls_on_one_batch():
-    """In updates on the choices of some random games, whose returns are known."""
-    rng, network = np.random.default_rng(7), fresh_network(TicTacToe(1), channels=4, hidden=32, seed=1)
-    rows: list[Choices] = []
-    learner = recorded(lambda boards: np.zeros((len(boards), 9)), rows, rng)
-    games = play_games(TicTacToe(40), (learner, random_player(rng)), np.ones(40, bool))
-    choices = Choices(*map(np.concatenate, zip(*rows, strict=True)))
-    returns = torch.from_numpy(returns_of(choices, games.outcomes(), 0.95))
-    optimizer = torch.optim.Adam(network.parameters(), 3e-3)
-    losses = []
-    for _ in range(60):
-        loss = loss_of(outputs_of(network, choices.boards), torch.from_numpy(choices.actions), returns, 0.0)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        losses.append(loss.item())
-    assert np.mean(losses[-5:]) < np.mean(losses[:5]) - 0.2
 
 
 def test_rate_and_entropy_decay(tmp_path, monkeypatch):
@@ -174,12 +131,6 @@ def test_both_seats_are_practised_alike(tmp_path, batch):
         assert np.concatenate([leads[part] for leads in seats]).mean() == 0.5
 
 
-def test_returns():
-    """Of a game that is won in three moves, with an illegal choice before the second."""
-    found = Choices(np.zeros((4, 3, 3), np.int8), *(np.array(column) for column in ([0] * 4, [0] * 4, [0, -1, 1, 2])))
-    assert returns_of(found, np.array([1]), 0.5).tolist() == [0.25, -1, 0.5, 1]
-
-
 def test_self_play_keeps_past_versions():
     network = fresh_network(games_named("4x4k3"), 4, 8, seed=1)
     pool = SelfPlay(network, np.random.default_rng(5))
@@ -199,7 +150,7 @@ def test_an_illegal_try_counts_as_lost():
     """Whatever the result of the game."""
     board = np.zeros((4, 3, 3), np.int8)
     choices = Choices(board, np.zeros(4, np.int64), np.array([0, 1, 1, 2]), np.array([0, ILLEGAL, 0, 0]))
-    assert strictly(np.array([1, 1, 0], np.int8), choices).tolist() == [1, -1, 0]
+    assert strict_results(np.array([1, 1, 0], np.int8), choices).tolist() == [1, -1, 0]
 
 
 def test_command_line(tmp_path, capsys):

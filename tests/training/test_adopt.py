@@ -19,8 +19,8 @@ import numpy as np
 import pytest
 import torch
 from gymnasium import spaces
-from sb3_contrib import MaskablePPO, RecurrentPPO
-from stable_baselines3 import A2C, DQN, PPO
+from sb3_contrib import RecurrentPPO
+from stable_baselines3 import PPO
 from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
 from torch import nn
 
@@ -37,7 +37,6 @@ from connectx_toolkit.system.console import DOOR
 from connectx_toolkit.training import adopt
 from connectx_toolkit.training.opponents import function_of_file
 from connectx_toolkit.training.user_model import part_of
-from tests.oracle import play as played
 
 pytestmark = pytest.mark.slow
 FORKED = pytest.mark.usefixtures("forked")
@@ -71,17 +70,6 @@ class Net(nn.Module):
     def forward(self, x):
         hidden = torch.tanh(self.norm(self.hidden(self.body(x))))
         return self.policy(torch.cat([hidden, nn.functional.silu(hidden)], dim=1)), self.value(hidden)
-
-
-class Odd(nn.Module):
-    """What no list of layers says."""
-
-    def __init__(self):
-        super().__init__()
-        self.layer = nn.Linear(84, 7)
-
-    def forward(self, x):
-        return {"policy": self.layer(x.reshape(len(x), -1)).softmax(dim=1)}
 
 
 def encode(obs, config):
@@ -135,6 +123,9 @@ def lesson() -> Any:
     return part_of(f"{LESSON}:CustomCNN").load()
 
 
+BOARD = SimpleNamespace(rows=6, columns=7, inarow=4)
+
+
 def adopted(model: Path, **options: Any) -> adopt.Adopted:
     """The agent my_agent.py beside the model."""
     return adopt.adopt(adopt.Config(model, model.with_name("my_agent.py"), **{"positions": 100} | options))
@@ -146,9 +137,9 @@ def nets(tmp_path) -> Path:
     return tmp_path / "nets.py"
 
 
-def net_of(nets: Path, name: str) -> nn.Module:
+def net_of(nets: Path) -> nn.Module:
     torch.manual_seed(3)
-    network = part_of(f"{nets}:{name}").load()()
+    network = part_of(f"{nets}:Net").load()()
     network.train()
     for _ in range(3):
         network(torch.rand(16, 2, 6, 7))  # batch norm takes its means
@@ -156,63 +147,8 @@ def net_of(nets: Path, name: str) -> nn.Module:
     return network.eval()
 
 
-ACTIVATION = {"net_arch": {"pi": [32, 16], "vf": [8]}, "activation_fn": nn.LeakyReLU}
-KINDS: dict[str, Callable[[Path], Path]] = {
-    "ppo": lambda path: saved(path, PPO, env_of()),
-    "cnn": lambda path: saved(path, PPO, env_of(), "CnnPolicy", policy_kwargs={"features_extractor_class": lesson()}),
-    "a2c": lambda path: saved(path, A2C, env_of("sides"), policy_kwargs=ACTIVATION),
-    "dqn": lambda path: saved(path, DQN, env_of("stones-1"), buffer_size=10, policy_kwargs={"net_arch": [32]}),
-    "maskable": lambda path: saved(path, MaskablePPO, env_of("lines-1")),
-}
-
-
-@FORKED
-@pytest.mark.parametrize("kind", KINDS)
-def test_agents_of_models_play_as_they_do(kind, tmp_path):
-    """In the positions that adoption looks at, and in one game that is looked at here, by predict itself."""
-    path = KINDS[kind](tmp_path / "model.zip")
-    result = adopted(path)
-    assert result.data.name == "my_agent.bin" and not result.unconfined
-    agent = function_of_file(tmp_path / "my_agent.py")
-    source: Any = {"ppo": PPO, "cnn": PPO, "a2c": A2C, "dqn": DQN, "maskable": MaskablePPO}[kind]
-    source = source.load(path)
-    env: Any = env_of(result.observation, opponent="random", seat="second")
-    seen, info = env.reset(seed=2)
-    for _ in range(12):
-        stones = env.unwrapped._duels.games.stones[0]
-        obs = SimpleNamespace(board=np.where(stones < 0, 2, stones).ravel().tolist(), mark=2, step=0)
-        column = agent(obs, SimpleNamespace(rows=6, columns=7, inarow=4))
-        masks = {"action_masks": info["action_mask"].astype(bool)} if kind == "maskable" else {}
-        expected = int(source.predict(seen, deterministic=True, **masks)[0])
-        assert type(column) is int and info["action_mask"][column]
-        assert column == expected or not info["action_mask"][expected]
-        seen, *_, over, _, info = env.step(column)
-        if over:
-            seen, info = env.reset()
-
-
-@FORKED
-@pytest.mark.parametrize(("name", "file"), [("Net", "my_agent.bin"), ("Odd", "my_agent.pt")])
-def test_agents_of_torch_modules_play_as_they_do(name, file, nets):
-    """In numpy, and as TorchScript where numpy has no such layers. The file's own statements are not run."""
-    network: Any = net_of(nets, name)
-    options = {"module": f"{nets}:{name}", "observation": f"{nets}:encode"}
-    result = adopted(nets.with_name("net.pt"), **options)
-    assert result.data.name == file and result.reference == f"nets.py:{name} with net.pt"
-    board = [[0] * 7 for _ in range(6)]
-    for column in (3, 3, 2, 5, 0):
-        board = played(board, column)
-    planes = [[[float(cell == mark) for cell in row] for row in board] for mark in (2, 1)]
-    output = network(torch.tensor([planes]))
-    scores = output["policy"] if name == "Odd" else output[0]
-    obs, config = (
-        SimpleNamespace(board=[cell for row in board for cell in row], mark=2),
-        SimpleNamespace(rows=6, columns=7, inarow=4),
-    )
-    obs = type("Both", (dict,), {"__getattr__": dict.__getitem__})(vars(obs))
-    text = (nets.parent / "my_agent.py").read_text()
-    assert "raise" not in text and "class Net" not in text
-    assert function_of_file(nets.parent / "my_agent.py")(obs, config) == int(scores.argmax())
+def ppo(path: Path) -> Path:
+    return saved(path, PPO, env_of())
 
 
 @FORKED
@@ -227,17 +163,16 @@ def test_full_columns_are_not_played(tmp_path):
     result = adopted(tmp_path / "model.zip")
     assert result.full > 5 and f"in {result.full} more the model chose a full column" in str(result)
     agent, board = function_of_file(tmp_path / "my_agent.py"), [0] * 42
-    config = SimpleNamespace(rows=6, columns=7, inarow=4)
     for row in range(6):
-        assert agent(SimpleNamespace(board=board, mark=1 + row % 2), config) == 3
+        assert agent(SimpleNamespace(board=board, mark=1 + row % 2), BOARD) == 3
         board[7 * (5 - row) + 3] = 1 + row % 2
-    assert agent(SimpleNamespace(board=board, mark=1), config) == 5
+    assert agent(SimpleNamespace(board=board, mark=1), BOARD) == 5
     assert agent(SimpleNamespace(board=[0] * 20, mark=1), SimpleNamespace(rows=4, columns=5, inarow=3)) == 2
 
 
 def test_a_wrong_agent_is_not_adopted(tmp_path, monkeypatch):
     """The comparison sees it; TorchScript is tried then, and if that is wrong as well, there is no agent."""
-    path = KINDS["ppo"](tmp_path / "model.zip")
+    path = ppo(tmp_path / "model.zip")
     config = adopt.Config(Path("PPO"), tmp_path / "my_agent.py", positions=50)
 
     def wrong_steps(module: nn.Module, scale: float):
@@ -313,7 +248,7 @@ def test_a_live_model_brings_its_normalisation(tmp_path):
     for cell in range(41, 20, -1):
         board[cell] = 1 + cell % 2
         seen = np.reshape(board, env.observation_space.shape)
-        behind.append(agent(SimpleNamespace(board=board, mark=1), SimpleNamespace(rows=6, columns=7, inarow=4)))
+        behind.append(agent(SimpleNamespace(board=board, mark=1), BOARD))
         assert behind[-1] == model.predict(env.normalize_obs(seen), deterministic=True)[0]
         bare.append(int(model.predict(seen, deterministic=True)[0]))
     assert behind != bare
@@ -382,19 +317,15 @@ def poisoned(path: Path, code: str) -> None:
 
 def test_a_model_is_loaded_where_it_sees_nothing_else(tmp_path, monkeypatch, request):
     """What it has pickled runs in the sandbox, which has not the user's files; where there is none, that is said."""
-    path, secret = KINDS["ppo"](tmp_path / "model.zip"), tmp_path / "secret"
+    path, secret = ppo(tmp_path / "model.zip"), tmp_path / "secret"
     secret.touch()
     monkeypatch.setenv("KAGGLE_KEY", "mine")
-    poisoned(
-        path,
-        "import os, pathlib\nassert 'KAGGLE_KEY' not in os.environ\n"
-        f"pathlib.Path({str(secret)!r}).unlink(missing_ok=True)",
-    )
+    no_key = "import os, pathlib\nassert 'KAGGLE_KEY' not in os.environ"
+    poisoned(path, f"{no_key}\npathlib.Path({str(secret)!r}).unlink(missing_ok=True)")
     assert not adopted(path).unconfined and secret.exists()
     request.getfixturevalue("forked")
-    monkeypatch.setattr(
-        adopt, "CHILD", adopt.CHILD.replace("sandbox.enter(*sys.argv[1:])", "raise sandbox.NoSandbox('none')")
-    )
+    nowhere = adopt.CHILD.replace("sandbox.enter(*sys.argv[1:])", "raise sandbox.NoSandbox('none')")
+    monkeypatch.setattr(adopt, "CHILD", nowhere)
     result = adopted(path)
     assert result.unconfined == "none" and "loaded without a sandbox (none)" in str(result) and not secret.exists()
 
@@ -402,23 +333,11 @@ def test_a_model_is_loaded_where_it_sees_nothing_else(tmp_path, monkeypatch, req
 @FORKED
 def test_what_a_model_answers_does_not_become_code(tmp_path):
     """Its process may say anything; a process that ends is no answer either."""
-    path = KINDS["ppo"](tmp_path / "model.zip")
-    facts = {
-        "chosen": [3],
-        "full": 0,
-        "observation": "course",
-        "arrangement": "",
-        "dtype": "x))\nimport os",
-        "steps": 1,
-    }
-    answer = pack({}, facts | {"algorithm": "PPO"})
-    for code, words in (
-        (
-            f"import os\nopen(os.environ['HOME'] + '/result.bin', 'wb').write({answer!r})\nos._exit(0)",
-            "gives no answers",
-        ),
-        ("import os\nos._exit(7)", "ended with code 7"),
-    ):
+    path = ppo(tmp_path / "model.zip")
+    facts = {"chosen": [3], "full": 0, "observation": "course", "arrangement": "", "steps": 1, "algorithm": "PPO"}
+    answer = pack({}, facts | {"dtype": "x))\nimport os"})
+    written = f"import os\nopen(os.environ['HOME'] + '/result.bin', 'wb').write({answer!r})\nos._exit(0)"
+    for code, words in ((written, "gives no answers"), ("import os\nos._exit(7)", "ended with code 7")):
         poisoned(path, code)
         with pytest.raises(ValueError, match=words):
             adopted(path)
@@ -474,7 +393,7 @@ def test_a_model_of_another_python_needs_its_class(tmp_path):
     model: Any = PPO.load(path, custom_objects={"lr_schedule": 0.0})
     agent, board = function_of_file(tmp_path / "my_agent.py"), [0] * 41 + [1]
     expected = int(model.predict(np.array(board).reshape(1, 6, 7), deterministic=True)[0])
-    assert agent(SimpleNamespace(board=board, mark=2), SimpleNamespace(rows=6, columns=7, inarow=4)) == expected
+    assert agent(SimpleNamespace(board=board, mark=2), BOARD) == expected
 
 
 def zipped(path: Path, name: str) -> None:
@@ -500,7 +419,7 @@ def test_archives_that_are_refused(tmp_path, nets):
             r"gives \(1, 1, 6, 7\)\. If its first dimension is a batch of one: .* of shape \(1, 6, 7\), by ",
             {"observation": f"{nets}:course_batched"},
         ),
-        (lambda: KINDS["ppo"](path).write_bytes(path.read_bytes()[:-3000]), "or is damaged", {}),
+        (lambda: ppo(path).write_bytes(path.read_bytes()[:-3000]), "or is damaged", {}),
         (lambda: path.write_text("model"), "no model that stable-baselines3 or torch has saved", {}),
         (lambda: zipped(path, "parameter_list"), "of stable-baselines 2, which ran on TensorFlow", {}),
         (lambda: zipped(path, "model.weights.h5"), "is a model of Keras: train it again", {}),
@@ -517,18 +436,18 @@ def test_archives_that_are_refused(tmp_path, nets):
             r"a policy of mine\.policies, where that of TRPO, PPO, A2C",
         ),
     ):
-        rewritten(KINDS["ppo"](path), change)
+        rewritten(ppo(path), change)
         with pytest.raises(ValueError, match=words):
             adopted(path)
 
 
 @FORKED
 def test_torch_files_that_are_refused(nets, monkeypatch):
-    net_of(nets, "Net")
+    net_of(nets)
     path, shown = nets.with_name("net.ckpt"), {"module": f"{nets}:Net", "observation": f"{nets}:encode"}
     state = torch.load(nets.with_name("net.pt"), weights_only=True)
     cases: list[tuple[Any, str, dict]] = [
-        (state, r"does not fit .*nets.py:Odd: RuntimeError: Error", shown | {"module": f"{nets}:Odd"}),
+        (state, r"does not fit .*nets.py:Flat: RuntimeError: Error", shown | {"module": f"{nets}:Flat"}),
         (state, r"takes no observations of shape \(1, 6, 7\)", shown | {"observation": "sides"}),
         (
             state,
@@ -565,10 +484,13 @@ def test_torch_files_that_are_refused(nets, monkeypatch):
 
 @FORKED
 def test_a_file_is_known_by_what_it_holds(nets):
-    """A checkpoint, and TorchScript, which needs no class; whatever their names end in."""
-    network, path = net_of(nets, "Net"), nets.with_name("net.ckpt")
+    """A checkpoint, and TorchScript, which needs no class; whatever their names end in. Of the user's file the agent
+    has the function that it calls, and nothing else was run."""
+    network, path = net_of(nets), nets.with_name("net.ckpt")
     torch.save({"epoch": 3, "model_state_dict": network.state_dict()}, path)
     assert adopted(path, module=f"{nets}:Net", observation=f"{nets}:encode").data.name == "my_agent.bin"
+    text = path.with_name("my_agent.py").read_text()
+    assert "def encode" in text and "raise" not in text and "class Net" not in text
     torch.jit.trace(network, torch.rand(1, 2, 6, 7)).save(path)
     result = adopted(path, observation=f"{nets}:encode")
     assert result.data.name == "my_agent.pt" and result.title.startswith("The network of net.ckpt:")

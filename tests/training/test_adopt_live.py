@@ -10,10 +10,10 @@ from tests.conftest import LINUX
 pytestmark = pytest.mark.slow
 CELLS = [
     f"import sys\nsys.path.insert(0, {str(ROOT)!r})\nfrom connectx_toolkit import adopt",
-    """import gymnasium as gym
+    """import gymnasium
 import numpy as np
 import torch.nn as nn
-from gymnasium import spaces
+import connectx_toolkit.training.environments
 from stable_baselines3 import PPO
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor""",
     """class CustomCNN(BaseFeaturesExtractor):
@@ -25,21 +25,10 @@ from stable_baselines3.common.torch_layers import BaseFeaturesExtractor""",
         return self.cnn(seen)
 
 
-class World(gym.Env):
-    observation_space = spaces.Box(0, 2, (1, 6, 7), np.int64)
-    action_space = spaces.Discrete(7)
-
-    def reset(self, seed=None, options=None):
-        return np.zeros((1, 6, 7), np.int64), {}
-
-    def step(self, action):
-        return np.random.randint(0, 3, (1, 6, 7)), float(action == 3), False, False, {}
-
-
 kwargs = dict(features_extractor_class=CustomCNN, normalize_images=False)
-model = PPO("CnnPolicy", World(), policy_kwargs=kwargs, seed=1, n_steps=64)
+model = PPO("CnnPolicy", gymnasium.make("ConnectX-v0", observation="course"), policy_kwargs=kwargs, seed=1, n_steps=64)
 model.learn(64)""",
-    "adopt(model, 'my_ppo.py', observation='course', positions=40)",
+    "adopt(model, 'my_ppo.py', positions=40)",
     """class Net(nn.Module):
     def __init__(self, width=8):
         super().__init__()

@@ -16,14 +16,13 @@ from connectx_toolkit.kaggle.agent_file import Struct
 from connectx_toolkit.training import adopt
 from connectx_toolkit.training.opponents import function_of_file
 from connectx_toolkit.training.vector_games import ConnectX
-from tests.training.models_of_users import ADOPTED, REFUSED
+from tests.training.models_of_users import ADOPTED
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("forked")]
 POSITIONS = 60
 SCRIPTED = {  # those with a layer that connectx_core.network has not
     "MaskablePPO, residual extractor",
     "torch, attention over cells",
-    "LSTM",
     "small numbers that wrap",
 }
 
@@ -111,12 +110,3 @@ def test_the_agent_plays_as_the_model_itself(name, positions, tmp_path):
     moves = [own_move(model, names["look"](obs, board), legal) for obs, legal in positions]
     same = [agent(obs, board) == move for (obs, legal), move in zip(positions, moves, strict=True) if move in legal]
     assert all(same) and len(same) >= 5 and len(set(moves)) > 1
-
-
-@pytest.mark.parametrize("name", REFUSED)
-def test_a_model_that_cannot_be_told_is_refused_with_the_cure(name, tmp_path):
-    code, options, words = REFUSED[name]
-    *_, config = made(code, options, tmp_path)
-    with pytest.raises((ValueError, OSError), match=words) as refused:
-        adopt.adopt(config)
-    assert "\n" not in str(refused.value) and not (tmp_path / "mine.py").exists()

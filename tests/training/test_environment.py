@@ -104,15 +104,6 @@ def test_an_illegal_column_loses_in_the_aec():
     assert not any(env.observe(agent)["action_mask"].any() for agent in env.possible_agents)
 
 
-def test_nothing_is_legal_after_an_illegal_column():
-    env = ConnectXEnv(opponent="leftmost", seat="first", **SMALL)
-    env.reset(seed=1)
-    for column in (0, 0):
-        env.step(column)
-    *_, over, _, info = env.step(0)
-    assert over and info["ending"] == "illegal" and not env.action_masks().any() and not info["action_mask"].any()
-
-
 @pytest.mark.filterwarnings("ignore:an opponent")
 def test_an_opponents_fault_is_the_learners_win():
     """It plays column 0 whatever happens: full after three stones of either side."""
@@ -164,56 +155,41 @@ class Reference:
 
 
 @pytest.mark.parametrize("rewards", ["course", "zero-sum"])
-def test_environment_plays_by_the_rules(rewards):
-    """Random columns, full ones included, against leftmost: what is seen and paid, and how games end."""
-    env = ConnectXEnv(opponent="leftmost", rewards=rewards, observation="course", **SMALL)
-    expected, rng = Reference(geometry_of(3, 3, 3), rewards), random.Random(1)
-    seen, _ = env.reset(seed=1)
-    endings = set()
-    for _ in range(600):
-        assert seen.tolist() == expected.seen()
-        assert np.flatnonzero(env.action_masks()).tolist() == expected.position.legal_columns()
-        column = rng.randrange(3)
-        seen, reward, terminated, truncated, info = env.step(column)
-        paid, ending = expected.step(column)
-        assert (reward, terminated, truncated) == (pytest.approx(paid), ending is not None, False)
-        assert info.get("ending") == ending
-        if ending is not None:
-            endings.add(ending)
-            expected.restart()
-            seen, _ = env.reset()
-    assert endings == set(ENDINGS)
-
-
-def references(count: int) -> list[Reference]:
-    found = [Reference(geometry_of(3, 3, 3), "course") for _ in range(count)]
-    for game in found[1::2]:
-        game.restart()  # neighbours sit in different seats
-    return found
-
-
-def test_vector_is_many_environments():
-    """Each game of many, restarted as soon as it ends, is a game of the reference."""
-    env: Any = gymnasium.make_vec(
-        "ConnectX-vec", num_envs=12, opponent="leftmost+leftmost", observation="course", **SMALL
-    )
-    expected, rng = references(12), np.random.default_rng(2)
-    assert env.metadata["autoreset_mode"] == AutoresetMode.SAME_STEP
-    seen, infos = env.reset(seed=1)
-    for _ in range(60):
-        assert env.observation_space.contains(seen) and seen.tolist() == [game.seen() for game in expected]
+def test_environments_play_by_the_rules(rewards):
+    """Random columns, full ones included, against leftmost: what is seen and paid, and how games end. Each game of many
+    starts again as soon as it ends; neighbours sit in different seats. The environment of one game is as the first.
+    """
+    options: dict[str, Any] = {"opponent": "leftmost+leftmost", "observation": "course", "rewards": rewards} | SMALL
+    many: Any = gymnasium.make_vec("ConnectX-vec", num_envs=12, **options)
+    assert many.metadata["autoreset_mode"] == AutoresetMode.SAME_STEP
+    expected = [Reference(geometry_of(3, 3, 3), rewards) for _ in range(12)]
+    for game in expected[1::2]:
+        game.restart()
+    one, rng, endings = ConnectXEnv(**options), np.random.default_rng(2), set()
+    (seen, infos), (single, _) = many.reset(seed=1), one.reset(seed=1)
+    for _ in range(100):
+        assert many.observation_space.contains(seen) and seen.tolist() == [game.seen() for game in expected]
         legal = [[c in game.position.legal_columns() for c in range(3)] for game in expected]
-        assert infos["action_mask"].tolist() == env.unwrapped.action_masks().tolist() == legal
+        assert infos["action_mask"].tolist() == many.unwrapped.action_masks().tolist() == legal
+        assert (single == seen[0]).all() and one.action_masks().tolist() == legal[0]
         columns = rng.integers(3, size=12)
-        seen, rewards, dones, truncations, infos = env.step(columns)
-        assert not truncations.any()
+        seen, paid, dones, truncations, infos = many.step(columns)
+        single, *rest, info = one.step(columns[0])
+        assert rest == [paid[0], dones[0], False] and not truncations.any()
         for index, game in enumerate(expected):
-            paid, ending = game.step(int(columns[index]))
-            assert (rewards[index], dones[index]) == (pytest.approx(paid), ending is not None)
+            reward, ending = game.step(int(columns[index]))
+            assert (paid[index], dones[index]) == (pytest.approx(reward), ending is not None)
             if ending is not None:
                 assert ENDINGS[infos["ending"][index]] == ending and infos["_ending"][index]
                 assert infos["final_obs"][index].tolist() == game.seen() and infos["_final_obs"][index]
+                endings.add(ending)
                 game.restart()
+        assert ("ending" in info) == dones[0]
+        if dones[0]:
+            assert info["ending"] == ENDINGS[infos["ending"][0]] and (single == infos["final_obs"][0]).all()
+            assert not one.action_masks().any() and not info["action_mask"].any()
+            single, _ = one.reset()
+    assert endings == set(ENDINGS)
 
 
 def test_stable_baselines3_sees_the_same():

@@ -16,10 +16,17 @@ from connectx_core.solver import Solver
 from connectx_toolkit.games.labelled import BOUND, Labels, concatenated, read_file
 from connectx_toolkit.system import files
 from connectx_toolkit.system.files import WEIGHTS, locked
-from connectx_toolkit.training import positions, runs
+from connectx_toolkit.training import runs
 from connectx_toolkit.training.makers import labels
-from connectx_toolkit.training.makers.labels import Config, labels_in, opening_labels, read_labels, splits_of
-from connectx_toolkit.training.positions import games_of, labelled_games
+from connectx_toolkit.training.makers.labels import (
+    Config,
+    label_games,
+    opening_labels,
+    play_paths,
+    read_foreign_labels,
+    read_labels,
+    splits_of,
+)
 from tests.conftest import wait_until
 from tests.training.in_place import pool_in_place
 
@@ -27,16 +34,22 @@ pytestmark = pytest.mark.slow
 LATE = dict.fromkeys(range(24), 0.0)  # the solver takes no time for what has more stones
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _quick():
+    """In this process, files of four games, and late positions alone."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(runs, "worker_pool", pool_in_place)
+        patch.setattr(labels, "TAKEN", LATE)
+        patch.setattr(labels, "FILE_GAMES", 4)
+        yield
+
+
 @pytest.fixture(scope="module")
 def run(tmp_path_factory) -> Path:
     """Two files of 4 games each."""
-    folder = tmp_path_factory.mktemp("labels")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(runs, "worker_pool", pool_in_place)
-        patch.setattr(positions, "TAKEN", LATE)
-        patch.setattr(labels, "FILE_GAMES", 4)
-        labels.train(Config(games=8, workers=1, run=folder / "run"))
-    return folder / "run"
+    folder = tmp_path_factory.mktemp("labels") / "run"
+    labels.train(Config(games=8, workers=1, run=folder))
+    return folder
 
 
 def positions_of(found: Labels) -> list[Position]:
@@ -59,20 +72,21 @@ def test_scores_are_exact(run):
 
 def test_games_are_half_random_and_near_perfect(monkeypatch):
     """Nobody has a line, moves differ in their scores, and those that are not random are the network's."""
-    monkeypatch.setattr(positions, "LAST_TAKEN", 20)
+    monkeypatch.setattr(labels, "LAST_TAKEN", 20)
     network = MoveNetwork.from_bytes((WEIGHTS / "policy.bin").read_bytes())
-    paths = games_of(12, np.random.default_rng(3), network)
-    assert len(paths) == 12 and max(map(len, paths)) == 21 and paths == games_of(12, np.random.default_rng(3), network)
+    paths = play_paths(12, np.random.default_rng(3), network)
+    assert (
+        len(paths) == 12 and max(map(len, paths)) == 21 and paths == play_paths(12, np.random.default_rng(3), network)
+    )
     assert not any(position.is_over() for path in paths for position in path)
-    monkeypatch.setattr(positions, "ERROR_SHARES", (0.0,))
-    (path,) = games_of(1, np.random.default_rng(4), network)
+    monkeypatch.setattr(labels, "ERROR_SHARES", (0.0,))
+    (path,) = play_paths(1, np.random.default_rng(4), network)
     assert [openings().score(position) for position in path[6:8]] in ([1, -1], [-1, 1], [0, 0])
     for before, after in pairwise(path[8:]):
         liked = before.play(masked_argmax(network.evaluate(before)["policy"], before))
         assert after == liked or liked.is_over()
-    monkeypatch.setattr(positions, "TAKEN", LATE)
-    monkeypatch.setattr(positions, "LAST_TAKEN", 30)
-    found = labelled_games(4, np.random.default_rng(4), Solver(STANDARD), network, 0.1)
+    monkeypatch.setattr(labels, "LAST_TAKEN", 30)
+    found = label_games(4, np.random.default_rng(4), Solver(STANDARD), network, 0.1)
     assert len(found) and (found.legal & ~found.perfect).any(1).all()
 
 
@@ -82,7 +96,7 @@ def test_labels_of_others_are_checked(run, tmp_path, monkeypatch):
     some = read_file(run / "labels.labels")[0]
     good, path = some._asdict(), tmp_path / "hard.npz"
     np.savez(path, **good)
-    assert len(labels_in(path, 1)) == len(some)
+    assert len(read_foreign_labels(path, 1)) == len(some)
     wrong, floating = good["scores"] + some.exact, good["masks"] << 1
     faults = {
         "scores of moves are": {"scores": wrong},
@@ -92,17 +106,14 @@ def test_labels_of_others_are_checked(run, tmp_path, monkeypatch):
     for message, arrays in faults.items():
         np.savez(path, **good | arrays)
         with pytest.raises(ValueError, match=message):
-            labels_in(path, 1)
+            read_foreign_labels(path, 1)
     path.write_bytes(b"PK nothing")
     with pytest.raises(ValueError, match=r"hard\.npz: an \.npz with positions"):
-        labels_in(path, 1)
+        read_foreign_labels(path, 1)
 
 
-def test_a_run_goes_on_where_it_ended(run, tmp_path, monkeypatch):
+def test_a_run_goes_on_where_it_ended(run, tmp_path):
     """A missing file comes back byte for byte; more games add to those that are there."""
-    monkeypatch.setattr(runs, "worker_pool", pool_in_place)
-    monkeypatch.setattr(positions, "TAKEN", LATE)
-    monkeypatch.setattr(labels, "FILE_GAMES", 4)
     again = tmp_path / "again"
     shutil.copytree(run, again)
     file, whole = again / "games" / "00001.labels", (run / "labels.labels").read_bytes()
@@ -123,10 +134,8 @@ def test_a_run_goes_on_where_it_ended(run, tmp_path, monkeypatch):
 
 
 def test_a_second_run_in_a_folder_waits_and_makes_nothing_again(run, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(runs, "worker_pool", pool_in_place)
-    monkeypatch.setattr(labels, "FILE_GAMES", 4)
     monkeypatch.setattr(files, "QUIET_WAIT", 0.05)
-    monkeypatch.setattr(labels, "make", lambda *_: pytest.fail("made again"))
+    monkeypatch.setattr(labels, "make_file", lambda *_: pytest.fail("made again"))
     (second := tmp_path / "second").mkdir()
     with ThreadPoolExecutor() as threads:
         with locked(second / "games"):  # as the first run, which ends meanwhile
@@ -137,10 +146,8 @@ def test_a_second_run_in_a_folder_waits_and_makes_nothing_again(run, tmp_path, m
     assert (second / "labels.labels").read_bytes() == (run / "labels.labels").read_bytes()
 
 
-def test_hard_positions_alone(run, tmp_path, monkeypatch):
+def test_hard_positions_alone(run, tmp_path):
     """With --open-lines 0 nobody can make a line with the next stone; by default some can."""
-    monkeypatch.setattr(runs, "worker_pool", pool_in_place)
-    monkeypatch.setattr(positions, "TAKEN", LATE)
     labels.train(Config(games=4, open_lines=0.0, workers=1, run=tmp_path))
 
     def is_open(found: Labels) -> np.ndarray:

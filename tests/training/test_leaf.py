@@ -22,8 +22,8 @@ from connectx_toolkit.training.makers.leaf_network import (
     Config,
     Parameters,
     first_parameters,
-    measure,
-    rounded,
+    measure_values,
+    round_parameters,
     values_of,
 )
 from connectx_toolkit.training.runs import MANIFEST
@@ -81,7 +81,7 @@ def test_value_is_the_networks(net):
 def test_file_is_read_and_refused(net):
     content = WEIGHTS.read_bytes()
     arrays, _ = unpack(content)
-    assert leaf_network.to_bytes(net) == content
+    assert leaf_network.net_to_bytes(net) == content
     assert abs(net.inputs).max() * MOST_ROWS < 2**15
     flipped = bytearray(content)
     flipped[-100] ^= 1
@@ -103,7 +103,7 @@ def test_file_is_read_and_refused(net):
 def test_searches_with_it_on_its_board_only(net):
     """The kernel asks the net at the horizon; other boards, and plain Python, are as they were without."""
     with_net, in_plain = Searcher(STANDARD, buckets=64, net=net), Searcher(STANDARD, False, 64, net)
-    quiet = [p for p in positions(4, 2) if leaf_network.quiet(np.array([p.position]), np.array([p.mask]))[0]]
+    quiet = [p for p in positions(4, 2) if leaf_network.is_quiet(np.array([p.position]), np.array([p.mask]))[0]]
     assert len(quiet) > 20
     for position in quiet:
         asked = with_net._value(position, -(1 << 20), 1 << 20, 0, Budget())
@@ -131,8 +131,8 @@ def test_examples_are_what_a_search_evaluates():
         state = Position(position, mask, STANDARD)
         safe = [c for c in state.legal_columns() if not state.play(c).winning_columns()]
         expected = not state.winning_columns() and bool(safe)
-        assert leaf_network.quiet(np.array([position]), np.array([mask]))[0] == expected
-    stones, masks, scores = leaf_network.children(labels)
+        assert leaf_network.is_quiet(np.array([position]), np.array([mask]))[0] == expected
+    stones, masks, scores = leaf_network.positions_after_moves(labels)
     for row in range(0, len(labels), 10):
         state = Position(int(labels.positions[row]), int(labels.masks[row]), STANDARD)
         for column in set(state.legal_columns()) - set(state.winning_columns()):
@@ -178,8 +178,10 @@ def test_it_overfits_and_its_integers_agree(tmp_path):
     """It learns a few examples by heart; rounded, it says the same."""
     examples = leaf_network.training_examples(opening_labels())
     few = examples.take(np.flatnonzero(examples.results != 0.5)[::40][:200])
-    net = rounded(leaf_network.fit(Config(samples=100_000, batch=50, hidden=16, output=tmp_path / "x"), few))
-    assert measure(net, few)["sign"] > 0.98 > measure(None, few)["sign"]
+    net = round_parameters(
+        leaf_network.fit_parameters(Config(samples=100_000, batch=50, hidden=16, output=tmp_path / "x"), few)
+    )
+    assert measure_values(net, few)["sign"] > 0.98 > measure_values(None, few)["sign"]
 
 
 def test_command(tmp_path):
@@ -197,7 +199,7 @@ def test_command(tmp_path):
     paths = {"labels": tmp_path / "one.labels", "run": tmp_path / "a", "output": tmp_path / "a.bin"}
     labels_, run, output = (f"--{name} {path}" for name, path in paths.items())
     assert facts["command"] == f"python train.py leaf {labels_} --hidden 8 --samples 50000 {run} {output}"
-    assert {key: facts[key] for key in ("sign", "auc")} == measure(
+    assert {key: facts[key] for key in ("sign", "auc")} == measure_values(
         net, leaf_network.held_out_examples(read_labels(tmp_path / "one.labels"))
     )
 
@@ -205,4 +207,4 @@ def test_command(tmp_path):
 def test_better_than_the_heuristic(net):
     """The published net orders won and lost openings that it was not trained on better than the heuristic does."""
     test = leaf_network.held_out_examples(opening_labels())
-    assert measure(net, test)["auc"] > measure(None, test)["auc"] + 0.05
+    assert measure_values(net, test)["auc"] > measure_values(None, test)["auc"] + 0.05

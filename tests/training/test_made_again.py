@@ -13,19 +13,18 @@ import pytest
 from connectx_toolkit.cli import train
 from connectx_toolkit.games.labelled import read_file, write_labels
 from connectx_toolkit.system.files import ROOT
-from connectx_toolkit.training import positions, runs
-from connectx_toolkit.training.makers import opponent_model
+from connectx_toolkit.training.makers import labels, opponent_model
 from connectx_toolkit.training.makers.labels import opening_labels
 from connectx_toolkit.training.makers.opponent_pool import PoolPlayer
 from connectx_toolkit.training.runs import MANIFEST
-from tests.training.in_place import pool_in_place
 
-pytestmark = pytest.mark.slow
-LEARNERS = [
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("in_this_process")]
+COMMANDS = [
     pytest.param("imitate --games 20 --steps 10", marks=pytest.mark.long),
     "policy-gradient --games 40 --batch 20",
     "value --games {games} --policy {policy} --further 40 --steps 10",
     "actor-critic --game 6x7k4 --opponent lookahead@2 --games 40 --batch 20",
+    "book --last-ply 3 --least 0.02 --nodes 2000 --table-bits 18 --workers 1",
 ]
 
 
@@ -38,16 +37,9 @@ def make(command: str, folder: Path) -> Path:
     return config.output
 
 
-def make_twice(command: str, folder: Path) -> bytes:
-    """The file's bytes, which are the same in both runs."""
+def make_twice(command: str, folder: Path) -> None:
     first, second = (make(command, folder / number).read_bytes() for number in ("1", "2"))
     assert first == second
-    return first
-
-
-@pytest.fixture(autouse=True)
-def in_this_process(monkeypatch):
-    monkeypatch.setattr(runs, "worker_pool", pool_in_place)
 
 
 @pytest.fixture(scope="module")
@@ -57,14 +49,14 @@ def policy_gradient(tmp_path_factory) -> dict[str, Path]:
     return {"policy": make("policy-gradient --games 100 --batch 50", folder), "games": folder / "games.bin"}
 
 
-@pytest.mark.parametrize("command", LEARNERS, ids=lambda command: command.split()[0])
-def test_learners(command, policy_gradient, tmp_path):
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.split()[0])
+def test_learners_and_the_book(command, policy_gradient, tmp_path):
     make_twice(command.format(**policy_gradient), tmp_path)
 
 
 def test_labels(tmp_path, monkeypatch):
     """By the command of the manifest, but for the number of games, and late positions alone, which take no time."""
-    monkeypatch.setattr(positions, "TAKEN", dict.fromkeys(range(24), 0.0))
+    monkeypatch.setattr(labels, "TAKEN", dict.fromkeys(range(24), 0.0))
     command = json.loads((ROOT / "labels" / MANIFEST).read_text())["hard.labels"]["command"]
     words = shlex.split(command)[2:]
     words[words.index("--games") + 1] = "3"
@@ -81,12 +73,3 @@ def test_opponent_model(tmp_path, monkeypatch):
     write_labels(tmp_path / "few.labels", opening_labels().take(np.arange(200)), {})
     options = "--plays 1 --rematches 0 --types 2 --samples 4096 --layers dense:16"
     make_twice(f"replies {options} --labels {tmp_path / 'few.labels'}", tmp_path)
-
-
-def test_second_book(tmp_path):
-    def command(run: str) -> str:
-        options = f"--last-ply 3 --least 0.02 --nodes 2000 --table-bits 18 --workers 1 --entries {tmp_path / run}.txt"
-        return f"book {options}"
-
-    first, second = (make(command(run), tmp_path / run).read_bytes() for run in ("1", "2"))
-    assert first == second

@@ -20,11 +20,11 @@ from connectx_toolkit.training.learners.menace import (
     Config,
     LearningGroup,
     Population,
-    members,
+    draw_members,
     play_human,
     round_robin,
 )
-from connectx_toolkit.training.opponents import shares, table_player, tree_of
+from connectx_toolkit.training.opponents import normed_rows, table_player, tree_of
 from connectx_toolkit.training.vector_games import Nim, games_named
 
 pytestmark = pytest.mark.slow
@@ -88,13 +88,13 @@ def test_the_figures_of_the_source(tmp_path):
 def test_a_game_of_a_table_is_between_two_members():
     """Each of a group's, and never one against itself; the table that plays a game is that of its member."""
     rng = np.random.default_rng(1)
-    first = members(10, 2000, rng)
-    second = members(10, 2000, rng, first)
+    first = draw_members(10, 2000, rng)
+    second = draw_members(10, 2000, rng, first)
     assert set(first) == set(second) == set(range(10)) and (first != second).all()
-    assert (members(1, 5, rng, np.zeros(5, np.int64)) == 0).all()
+    assert (draw_members(1, 5, rng, np.zeros(5, np.int64)) == 0).all()
     tree = tree_of(Nim(1))
     always = np.stack([tree.legal * (np.arange(3) == action) + 0.0 for action in range(3)]) + 1e-9 * tree.legal
-    player = table_player(tree, shares(always), rng, np.array([2, 0, 1, 2]))
+    player = table_player(tree, normed_rows(always), rng, np.array([2, 0, 1, 2]))
     assert player(Nim(4), np.array([0, 1, 3])).tolist() == [2, 0, 2]
 
 
@@ -169,4 +169,4 @@ def test_a_person_plays_either_seat(capsys, monkeypatch):
 
 def ideal_of(name):
     tree = tree_of(games_named(name))
-    return table_player(tree, shares(tree.best), np.random.default_rng(1))
+    return table_player(tree, normed_rows(tree.best), np.random.default_rng(1))

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from connectx_toolkit.training.makers import policy_network
-from connectx_toolkit.training.makers.policy_network import Muon, orthogonal
+from connectx_toolkit.training.makers.policy_network import Muon, orthogonalise
 from tests.conftest import needs
 
 pytestmark = pytest.mark.slow
@@ -18,9 +18,9 @@ def test_updates_are_nearly_orthogonal(shape, native, monkeypatch):
     torch.manual_seed(1)
     left, _, right = torch.linalg.svd(torch.randn(shape), full_matrices=False)
     matrix = left * torch.logspace(0, -3, min(shape)) @ right
-    values = torch.linalg.svdvals(orthogonal(matrix[None])[0])
+    values = torch.linalg.svdvals(orthogonalise(matrix[None])[0])
     assert values[: min(shape) // 2].min() > 0.6 and values.max() < 1.3
-    assert orthogonal(torch.zeros(1, *shape)).abs().max() == 0
+    assert orthogonalise(torch.zeros(1, *shape)).abs().max() == 0
 
 
 @needs("torch 2.9: pip install 'torch>=2.9'", hasattr(torch.optim, "Muon"))

@@ -11,9 +11,7 @@ from kaggle_environments.envs.connectx import connectx as kaggle_connectx
 from kaggle_environments.envs.connectx.connectx import negamax_agent
 
 import agents.one_step
-from connectx_core.clock import Budget
 from connectx_core.position import STANDARD, Geometry, Position, geometry_of
-from connectx_core.search import Searcher
 from connectx_toolkit.players.spec import parse_agent_name, resolve
 from connectx_toolkit.training.opponents import AgentPlayer, negamax_choose, opponent_named
 from connectx_toolkit.training.vector_games import (
@@ -49,16 +47,8 @@ def test_columns_are_legal(name):
         assert games.legal()[which, columns].all() and len(columns) == len(which)
 
 
-def test_fixed_depth_is_minimax():
-    games = positions(20, 9)
-    columns = opponent_named("minimax@3", STANDARD, np.random.default_rng(1))(games, np.arange(len(games)))
-    for column, position, mask in zip(columns, *games.bitboards(), strict=True):
-        state = Position(int(position), int(mask), STANDARD)
-        assert column == Searcher(STANDARD).search(state, Budget(), max_depth=3).column
-
-
 def test_agents_see_the_board_as_kaggle_shows_it():
-    """The observation leads back to the position; Kaggle's own agent finds the win that is there."""
+    """The observation leads back to the position."""
     games = positions(20, 11)
     seen: list[Position] = []
 
@@ -69,10 +59,6 @@ def test_agents_see_the_board_as_kaggle_shows_it():
 
     AgentPlayer(lambda: agent, STANDARD, np.random.default_rng(1))(games, np.arange(len(games)))
     assert [state[:2] for state in seen] == list(zip(*(bits.tolist() for bits in games.bitboards()), strict=True))
-    won = ConnectX(1, STANDARD)
-    for column in (3, 0, 3, 0, 3, 0):
-        won.play(np.array([column]))
-    assert opponent_named("negamax", STANDARD, np.random.default_rng(1))(won, np.arange(1)) == [3]
     assert negamax_agent.__module__.startswith("kaggle_environments")
 
 
@@ -159,8 +145,6 @@ def test_names_are_read_alike_everywhere():
         assert named("random~100")
         with pytest.raises(ValueError, match="'random~500': the share of random moves should be 0 to 100, not 500"):
             named("random~500")
-        with pytest.raises(ValueError, match="'minimax@0': the depth should be at least 1 ply"):
-            named("minimax@0")
 
 
 @pytest.mark.parametrize("coin", [True, False])

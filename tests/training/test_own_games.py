@@ -16,12 +16,10 @@ from connectx_toolkit.cli import build, train
 from connectx_toolkit.games.database import GameDatabase
 from connectx_toolkit.games.game import Game
 from connectx_toolkit.system.files import AGENTS
-from connectx_toolkit.training import runs
 from connectx_toolkit.training.makers import book
-from connectx_toolkit.training.makers.own_games import Met, OwnGames, TypeLogs, evidence_of, lines_of, prior_of
-from tests.training.in_place import pool_in_place
+from connectx_toolkit.training.makers.own_games import Met, OwnGames, TypeLogs, collect_lines, evidence_of, prior_of
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("in_this_process")]
 MODEL = perfect.opponent.model
 EMPTY = Position.empty(STANDARD)
 # Two openings of the second player that both keep the (lost) result; after the second one the opponent always errs.
@@ -47,16 +45,29 @@ def game_after(start: tuple[int, ...], ours: int) -> tuple[int, ...]:
 
 
 def tree_of(games: list[Met]) -> OwnGames:
-    return OwnGames(lines_of(games, EMPTY), MODEL, scores_of)
+    return OwnGames(collect_lines(games, EMPTY), MODEL, scores_of)
 
 
-def test_it_expects_more_than_was_played():
-    """Against one opponent, who lost after one of two moves and won after the other, but by answers that lose, too."""
+def test_it_expects_more_than_was_played(monkeypatch):
+    """Against one opponent, who lost after one of two moves and won after the other, but by answers that lose, too.
+
+    No move gives a result away. What is played in a position adds up to 1 in each round of the improvement.
+    """
+    strategies, reach = [], OwnGames._reach
+
+    def recording_reach(tree, strategy):
+        strategies.append(dict(strategy))
+        return reach(tree, strategy)
+
+    monkeypatch.setattr(OwnGames, "_reach", recording_reach)
     won, lost = Met("them", game_after(WINS, 1), 1.0), Met("them", game_after(LOSES, 0), 0.0)
-    assert Position.from_moves(won.columns, STANDARD).ply % 2 == 0
     columns, expected = tree_of([won] * 5 + [lost] * 15).improve()
-    assert columns == {Position.from_moves(LOSES[:-1], STANDARD).canonical(): LOSES[-1]}
-    assert 0.95 < expected <= 1
+    ((position, column),) = columns.items()
+    assert (position, column) == (Position.from_moves(LOSES[:-1], STANDARD).canonical(), LOSES[-1])
+    assert column in candidates(position, scores_of([position])[0]) and 0.95 < expected <= 1
+    assert len(strategies) > 1
+    for shares in (shares for strategy in strategies for shares in strategy.values()):
+        assert shares.min() >= 0 and shares.sum() == pytest.approx(1)
 
 
 def test_who_always_answers_alike_is_expected_to():
@@ -64,15 +75,6 @@ def test_who_always_answers_alike_is_expected_to():
     games = tree_of([Met("them", game_after((0,), 1), 1.0)] * 10)
     reply = games.replies[EMPTY]
     assert reply.chances[0, reply.children.index(EMPTY.play(0).canonical())] >= 10 / 10.1
-
-
-def test_no_column_gives_a_result_away():
-    columns, _ = tree_of(
-        [Met("them", game_after(WINS, 1), 1.0)] * 5 + [Met("them", game_after(LOSES, 0), 0.0)] * 15
-    ).improve()
-    assert columns
-    for position, column in columns.items():
-        assert position.ply % 2 == 1 and column in candidates(position, scores_of([position])[0])
 
 
 def test_an_opponent_met_once_moves_little():
@@ -90,9 +92,8 @@ def file_of(path: Path, games: list[tuple[int, ...]], names=("them", "me"), geom
     return path
 
 
-def test_the_command(tmp_path, monkeypatch, capsys):
+def test_the_command(tmp_path, capsys):
     """From a file of games to a book that the builder takes; the book is the shipped one, changed."""
-    monkeypatch.setattr(runs, "worker_pool", pool_in_place)
     games = file_of(tmp_path / "games.sqlite", [game_after(WINS, 1)] * 5 + [game_after(LOSES, 0)] * 15)
     config = book.Config(games=str(games), table_bits=18, workers=1, run=tmp_path / "run")
     made = book.train(config)
@@ -116,9 +117,8 @@ def test_the_command(tmp_path, monkeypatch, capsys):
     assert book.train(replace(config, me="me", run=tmp_path / "run2")) is not None
 
 
-def test_games_in_which_nothing_is_to_be_gained(tmp_path, monkeypatch, capsys):
+def test_games_in_which_nothing_is_to_be_gained(tmp_path, capsys):
     """It says so, and what to build instead; who builds with the book all the same is told what is missing."""
-    monkeypatch.setattr(runs, "worker_pool", pool_in_place)
     games = file_of(tmp_path / "games.sqlite", [game_after(LOSES, 0)])
     config = book.Config(games=str(games), table_bits=18, workers=1, run=tmp_path / "run")
     assert book.train(config) is None and not config.output.exists()
@@ -178,18 +178,3 @@ def test_a_mirrored_game_is_the_same_evidence():
     mirrored = game._replace(columns=tuple(6 - column for column in game.columns))
     one, other = (evidence_of([each], EMPTY, MODEL, scores_of)["them"] for each in (game, mirrored))
     assert one.logs == pytest.approx(other.logs) and one.logs.any()
-
-
-def test_what_is_played_in_a_position_adds_up_to_1(monkeypatch):
-    """In each round of the improvement, from the second on with the moves chosen before."""
-    rounds, reach = [], OwnGames._reach
-
-    def recorded(tree, strategy):
-        rounds.append(dict(strategy))
-        return reach(tree, strategy)
-
-    monkeypatch.setattr(OwnGames, "_reach", recorded)
-    tree_of([Met("them", game_after(WINS, 1), 1.0)] * 5 + [Met("them", game_after(LOSES, 0), 0.0)] * 15).improve()
-    assert len(rounds) > 1
-    for strategy in rounds:
-        assert all(shares.min() >= 0 and shares.sum() == pytest.approx(1) for shares in strategy.values())

@@ -31,12 +31,6 @@ def test_seats_alternate_in_blocks():
     assert alternating(10, 10, start=15).tolist() == [False] * 5 + [True] * 5
 
 
-def test_random_player_plays_every_legal_column():
-    games, rng = ConnectX(7000, STANDARD), np.random.default_rng(2)
-    columns = random_player(rng)(games, np.arange(7000))
-    assert np.abs(np.bincount(columns, minlength=7) - 1000).max() < 150
-
-
 def test_play_is_recorded_as_it_was():
     """Each player is asked on its own turns only, and the replayed moves end in the same boards."""
     rng, games, leads = np.random.default_rng(3), ConnectX(60, STANDARD), alternating(60, 10)

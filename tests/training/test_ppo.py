@@ -114,7 +114,7 @@ def test_networks_equal_the_policy(tmp_path):
         rows = torch.from_numpy(planes.reshape(50, -1))
         expected = trainer.model.policy.get_distribution(rows).distribution.logits
         values = trainer.model.policy.predict_values(rows).numpy()
-    outputs = trainer.newest.forward(planes)
+    outputs = trainer.version(-1).forward(planes)
     assert np.allclose(torch.from_numpy(outputs["policy"]).log_softmax(1), expected, atol=1e-5)
     assert np.allclose(outputs["value"], values, atol=1e-5)
     ppo.train(config(tmp_path))

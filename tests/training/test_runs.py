@@ -1,5 +1,6 @@
 """A run is the run of its options and inputs: with others it is refused, and what it publishes says how it was made."""
 
+import hashlib
 import json
 import os
 import re
@@ -16,27 +17,27 @@ import pytest
 from connectx_toolkit.cli import train
 from connectx_toolkit.system.files import ROOT
 from connectx_toolkit.training import runs
-from connectx_toolkit.training.options import Options, digest_of, option
+from connectx_toolkit.training.options import Options, option
 from connectx_toolkit.training.runs import MANIFEST
 
 pytestmark = pytest.mark.slow
-MADE = ("agents/weights", "labels", "connectx_toolkit/training/makers/networks")
-MANIFESTS = [ROOT / folder / MANIFEST for folder in MADE]
+MADE = ("agents/weights", "connectx_core/data", "labels", "connectx_toolkit/training/makers/networks")
+# The command's options are gone (an input of policy.bin, as the labels are), or its maker.
+OLDER = {"policy_start.bin", "openings.bin"}
 
 
-# Made by options that are gone: an input of policy.bin, as the labels are.
-OLDER = {"policy_start.bin"}
-
-
-@pytest.mark.parametrize("path", MANIFESTS, ids=lambda path: path.parent.name)
-def test_the_commands_of_a_manifest(path):
-    """What stands in the repository can be made again: today's train.py understands each command, whose options have
-    the values that they had. What it reads is in the repository, or made by the command of another file, and its entry
-    has the digest of each.
+@pytest.mark.parametrize("folder", MADE)
+def test_the_manifests_of_what_ships(folder):
+    """Every file is recorded, with the checksum that it has, and can be made again: today's train.py understands each
+    command, whose options have the values that they had. What it reads is in the repository, or made by the command of
+    another file, and its entry has the digest of each.
     """
-    entries = json.loads(path.read_text(encoding="utf-8"))
+    entries = json.loads((ROOT / folder / MANIFEST).read_text(encoding="utf-8"))
+    assert set(entries) == {path.name for path in (ROOT / folder).iterdir()} - {MANIFEST}
     for name, entry in entries.items():
+        assert hashlib.sha256((ROOT / folder / name).read_bytes()).hexdigest() == entry["sha256"]
         if name in OLDER:
+            assert "command" in entry or entry["checked_by"] == "python -m benchmarks.solver --openings"
             continue
         assert re.fullmatch("[0-9a-f]{40}", entry["commit"]) and not entry["dirty"]
         config = config_of(entry["command"])
@@ -80,7 +81,7 @@ def test_a_manifest_says_how_a_file_was_made(tmp_path):
     """All options, paths and flags among them, the digest of what was read when it began, the commit."""
     (tmp_path / "it's").write_bytes(b"early")
     config = Made(str(tmp_path / "it's"), True, threads=2, run=tmp_path / "run")
-    runs.begin(config)
+    runs.begin_run(config)
     (tmp_path / "it's").write_bytes(b"later")
     runs.publish(config, b"content", {"accuracy": 0.5}, "50%")
     entry = json.loads((tmp_path / "run" / MANIFEST).read_text())["made.bin"]
@@ -99,15 +100,15 @@ def test_a_run_with_another_input_is_refused(tmp_path):
     """Finished or stopped; what it reads may have changed, or its options. What may differ is no other run."""
     (tmp_path / "0.shard").write_bytes(b"early")
     config = Made(str(tmp_path / "0.shard"), run=tmp_path / "run")
-    runs.begin(config)
+    runs.begin_run(config)
     runs.publish(config, b"content", {}, "50%")
-    runs.save(tmp_path / "run" / "state.bin", config.settings, {}, {})
+    runs.save_checkpoint(tmp_path / "run" / "state.bin", config.settings, {}, {})
     for same in (config, replace(config, threads=2)):
         with pytest.raises(ValueError, match="run is finished: choose another --run, or delete it"):
-            runs.begin(same)
+            runs.begin_run(same)
     (tmp_path / "0.shard").write_bytes(b"later")
     for other, option_named in ((Made(config.shards, run=config.run), "--shards"), (replace(config, seed=2), "--seed")):
-        for refusing in (runs.begin, lambda asked: runs.load(config.run / "state.bin", asked.settings)):
+        for refusing in (runs.begin_run, lambda asked: runs.load_checkpoint(config.run / "state.bin", asked.settings)):
             with pytest.raises(ValueError, match=f"holds a run .*{option_named}.*: choose another --run, or delete it"):
                 refusing(other)
     assert config.output.read_bytes() == b"content"
@@ -131,12 +132,12 @@ def test_files_that_no_option_names(tmp_path):
     runs.finish(config)
     (tmp_path / "net.bin").write_bytes(b"later")
     with pytest.raises(ValueError, match=r"holds a run that read another net\.bin: choose another --run"):
-        runs.begin(replace(config))
+        runs.begin_run(replace(config))
 
 
 def test_what_cannot_be_published_is_not_finished(tmp_path):
     config = Made(run=tmp_path / "run")
-    runs.begin(config)
+    runs.begin_run(config)
     config.output.mkdir(parents=True)  # somebody has taken its place
     with pytest.raises(OSError):
         runs.publish(config, b"content", {}, "50%")
@@ -153,20 +154,8 @@ def test_a_damaged_manifest_is_refused_before_the_work(content, tmp_path):
     with pytest.raises(
         ValueError, match=rf"^{re.escape(str(tmp_path / MANIFEST))}(: it is not JSON| should be a JSON object)"
     ):
-        runs.begin(config)
+        runs.begin_run(config)
     assert [path.name for path in tmp_path.iterdir()] == [MANIFEST] and (tmp_path / MANIFEST).read_bytes() == content
-
-
-def test_digests(tmp_path):
-    """Of the contents, whatever sizes and times say."""
-    file = tmp_path / "0.shard"
-    file.write_bytes(b"12")
-    first, stamp = digest_of(file), file.stat()
-    file.write_bytes(b"21")
-    os.utime(file, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))
-    assert digest_of(file) != first
-    file.write_bytes(b"12")
-    assert digest_of(file) == first and digest_of(tmp_path / "nothing") == ""
 
 
 def test_runs_that_publish_at_once_keep_all_entries(tmp_path, monkeypatch):

@@ -1,6 +1,5 @@
 """What the second seat plays from: the pool of opponents, the types, the forecast, the model as a whole, its book."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -11,14 +10,20 @@ import torch
 
 from agents import perfect
 from connectx_core.books import Book, openings
-from connectx_core.opponent import NO_MOVE, SKILLS, ReplyModel, columns_of_scores
+from connectx_core.opponent import NO_MOVE, SKILLS, ReplyModel
 from connectx_core.position import STANDARD, Position, sign
 from connectx_core.weights import unpack
 from connectx_toolkit.games.labelled import write_labels
-from connectx_toolkit.training import runs
 from connectx_toolkit.training.makers import book, opponent_model, opponent_pool
 from connectx_toolkit.training.makers.labels import opening_labels
-from connectx_toolkit.training.makers.opponent_model import Config, Learner, Problems, fit, log_likelihoods, problems_of
+from connectx_toolkit.training.makers.opponent_model import (
+    Config,
+    Learner,
+    Problems,
+    fit_types,
+    log_likelihoods,
+    problems_of,
+)
 from connectx_toolkit.training.makers.opponent_pool import (
     DEVELOPMENT,
     HELD_OUT_PLAYERS,
@@ -28,9 +33,8 @@ from connectx_toolkit.training.makers.opponent_pool import (
     tree_search,
 )
 from connectx_toolkit.training.runs import FINISHED
-from tests.training.in_place import pool_in_place
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("in_this_process")]
 MODEL = perfect.opponent.model
 ONE_OF_A_KIND = {player.kind: player for player in DEVELOPMENT + HELD_OUT_PLAYERS}.values()
 
@@ -54,8 +58,6 @@ def test_halves_are_apart():
     assert not set(DEVELOPMENT) & set(HELD_OUT_PLAYERS)
     networks = [{player.network for player in half if player.network} for half in (DEVELOPMENT, HELD_OUT_PLAYERS)]
     assert not networks[0] & networks[1]
-    manifest = json.loads((opponent_pool.NETWORKS / "manifest.json").read_text())
-    assert {path.name for path in opponent_pool.NETWORKS.glob("*.bin")} == set(manifest)
 
 
 def test_tree_search_counts_and_finds():
@@ -85,7 +87,7 @@ def test_types_are_recovered():
             likelihoods.append(moves_of_kinds[:, rng.choice(3, p=moves_of_kinds[kind])])
             games.append(game)
     moves, numbers = np.array(likelihoods), np.array(games)
-    prior, types = fit(moves, numbers, 2, seed=1)
+    prior, types = fit_types(moves, numbers, 2, seed=1)
     order = types[:, 2].argsort()
     assert np.allclose(types[order], truth, atol=0.07) and np.allclose(prior, 0.5, atol=0.05)
     assert (log_likelihoods(moves, numbers, types[order]).argmax(1) == np.arange(200) % 2).mean() > 0.95
@@ -144,7 +146,6 @@ def test_what_the_forecast_is_taught(monkeypatch):
 
 @pytest.fixture
 def quick_pool(monkeypatch):
-    monkeypatch.setattr(runs, "worker_pool", pool_in_place)
     monkeypatch.setattr(opponent_model, "DEVELOPMENT", (PoolPlayer("mcts", 200), PoolPlayer("minimax", 4)))
     monkeypatch.setattr(opponent_model, "PLAY_CONFIG", opponent_model.PLAY_CONFIG | {"actTimeout": 0.02})
 
@@ -170,10 +171,9 @@ def test_model_from_games(tmp_path, quick_pool):
 
 def test_games_of_other_networks_are_not_taken(tmp_path, monkeypatch):
     """A run that goes on after a network of the pool, or perfect's book, was made again would mix two opponents."""
-    monkeypatch.setattr(runs, "worker_pool", pool_in_place)
     nothing = np.zeros(1, np.int64)
     moves = opponent_model.Moves(nothing, nothing, np.zeros((1, 7), np.int64), nothing, nothing)
-    monkeypatch.setattr(opponent_model, "games_of", lambda player, config: moves)
+    monkeypatch.setattr(opponent_model, "play_games_of", lambda player, config: moves)
     monkeypatch.setattr(opponent_pool, "WEIGHTS", tmp_path)
     players = (PoolPlayer("policy", 0.5, "ppo.bin"), PoolPlayer("leaf", 8))
     monkeypatch.setattr(opponent_model, "DEVELOPMENT", players)
@@ -195,7 +195,6 @@ def test_games_of_other_networks_are_not_taken(tmp_path, monkeypatch):
 
 def test_second_book(tmp_path, monkeypatch):
     """Columns keep the result, equally good ones are all there; a second run asks for nothing again."""
-    monkeypatch.setattr(runs, "worker_pool", pool_in_place)
     config = book.Config(
         last_ply=3, least=0.01, nodes=20_000, table_bits=18, workers=1,
         entries=tmp_path / "entries.bin", run=tmp_path / "run", output=tmp_path / "second.bin",
@@ -212,34 +211,10 @@ def test_second_book(tmp_path, monkeypatch):
         assert sorted(again.columns(state.mirror())) == sorted(6 - column for column in again.columns(state))
         best = max(score for score in scores if score is not None)
         assert all(sign(scores[column] or 0) == sign(best) <= 0 for column in columns)
-    monkeypatch.setattr(book, "entry_of", None)
+    monkeypatch.setattr(book, "find_entry", None)
     config = replace(config, run=tmp_path / "run2")
     repeated = book.train(config)
     assert repeated and repeated.to_bytes() == again.to_bytes()
     assert again.columns(Position.empty(STANDARD)) == []
     with pytest.raises(ValueError, match="--nodes 20000, not 10000"):
         book.train(replace(config, nodes=10_000, run=tmp_path / "run3"))
-
-
-def test_shipped_book_keeps_results():
-    """Every entry, where the table knows the scores."""
-    known = 0
-    for key, choices in zip(perfect.second_book.keys.tolist(), perfect.second_book.choices.tolist(), strict=True):
-        assert 0 < choices < 128 and key > 0
-    queue, seen = [Position.empty(STANDARD).play(column) for column in range(7)], set[Position]()
-    while queue:
-        position = queue.pop()
-        columns = perfect.second_book.columns(position)
-        if not columns or position in seen:
-            continue
-        seen.add(position)
-        scores = openings().scores(position)
-        if scores is None:
-            continue
-        known += 1
-        best = columns_of_scores([scores])[0].max()
-        assert all(sign(scores[column] or 0) == np.sign(best) for column in columns)
-        for column in columns:
-            after = position.play(column)
-            queue += [after.play(reply) for reply in after.legal_columns() if reply not in after.winning_columns()]
-    assert known > 30

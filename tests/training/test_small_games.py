@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from connectx_core.position import geometry_of
-from connectx_toolkit.training.opponents import shares, table_player, tree_of, tree_player
+from connectx_toolkit.training.opponents import tree_of, tree_player
 from connectx_toolkit.training.vector_games import (
     FIRST,
     NOBODY,
@@ -15,8 +15,6 @@ from connectx_toolkit.training.vector_games import (
     Nim,
     TicTacToe,
     games_named,
-    play_games,
-    random_player,
 )
 from tests import oracle
 
@@ -49,7 +47,7 @@ def test_nim_plays_by_the_rules():
     rng, games = np.random.default_rng(2), Nim(300, 7, 3)
     left = np.full(300, 7)
     while not games.done.all():
-        assert (games.left() == left).all() and (games.boards().sum((1, 2)) == 7 - left).all()
+        assert (games.tokens_left() == left).all() and (games.boards().sum((1, 2)) == 7 - left).all()
         going, movers = np.flatnonzero(~games.done), games.mover.copy()
         assert (games.legal() == (np.arange(1, 4) <= left[:, None])).all()
         takes = rng.integers(1, np.minimum(left[going], 3) + 1)
@@ -58,7 +56,7 @@ def test_nim_plays_by_the_rules():
         over = going[left[going] == 0]
         assert (games.done == (left == 0)).all() and (games.winner[over] == -movers[over]).all()
     games.reset()
-    assert (games.left() == 7).all() and not games.done.any()
+    assert (games.tokens_left() == 7).all() and not games.done.any()
 
 
 def test_nim_values():
@@ -92,20 +90,6 @@ def test_tree_values_are_exact():
             assert {int(c): int(tree.values[number, c]) for c in legal} == values
 
 
-def test_tictactoe_minimax_never_loses():
-    """And beats random play; look_ahead(3) is between the two, and look_ahead(9) is exact."""
-    rng, tree = np.random.default_rng(4), tree_of(TicTacToe(1))
-    assert (tree.look_ahead(9) == tree.values).all()
-    perfect = table_player(tree, shares(tree.best), rng)
-    ahead = tree.look_ahead(3)
-    three = table_player(tree, shares(ahead == ahead.max(1, keepdims=True)), rng)
-    leads = np.arange(400) < 200
-    assert (play_games(TicTacToe(400), (perfect, perfect), leads).outcomes() == 0).all()
-    for weaker, wins in ((random_player(rng), 300), (three, 10)):
-        outcomes = play_games(TicTacToe(400), (perfect, weaker), leads).outcomes()
-        assert (outcomes >= 0).all() and (outcomes == 1).sum() > wins
-
-
 @pytest.mark.parametrize(("name", "cells"), [("lookahead@1", {2}), ("minimax", {2}), ("random", {2, 5, 6, 7, 8})])
 def test_opponents_by_name(name, cells):
     """X has 0 and 1, O has 3 and 4, and X is to move: in 2 it wins at once."""
@@ -119,7 +103,9 @@ def test_opponents_by_name(name, cells):
 
 
 def test_numbers_of_positions():
+    """And a look-ahead to the end of the game is exact."""
     tree = tree_of(TicTacToe(1))
+    assert (tree.look_ahead(9) == tree.values).all()
     order = np.random.default_rng(5).permutation(len(tree))
     assert (tree.numbers(tree.boards[order]) == order).all()
     with pytest.raises(ValueError, match="not a position"):

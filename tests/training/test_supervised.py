@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from connectx_toolkit.training.supervised import Examples, Parts, split
+from connectx_toolkit.training.supervised import Examples, Parts, split_games
 from connectx_toolkit.training.vector_games import BLOCK, alternating
 
 pytestmark = pytest.mark.slow
@@ -17,7 +17,7 @@ def first_stones(columns: np.ndarray) -> Parts:
         boards[np.arange(len(games)), -1, columns[games]] = 1
         return Examples(boards, games)
 
-    return split(len(columns), examples_of)
+    return split_games(len(columns), examples_of)
 
 
 def test_a_new_board_is_in_no_game_that_is_learnt():
@@ -40,5 +40,5 @@ def test_both_seats_are_held_out_alike():
         boards[games < 100] = 0  # known
         return Examples(boards, seats[games].astype(np.int64))
 
-    training, *held_out = split(4200, examples_of)
+    training, *held_out = split_games(4200, examples_of)
     assert np.concatenate([part.answers for part in held_out]).mean() == training.answers.mean() == 0.5

@@ -16,7 +16,7 @@ from pettingzoo import AECEnv
 from pettingzoo.utils.wrappers import AssertOutOfBoundsWrapper, OrderEnforcingWrapper
 
 from connectx_core.position import geometry_of
-from connectx_toolkit.training.environments.connectx_env import RENDER_MODES, rendered
+from connectx_toolkit.training.environments.connectx_env import RENDER_MODES, render_board
 from connectx_toolkit.training.environments.vector_env import check_among, check_columns, observation_named
 from connectx_toolkit.training.vector_games import FIRST, SECOND, ConnectX
 
@@ -119,4 +119,4 @@ class TwoSides(AECEnv):
 
     def render(self) -> Any:
         """The board in the form of ``render_mode``: str, or (height, width, 3) uint8; None without one."""
-        return rendered(self.render_mode, self._games.stones[0], self._moves, self._geometry)
+        return render_board(self.render_mode, self._games.stones[0], self._moves, self._geometry)

@@ -20,6 +20,7 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
 from connectx_core.position import Geometry
+from connectx_toolkit.kaggle.rules import sizes_of
 from connectx_toolkit.training.environments.vector_env import ENDINGS, Duels, Policy, Setting, check_among
 
 __all__ = ["ConnectXEnv", "ConnectXVectorEnv"]
@@ -30,12 +31,12 @@ BLUE, WHITE = (9, 83, 164), (236, 240, 245)  # the frame, and an empty cell
 DISCS = {0: WHITE, 1: (224, 164, 0), -1: (200, 40, 45)}
 
 
-def text(stones: np.ndarray) -> str:
+def board_text(stones: np.ndarray) -> str:
     """X for the first player's stones, O for the second's. stones: (rows, columns) int8, as a batch has them."""
     return "\n".join("".join(".XO"[stone] for stone in row) for row in stones)
 
 
-def picture(stones: np.ndarray) -> np.ndarray:
+def board_picture(stones: np.ndarray) -> np.ndarray:
     """(rows * CELL, columns * CELL, 3) uint8: discs in a frame."""
     middle = np.arange(CELL) - (CELL - 1) / 2
     disc = np.hypot(middle[:, None], middle) < 0.42 * CELL
@@ -44,36 +45,25 @@ def picture(stones: np.ndarray) -> np.ndarray:
     return cells.reshape(stones.shape[0] * CELL, stones.shape[1] * CELL, 3)
 
 
-def html(moves: Sequence[int], geometry: Geometry) -> str:
+def kaggle_page(moves: Sequence[int], geometry: Geometry) -> str:
     """A page with Kaggle's player of the game that ``moves``, columns from the first ply on, make."""
     from kaggle_environments import make  # takes seconds, so not at the top
 
-    sizes = {"rows": geometry.rows, "columns": geometry.columns, "inarow": geometry.inarow}
-    environment = make("connectx", configuration=sizes)
+    environment = make("connectx", configuration=sizes_of(geometry))
     environment.reset()
     for ply, column in enumerate(moves):
         environment.step([column, None] if ply % 2 == 0 else [None, column])
     return environment.render(mode="html")
 
 
-def rendered(mode: str | None, stones: np.ndarray, moves: Sequence[int], geometry: Geometry) -> Any:
+def render_board(mode: str | None, stones: np.ndarray, moves: Sequence[int], geometry: Geometry) -> Any:
     """The board by the name that gymnasium gives to the form."""
     if mode == "html":
-        return html(moves, geometry)
-    return None if mode is None else text(stones) if mode == "ansi" else picture(stones)
+        return kaggle_page(moves, geometry)
+    return None if mode is None else board_text(stones) if mode == "ansi" else board_picture(stones)
 
 
-class _WithSetting:
-    """What both environments do with their setting."""
-
-    setting: Setting
-
-    def set_policy(self, policy: Policy | None) -> None:
-        """What the opponent "self" plays from its next move on."""
-        self.setting.policy = policy
-
-
-class ConnectXEnv(_WithSetting, gymnasium.Env):
+class ConnectXEnv(gymnasium.Env):
     """One game at a time.
 
     >>> env = ConnectXEnv(opponent="random", seat="first")
@@ -125,11 +115,15 @@ class ConnectXEnv(_WithSetting, gymnasium.Env):
 
     def action_masks(self) -> np.ndarray:
         """(columns,) bool: the legal columns; none after the end."""
-        return self._duels.legal()[0]
+        return self._duels.games.legal()[0]
+
+    def set_policy(self, policy: Policy | None) -> None:
+        """What the opponent "self" plays from its next move on."""
+        self.setting.policy = policy
 
     def render(self) -> Any:
         """The board in the form of ``render_mode``: str, or (height, width, 3) uint8; None without one."""
-        return rendered(self.render_mode, self._duels.games.stones[0], self._moves, self.setting.geometry)
+        return render_board(self.render_mode, self._duels.games.stones[0], self._moves, self.setting.geometry)
 
     def _info(self) -> dict[str, Any]:
         return {"action_mask": self.action_masks().astype(np.int8)}
@@ -138,7 +132,7 @@ class ConnectXEnv(_WithSetting, gymnasium.Env):
         return np.count_nonzero(self._duels.games.stones[0], axis=0)
 
 
-class ConnectXVectorEnv(_WithSetting, gymnasium.vector.VectorEnv):
+class ConnectXVectorEnv(gymnasium.vector.VectorEnv):
     """n games at a time, in numpy. A game that ends starts again at once (gymnasium's AutoresetMode.SAME_STEP).
 
     >>> env = ConnectXVectorEnv(100, opponent="random", observation="lines-1")
@@ -190,7 +184,11 @@ class ConnectXVectorEnv(_WithSetting, gymnasium.vector.VectorEnv):
 
     def action_masks(self) -> np.ndarray:
         """(n, columns) bool: the legal columns."""
-        return self._duels.legal()
+        return self._duels.games.legal()
+
+    def set_policy(self, policy: Policy | None) -> None:
+        """What the opponent "self" plays from its next move on."""
+        self.setting.policy = policy
 
     def _masks(self) -> dict[str, np.ndarray]:
         return {"action_mask": self.action_masks().astype(np.int8), "_action_mask": np.ones(self.num_envs, bool)}
@@ -200,4 +198,4 @@ class ConnectXVectorEnv(_WithSetting, gymnasium.vector.VectorEnv):
         if self.render_mode is None:
             return None
         boards = self._duels.games.stones
-        return tuple(rendered(self.render_mode, board, [], self.setting.geometry) for board in boards)
+        return tuple(render_board(self.render_mode, board, [], self.setting.geometry) for board in boards)

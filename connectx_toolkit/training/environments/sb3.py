@@ -88,12 +88,10 @@ class BatchEnv(VecEnv):
     def step_wait(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[dict]]:
         observations, rewards, dones, _, facts = self.env.step(self._columns)
         infos: list[dict] = [{} for _ in range(self.num_envs)]
-        over = np.flatnonzero(dones)
-        if len(over):
-            self.counts += np.bincount(facts["ending"][over], minlength=len(ENDINGS))
-        for game in over:
-            ending = ENDINGS[facts["ending"][game]]
-            infos[game] = {"terminal_observation": facts["final_obs"][game], "ending": ending}
+        for game in np.flatnonzero(dones):
+            ending = facts["ending"][game]
+            self.counts[ending] += 1
+            infos[game] = {"terminal_observation": facts["final_obs"][game], "ending": ENDINGS[ending]}
         return observations, rewards, dones, infos
 
     def close(self) -> None:

@@ -67,34 +67,21 @@ def observation_named(name: str, geometry: Geometry) -> Observation:
     Raises:
         ValueError: there is none, or it is an encoding and the board does not fit 64 bits.
     """
-    if name not in OBSERVATIONS:
-        raise ValueError(f"observation should be one of {', '.join(OBSERVATIONS)}, not {name!r}")
-    if name in ("course", "sides"):
-        dtype = np.int64 if name == "course" else np.int8
-        space = _saying(name, spaces.Box(0, 2, (1, geometry.rows, geometry.columns), dtype))
-        return Observation(space, _course if name == "course" else _sides)
-    if not geometry.fits_word:
+    check_among("observation", name, OBSERVATIONS)
+    is_course, is_cells = name == "course", name in ("course", "sides")
+    if not (is_cells or geometry.fits_word):
         raise ValueError(f"a board of {geometry[:3]} (rows, columns, inarow) does not fit the 64 bits of {name}")
-    space = _saying(name, spaces.Box(0, 1, (planes_of(name), geometry.rows, geometry.columns), np.uint8))
+    planes, dtype = (1, np.int64 if is_course else np.int8) if is_cells else (planes_of(name), np.uint8)
+    space = spaces.Box(0, 2 if is_cells else 1, (planes, geometry.rows, geometry.columns), dtype)
+    vars(space)["shows"] = name  # shape and type alone do not tell it
 
-    def planes(stones: np.ndarray, seats: np.ndarray) -> np.ndarray:
-        return encode_many(*bitboards(stones * seats[:, None, None], geometry), geometry, name)
+    def see(stones: np.ndarray, seats: np.ndarray) -> np.ndarray:
+        shown = stones if is_course else stones * seats[:, None, None]
+        if not is_cells:
+            return encode_many(*bitboards(shown, geometry), geometry, name)
+        return np.where(shown < 0, 2, shown)[:, None].astype(dtype)
 
-    return Observation(space, planes)
-
-
-def _saying(name: str, space: spaces.Box) -> spaces.Box:
-    """The space, which says what it shows: shape and type alone do not tell it."""
-    vars(space)["shows"] = name
-    return space
-
-
-def _course(stones: np.ndarray, seats: np.ndarray) -> np.ndarray:
-    return np.where(stones < 0, 2, stones)[:, None].astype(np.int64)
-
-
-def _sides(stones: np.ndarray, seats: np.ndarray) -> np.ndarray:
-    return _course(stones * (seats * FIRST)[:, None, None], seats).astype(np.int8)
+    return Observation(space, see)
 
 
 ENDINGS = ("won", "lost", "drawn", "illegal")  # how the learner's games end
@@ -129,13 +116,10 @@ def check_columns(columns: np.ndarray, geometry: Geometry) -> None:
 
 @dataclass
 class Setting:
-    """The options of every environment.
+    """The options of every environment: see the module.
 
     Attributes:
-        opponent: see the module.
         seat: one of SEAT_CHOICES: the learner's.
-        rewards: one of REWARDS.
-        observation: "course", "sides" or an encoding, of connectx_toolkit.training.environments.vector_env.
         policy: what ITSELF plays; at random if None.
 
     Raises:
@@ -157,7 +141,7 @@ class Setting:
         check_among("rewards", self.rewards, REWARDS)
         self.geometry: Geometry = geometry_of(self.rows, self.columns, self.inarow)
         self.seen: Observation = observation_named(self.observation, self.geometry)
-        self._members = [checked(member) for member in parts(self.opponent)]
+        self._members = [check_member(member) for member in parts(self.opponent)]
         self.players(np.random.default_rng())  # whatever is wrong is said now
 
     def players(self, rng: np.random.Generator) -> list[Weighted]:
@@ -166,7 +150,7 @@ class Setting:
 
     def _player(self, opponent: Any, rng: np.random.Generator) -> Player:
         if opponent == ITSELF:
-            return Itself(self, rng)
+            return self._itself(rng)
         if isinstance(opponent, Path):
             return AgentPlayer(partial(function_of_file, opponent), self.geometry, rng)
         if callable(opponent):
@@ -175,26 +159,25 @@ class Setting:
             raise ValueError(f"opponent should be a name, a file, a function or a list of these, not {opponent!r:.80}")
         return opponent_named(opponent, self.geometry, rng)
 
+    def _itself(self, rng: np.random.Generator) -> Player:
+        """The policy, as it is when it is asked, as a player. Where its column is not legal, a random one is played."""
+        at_random = random_player(rng)
+
+        def player(games: Games, which: np.ndarray) -> np.ndarray:
+            columns = at_random(games, which)
+            if self.policy is None:
+                return columns
+            legal = games.legal()[which]
+            chosen = np.asarray(self.policy(self.seen.of(games.stones[which], games.mover[which]), legal))
+            return np.where(legal[np.arange(len(which)), chosen], chosen, columns)
+
+        return player
+
     def by_ending(self) -> np.ndarray:
         """(len(ENDINGS) + 1,) float32: the learner's reward for each ending, and in the last place for other moves."""
         is_course = self.rewards == "course"
         draw, step = (-1.0, 1 / self.geometry.cells) if is_course else (0.0, 0.0)
         return np.array([1.0, -1.0, draw, -10.0, step], np.float32)
-
-
-class Itself:
-    """The policy of a setting as a player. Where its column is not legal, a random one is played."""
-
-    def __init__(self, setting: Setting, rng: np.random.Generator):
-        self._setting, self._at_random = setting, random_player(rng)
-
-    def __call__(self, games: Games, which: np.ndarray) -> np.ndarray:
-        columns, policy = self._at_random(games, which), self._setting.policy
-        if policy is None:
-            return columns
-        legal = games.legal()[which]
-        chosen = np.asarray(policy(self._setting.seen.of(games.stones[which], games.mover[which]), legal))
-        return np.where(legal[np.arange(len(which)), chosen], chosen, columns)
 
 
 def parts(opponent: Any) -> Iterator[Any]:
@@ -209,7 +192,7 @@ def parts(opponent: Any) -> Iterator[Any]:
         yield opponent
 
 
-def checked(opponent: Any) -> Any:
+def check_member(opponent: Any) -> Any:
     """The path of a file that holds an agent; anything else as it is. Raises as ``function_of_file``."""
     if not (isinstance(opponent, str | os.PathLike) and Path(opponent).suffix == ".py"):
         return opponent
@@ -267,10 +250,6 @@ class Duels:
         won, lost = games.winner == self.seats, games.winner == -self.seats
         endings = np.select([illegal, ~games.done, won, lost], [3, -1, 0, 1], 2).astype(np.int8)
         return self._setting.by_ending()[endings], endings
-
-    def legal(self) -> np.ndarray:
-        """(n, columns) bool."""
-        return self.games.legal()
 
     def observe(self) -> np.ndarray:
         """(n, *shape): what the learner sees of each game."""

@@ -41,8 +41,8 @@ from connectx_toolkit.training.learners.whole_games import (
 )
 from connectx_toolkit.training.opponents import opponent_named, tree_of, tree_player, two_plies
 from connectx_toolkit.training.options import Options, device_option, option
-from connectx_toolkit.training.runs import begin, publish, save_curve
-from connectx_toolkit.training.supervised import device_of, logits_of, outputs_of
+from connectx_toolkit.training.runs import begin_run, publish, save_curve
+from connectx_toolkit.training.supervised import device_of, logits_of, outputs_of_boards
 from connectx_toolkit.training.vector_games import (
     GAME_FORMS,
     ConnectX,
@@ -116,7 +116,7 @@ def fresh_network(games: Games, channels: int, hidden: int, seed: int) -> Networ
     return network
 
 
-def strictly(results: np.ndarray, choices: Choices) -> np.ndarray:
+def strict_results(results: np.ndarray, choices: Choices) -> np.ndarray:
     """(n,) int8: the results of games, where a game with an illegal choice counts as lost."""
     strict = results.copy()
     strict[choices.games[choices.turns == ILLEGAL]] = -1
@@ -160,21 +160,8 @@ class SelfPlay:
         return self._player(games, which)
 
 
-def erring_at_first(player: Player, errors: float, moves: np.ndarray, rng: np.random.Generator) -> Player:
-    """The player, except that a share ``errors`` of its first ``moves``, (n,), in each game is random."""
-
-    def errs(games: Games, which: np.ndarray) -> np.ndarray:
-        return (games.plies[which] // 2 < moves[which]) & (rng.random(len(which)) < errors)
-
-    return erring(player, errs, rng)
-
-
 def opponent_of(config: Config, network: Network, rng: np.random.Generator) -> Player:
-    """The opponent in a configuration, without random moves.
-
-    Raises:
-        ValueError: this game has no such opponent.
-    """
+    """The opponent in a configuration, without random moves. Raises ValueError if the game has none of that name."""
     if config.opponent == "self":
         return SelfPlay(network, rng)
     games = games_named(config.game)
@@ -201,16 +188,20 @@ class ActorCriticRun(WholeGamesRun):
         self.error = 0.0  # mean absolute error of the value before the last update
         self.curve: list[list[float]] = []
 
-    def new_games(self) -> Games:
-        return games_named(self.config.game, self.config.batch)
+    def play(self, learner: Player) -> PlayedGames:
+        return play_games(games_named(self.config.game, self.config.batch), (learner, self.opponent()), self.leads())
 
     def opponent(self) -> Player:
         """In practice games it errs in its first moves: as many as are drawn, up to a third of the cells."""
         if isinstance(self.sound, SelfPlay):
             self.sound.choose()
         most = max(1, self.network.architecture.geometry.cells // 3)
-        early = self.rng.integers(1, most + 1, self.config.batch)
-        return erring_at_first(self.sound, self.config.errors, self.practice * early, self.rng)
+        early = self.practice * self.rng.integers(1, most + 1, self.config.batch)
+
+        def errs(games: Games, which: np.ndarray) -> np.ndarray:
+            return (games.plies[which] // 2 < early[which]) & (self.rng.random(len(which)) < self.config.errors)
+
+        return erring(self.sound, errs, self.rng)
 
     def leads(self) -> np.ndarray:
         """In half of the practice games, and of the others."""
@@ -220,7 +211,7 @@ class ActorCriticRun(WholeGamesRun):
         return leads
 
     def note(self, choices: Choices, played: PlayedGames) -> None:
-        strict = strictly(played.outcomes(), choices)
+        strict = strict_results(played.outcomes(), choices)
         means = [float(part.mean()) if len(part) else 0.0 for part in (strict[~self.practice], strict[self.practice])]
         self.curve.append([self.games, *means, self.illegal, self.error])
         self.results = np.concatenate([self.results, strict[~self.practice]])
@@ -231,7 +222,7 @@ class ActorCriticRun(WholeGamesRun):
         config = self.config
         left = max(0.0, 1 - self.games / (config.games * (1 - LAST_PART)))
         returns = self.on_device(returns_of(choices, results, config.discount))
-        outputs = outputs_of(self.network, choices.boards)
+        outputs = outputs_of_boards(self.network, choices.boards)
         self.error = float((returns - outputs["value"].detach()[:, 0]).abs().mean())
         self.optimizer.param_groups[0]["lr"] = config.learning_rate * (0.1 + 0.9 * left)
         self.optimizer.zero_grad()
@@ -251,9 +242,15 @@ def against_lookahead(run: ActorCriticRun, games: int = 100, plies: int = 3) -> 
     return [each.counts() for each in played]
 
 
-def save(run: ActorCriticRun) -> None:
-    """Plays the games against the look-ahead; writes the curves, and the network with its entry in the manifest."""
-    config, score = run.config, run.score
+def train(config: Config) -> ActorCriticRun:
+    """Trains until the running reward is reached or the games are played, and writes network and curves.
+
+    On tic-tac-toe it then plays the games against the look-ahead.
+    """
+    begin_run(config)
+    run = ActorCriticRun(config)
+    run.run()
+    score = run.score
     x, *lines = np.array(run.curve).T
     names = ("result v the opponent", "result v the erring opponent", "illegal tries", "error of the value")
     curves = {name: (x, y) for name, y in zip(names, lines, strict=True)}
@@ -263,12 +260,4 @@ def save(run: ActorCriticRun) -> None:
         score += f"; against a look-ahead of 3 plies {' moving first, '.join(seats)} moving second"
     facts = {"games": run.games, "opponent": config.opponent, "running_reward": round(run.running_reward, 4)}
     publish(config, run.network.to_bytes(), facts, score)
-
-
-def train(config: Config) -> ActorCriticRun:
-    """Trains until the running reward is reached or the games are played, and writes what came of it."""
-    begin(config)
-    run = ActorCriticRun(config)
-    run.run()
-    save(run)
     return run

@@ -13,10 +13,10 @@ import torch
 
 from connectx_core.position import STANDARD
 from connectx_toolkit.system.console import progress
-from connectx_toolkit.training.opponents import FixedDepth
+from connectx_toolkit.training.opponents import fixed_depth
 from connectx_toolkit.training.options import option
-from connectx_toolkit.training.runs import begin, publish
-from connectx_toolkit.training.supervised import Examples, Fit, FitOptions, small_network, split
+from connectx_toolkit.training.runs import begin_run, publish
+from connectx_toolkit.training.supervised import Examples, Fit, FitOptions, small_network, split_games
 from connectx_toolkit.training.vector_games import ConnectX, random_player
 
 RANDOM_SHARE = 0.25  # of moves at random in place of the chosen ones
@@ -34,10 +34,10 @@ class Config(FitOptions):
     output: Path = option(Path(), "file to write: the policy network", in_run="strong_policy.bin")
 
 
-def labelled_games(config: Config) -> tuple[Examples, np.ndarray]:
+def play_teacher_games(config: Config) -> tuple[Examples, np.ndarray]:
     """All positions of the games, labelled with the column that the search chooses, and (n,) int64, their games."""
     games, rng = ConnectX(config.games, STANDARD), np.random.default_rng(config.seed)
-    teacher, at_random = FixedDepth(config.depth, STANDARD), random_player(rng)
+    teacher, at_random = fixed_depth(config.depth, STANDARD), random_player(rng)
     boards, answers, owners = [], [], []
     with progress(config.games, "game", "games of the search") as bar:
         while not games.done.all():
@@ -54,12 +54,12 @@ def labelled_games(config: Config) -> tuple[Examples, np.ndarray]:
 
 def train(config: Config) -> Fit:
     """Plays the games, trains the network on them, and writes it."""
-    begin(config)
+    begin_run(config)
     torch.set_num_threads(1)
-    examples, owners = labelled_games(config)
+    examples, owners = play_teacher_games(config)
     last = STANDARD.columns - 1
     network = small_network("policy", STANDARD.columns, config.channels, config.hidden, config.seed)
-    parts = split(config.games, lambda games: examples.take(np.flatnonzero(np.isin(owners, games))))
+    parts = split_games(config.games, lambda games: examples.take(np.flatnonzero(np.isin(owners, games))))
     fit = Fit(config, network, parts, mirrored=lambda columns: last - columns)
     agreement = fit.run("agreement with the search")
     facts = {"agreement": agreement.facts(), "depth": config.depth, "seed": config.seed}

@@ -39,9 +39,9 @@ from connectx_core.weights import pack, unpack
 from connectx_toolkit.games.game import SEATS
 from connectx_toolkit.system.console import progress
 from connectx_toolkit.system.table import Column, Table, console_for_tables
-from connectx_toolkit.training.opponents import Tree, shares, table_player, tree_of
+from connectx_toolkit.training.opponents import Tree, normed_rows, table_player, tree_of
 from connectx_toolkit.training.options import Options, option
-from connectx_toolkit.training.runs import begin, is_finished, publish, save_curve
+from connectx_toolkit.training.runs import begin_run, is_finished, publish, save_curve
 from connectx_toolkit.training.vector_games import (
     FIRST,
     GAME_FORMS,
@@ -181,8 +181,8 @@ class Population:
     def chances(self, name: str) -> np.ndarray:
         """(members, positions, actions): the probabilities of a player of the table, or of each of its group."""
         if name in self.groups:
-            return shares(self.groups[name].beads)
-        return shares(self.tree.best if name == IDEAL else self.tree.legal)[None]
+            return normed_rows(self.groups[name].beads)
+        return normed_rows(self.tree.best if name == IDEAL else self.tree.legal)[None]
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Of each group, the beads of its members, and the first player's wins in each CURVE_SPAN games."""
@@ -192,7 +192,7 @@ class Population:
         return named
 
 
-def members(count: int, games: int, rng: np.random.Generator, met: np.ndarray | None = None) -> np.ndarray:
+def draw_members(count: int, games: int, rng: np.random.Generator, met: np.ndarray | None = None) -> np.ndarray:
     """(games,) int64: which of ``count`` members plays each game; never the one in ``met``, (games,), of its group."""
     if met is None or count == 1:
         return rng.integers(count, size=games)
@@ -208,29 +208,27 @@ def round_robin(population: Population, games: int, seed: int) -> np.ndarray:
     chances = [population.chances(name) for name in PLAYERS]
     counts = np.zeros((len(PLAYERS), len(PLAYERS), 3))
     for row, column in np.ndindex(*counts.shape[:2]):
-        first = members(len(chances[row]), games, rng)
-        second = members(len(chances[column]), games, rng, first if row == column else None)
+        first = draw_members(len(chances[row]), games, rng)
+        second = draw_members(len(chances[column]), games, rng, first if row == column else None)
         sides = zip((row, column), (first, second), strict=True)
         one, other = (table_player(tree, chances[side], rng, tables) for side, tables in sides)
         counts[row, column] = play_games(games_named(population.config.game, games), (one, other), leads).counts()
     return counts / games
 
 
-def table_of(results: np.ndarray, title: str) -> Table:
-    """The share of games that the row's player won, moving first; with the share of draws, if there were any."""
+def report_results(population: Population) -> np.ndarray:
+    """Plays the table's games, prints it, and draws the learning curves.
+
+    A cell is the share of games that the row's player won, moving first; with that of draws, if there were any.
+    """
+    config = population.config
+    results = round_robin(population, config.test_games, config.seed)
+    title = f"{config.game}: wins of the first player in {config.test_games} games"
     with_draws = results[..., 1].any()
     show = lambda cell: f"{cell[0]:.2%}" + (f" (={cell[1]:.1%})" if with_draws else "")  # noqa: E731
     columns = (Column(name, show=show, shade=itemgetter(0), align="right") for name in PLAYERS)
     rows = ((name, *row) for name, row in zip(PLAYERS, results, strict=True))
-    return Table(title, ("first \\ second", *columns), rows)
-
-
-def report(population: Population) -> np.ndarray:
-    """Plays the table's games, prints it, and draws the learning curves."""
-    config = population.config
-    results = round_robin(population, config.test_games, config.seed)
-    title = f"{config.game}: wins of the first player in {config.test_games} games"
-    console_for_tables().print(table_of(results, title))
+    console_for_tables().print(Table(title, ("first \\ second", *columns), rows))
     wins = {name: np.array(group.first_wins) / CURVE_SPAN for name, group in population.groups.items()}
     curves = {name: (CURVE_SPAN * np.arange(1, len(won) + 1), won) for name, won in wins.items()}
     save_curve(config.run / f"{config.game}-curves.png", "training games", "first player's share of wins", curves)
@@ -238,10 +236,10 @@ def report(population: Population) -> np.ndarray:
     return results
 
 
-def picture(games: Games) -> str:
+def draw_game(games: Games) -> str:
     """The first game of the batch as text: the tokens that are left, or the board."""
     if isinstance(games, Nim):
-        return "|" * int(games.left()[0])
+        return "|" * int(games.tokens_left()[0])
     return "\n".join(" ".join(".XO"[stone] for stone in row) for row in games.stones[0])
 
 
@@ -252,7 +250,7 @@ def play_human(games: Games, seat: int, opponent: Player) -> None:
     """
     start, only = 0 if isinstance(games, ConnectX) else 1, np.array([0])
     while not games.done[0]:
-        print(picture(games))
+        print(draw_game(games))
         legal = [str(action + start) for action in np.flatnonzero(games.legal()[0])]
         if games.plies[0] % 2 == seat:
             typed = ""
@@ -265,7 +263,7 @@ def play_human(games: Games, seat: int, opponent: Player) -> None:
             action = int(opponent(games, only)[0])
             print(f"the other side plays {action + start}")
         games.play(np.array([action]), only)
-    print(picture(games))
+    print(draw_game(games))
     print({0: "a draw", (FIRST, SECOND)[seat]: "you win"}.get(int(games.winner[0]), "the other side wins"))
 
 
@@ -279,16 +277,16 @@ def train(config: Config) -> tuple[Population, np.ndarray] | None:
     if config.human and is_finished(config):
         beads = unpack(config.output.read_bytes())[0][f"{KEEP}/beads"]
     else:
-        begin(config)
+        begin_run(config)
         population = Population(tree, config)
         population.train()
-        results = report(population)
+        results = report_results(population)
         won = results[PLAYERS.index(KEEP), PLAYERS.index(KEEP), 0]
         score = f"the first player wins {won:.2%} of {config.test_games} games between two of kind {KEEP}"
         publish(config, pack(population.arrays(), {"game": config.game}), {"seed": config.seed}, score)
         trained, beads = (population, results), population.groups[KEEP].beads
     if config.human:
-        opponent = table_player(tree, shares(beads)[0], np.random.default_rng())
+        opponent = table_player(tree, normed_rows(beads)[0], np.random.default_rng())
         with suppress(EOFError):
             play_human(games_named(config.game), SEATS.index(config.human), opponent)
     return trained

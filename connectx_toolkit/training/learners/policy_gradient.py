@@ -52,12 +52,11 @@ from connectx_toolkit.training.learners.whole_games import (
     returns_of,
 )
 from connectx_toolkit.training.options import Options, device_option, option
-from connectx_toolkit.training.runs import begin, publish, save_curve
-from connectx_toolkit.training.supervised import kept_planes, logits_of
+from connectx_toolkit.training.runs import begin_run, publish, save_curve
+from connectx_toolkit.training.supervised import logits_of, packed_planes
 from connectx_toolkit.training.vector_games import (
     BLOCK,
     ConnectX,
-    Games,
     PlayedGames,
     Player,
     alternating,
@@ -112,7 +111,7 @@ def updated_baseline(baseline: np.ndarray, plies: np.ndarray, returns: np.ndarra
     return baseline + (1 - BASELINE_MEMORY) * np.where(counts > 0, means - baseline, 0.0)
 
 
-def scaled(advantages: np.ndarray) -> np.ndarray:
+def scale_advantages(advantages: np.ndarray) -> np.ndarray:
     """The advantages, (m,) float32, divided by the root of their mean square."""
     return advantages / max(1e-6, float(np.sqrt((advantages**2).mean())))
 
@@ -156,17 +155,12 @@ class ReinforceRun(WholeGamesRun):
         """Games until the mean of 100, as in the chapter, first reached ``stop``; 0 if it never did."""
         return games_until(self.results, self.config.stop, CHAPTER_WINDOW)
 
-    def new_games(self) -> Games:
-        return ConnectX(self.config.batch, STANDARD)
-
-    def opponent(self) -> Player:
-        return sampling_player(logits_of(self.strong), self.rng)
-
-    def leads(self) -> np.ndarray:
-        return alternating(self.config.batch, BLOCK, self.games)
+    def play(self, learner: Player) -> PlayedGames:
+        count, opponent = self.config.batch, sampling_player(logits_of(self.strong), self.rng)
+        return play_games(ConnectX(count, STANDARD), (learner, opponent), alternating(count, BLOCK, self.games))
 
     def note(self, choices: Choices, played: PlayedGames) -> None:
-        self.moves.append(played.padded(STANDARD.cells))
+        self.moves.append(played.pad_moves(STANDARD.cells))
         self.results = np.concatenate([self.results, played.outcomes()])
 
     def learn(self, choices: Choices, results: np.ndarray) -> None:
@@ -176,9 +170,9 @@ class ReinforceRun(WholeGamesRun):
         """
         returns = returns_of(choices, results, self.config.discount)
         plies, legal = np.count_nonzero(choices.boards, axis=(1, 2)), choices.turns != ILLEGAL
-        advantages = self.on_device(scaled((returns - self.baseline[plies]).astype(np.float32)))
+        advantages = self.on_device(scale_advantages((returns - self.baseline[plies]).astype(np.float32)))
         self.baseline = updated_baseline(self.baseline, plies[legal], returns[legal])
-        planes, actions = kept_planes(self.network, choices.boards), self.on_device(choices.actions)
+        planes, actions = packed_planes(self.network, choices.boards), self.on_device(choices.actions)
         with torch.no_grad():
             before, _ = chosen_and_entropy(self.network(planes.float())["policy"], actions)
         left = 1 - self.games / self.config.games  # of training: 1 at first, then down to 0
@@ -217,34 +211,28 @@ def matches(network: Network, strong: Network, games: int, seed: int) -> dict[st
     }
 
 
-def save(run: ReinforceRun) -> None:
-    """Plays the matches; writes the games, the curve, and the network with its entry in the manifest."""
-    config, results = run.config, run.results
-    games = {"moves": np.concatenate(run.moves), "results": results}
+def train(config: Config) -> ReinforceRun:
+    """Trains until the running reward is reached or the games are played, plays the matches, and writes all of it."""
+    begin_run(config)
+    run = ReinforceRun(config)
+    run.run()
+    games = {"moves": np.concatenate(run.moves), "results": run.results}
     write_whole(config.run / "games.bin", pack(games, {"settings": config.settings, "block": BLOCK}))
-    means = results.reshape(-1, config.batch).mean(axis=1)
+    means = run.results.reshape(-1, config.batch).mean(axis=1)
     curve = np.arange(1, len(means) + 1) * config.batch, means
     save_curve(config.run / "curve.png", "games", "mean result v the strong policy agent", {"": curve})
-    found = matches(run.network, run.strong, MATCH_GAMES, config.seed)
+    counts = matches(run.network, run.strong, MATCH_GAMES, config.seed)
     facts = {
         "games": run.games,
         "running_reward": round(run.running_reward, 3),
         "games_to_stop_of_100": run.games_to_stop,
         "seed": config.seed,
         "start": config.start,
-        "v_strong_policy": {name: list(counts) for name, counts in found.items()},
+        "v_strong_policy": {name: list(results) for name, results in counts.items()},
     }
     start = "random weights" if config.start == RANDOM_WEIGHTS else "a copy of the strong policy agent"
     score = (f"{run.score}, from {start}; "
              f"wins, draws, losses of {MATCH_GAMES} new games against it: "
-             f"sampled {found['sampled']}, greedy {found['greedy']}")  # fmt: skip
+             f"sampled {counts['sampled']}, greedy {counts['greedy']}")  # fmt: skip
     publish(config, run.network.to_bytes(), facts, score)
-
-
-def train(config: Config) -> ReinforceRun:
-    """Trains until the running reward is reached or the games are played, and writes what came of it."""
-    begin(config)
-    run = ReinforceRun(config)
-    run.run()
-    save(run)
     return run

@@ -45,19 +45,19 @@ from connectx_toolkit.kaggle.rules import OVERAGE, Rules
 from connectx_toolkit.players.process import Setup
 from connectx_toolkit.players.spec import resolve
 from connectx_toolkit.system.console import progress, tell_rate
-from connectx_toolkit.training.devices import device_named
+from connectx_toolkit.training.descent import device_named
 from connectx_toolkit.training.environments.vector_env import ENDINGS, ITSELF, Setting, Weighted, parts
 from connectx_toolkit.training.opponents import opponent_named
 from connectx_toolkit.training.options import Options, device_option, flag, option
-from connectx_toolkit.training.runs import begin, publish, save_curve
+from connectx_toolkit.training.runs import begin_run, publish, save_curve
 from connectx_toolkit.training.vector_games import (
     ConnectX,
-    Games,
-    Player,
     alternating,
     geometry_named,
+    greedy_player,
+    logits_in_numpy,
     play_games,
-    sample,
+    sampling_player,
 )
 
 ALGORITHMS = ("maskable", "ppo")
@@ -134,17 +134,6 @@ class Config(Options):
         return Architecture(self.encoding, layers, heads, self.geometry[:3])
 
 
-def network_player(network: PlainNetwork, rng: np.random.Generator | None = None) -> Player:
-    """A policy as a player: a draw from its probabilities of the legal columns, or the most probable (no ``rng``)."""
-
-    def player(games: Games, which: np.ndarray) -> np.ndarray:
-        assert isinstance(games, ConnectX)
-        logits, legal = network.evaluate_many(*games.bitboards(which))["policy"], games.legal()[which]
-        return np.where(legal, logits, -np.inf).argmax(axis=1) if rng is None else sample(logits, legal, rng)
-
-    return player
-
-
 def stable_baselines() -> ModuleType:
     """Our module of environments and networks for it, which takes seconds to import, and --help should not."""
     sys.modules.setdefault("gym", None)  # type: ignore[arg-type] # it would say that it is unmaintained
@@ -188,19 +177,17 @@ class SelfPlayTrainer:
         options = {"opponent": opponent, "rewards": config.rewards, "observation": config.encoding}
         return self._sb3.batch_env(config.games, **options, **config.sizes)
 
-    @property
-    def newest(self) -> PlainNetwork:
-        return PlainNetwork(self.config.architecture, self.versions[-1])
+    def version(self, number: int) -> PlainNetwork:
+        return PlainNetwork(self.config.architecture, self.versions[number])
 
     def _opponents(self, rng: np.random.Generator) -> list[Weighted]:
         """Those of the next period."""
         opponents: list[Weighted] = []
         for name in parts(self.config.opponent):
             if name == ITSELF:
-                past = [self.versions[rng.integers(len(self.versions))] for _ in range(PAST_OPPONENTS)]
-                networks = [self.newest, *(PlainNetwork(self.config.architecture, old) for old in past)]
+                numbers = [-1, *(int(rng.integers(len(self.versions))) for _ in range(PAST_OPPONENTS))]
                 weights = [0.5] + [0.5 / PAST_OPPONENTS] * PAST_OPPONENTS
-                players = [network_player(network, rng) for network in networks]
+                players = [sampling_player(logits_in_numpy(self.version(each), "policy"), rng) for each in numbers]
                 opponents += map(Weighted, weights, players)
             else:
                 opponents.append(Weighted(1, opponent_named(name, self.config.geometry, rng)))
@@ -227,7 +214,7 @@ class SelfPlayTrainer:
         """The newest version's share of the points in TEST_GAMES against TEST_OPPONENT; a draw is half a point."""
         geometry = self.config.geometry
         players = (
-            network_player(self.newest),
+            greedy_player(logits_in_numpy(self.version(-1), "policy")),
             opponent_named(TEST_OPPONENT, geometry, np.random.default_rng(self.config.seed)),
         )
         played = play_games(ConnectX(TEST_GAMES, geometry), players, alternating(TEST_GAMES, 1))
@@ -269,7 +256,7 @@ def course_wins(model: Any, seed: int) -> tuple[int, int]:
 
 def train_course(config: Config) -> CourseRun:
     """The course's steps, its games against random, and the model."""
-    begin(config)
+    begin_run(config)
     sb3, started = stable_baselines(), time.process_time()
     env = gymnasium.make("ConnectX-v0", opponent="random", seat="first", rewards="course", observation="course")
     model = sb3.PPO(
@@ -299,8 +286,8 @@ def train(config: Config) -> "SelfPlayTrainer | CourseRun":
 
 
 def train_by_self_play(config: Config) -> SelfPlayTrainer:
-    """Trains to the end, draws the curve, and publishes the policy's weights."""
-    begin(config)
+    """Trains to the end, plots how its games ended and the test, and publishes the policy's weights."""
+    begin_run(config)
     trainer, started = SelfPlayTrainer(config), time.perf_counter()
     with progress(config.steps, "step", delay=0) as bar:
         while trainer.steps < config.steps:
@@ -310,7 +297,10 @@ def train_by_self_play(config: Config) -> SelfPlayTrainer:
             bar.set_postfix_str(so_far, refresh=False)
             bar.update(trainer.steps - bar.n)
     tell_rate(trainer.steps, "steps", started, trainer.model.device.type)
-    draw(trainer)
+    curve_steps, *shares = np.array([list(point.values()) for point in trainer.curve]).T
+    names = [f"points v {TEST_OPPONENT}, most probable moves", *(f"training: {name}" for name in ENDINGS)]
+    curves = {name: (curve_steps, share) for name, share in zip(names, shares, strict=True)}
+    save_curve(config.run / "curve.png", "moves of the learner", "share of games", curves)
     points = trainer.curve[-1]["test"]
     facts = {
         "steps": trainer.steps,
@@ -321,11 +311,3 @@ def train_by_self_play(config: Config) -> SelfPlayTrainer:
     score = f"{points:.1%} of the points in {TEST_GAMES} games against {TEST_OPPONENT}"
     publish(config, network_bytes(config.architecture, trainer.versions[-1]), facts, score)
     return trainer
-
-
-def draw(trainer: SelfPlayTrainer) -> None:
-    """Draws how the games of training ended, and the test, by steps."""
-    steps, *shares = np.array([list(point.values()) for point in trainer.curve]).T
-    names = [f"points v {TEST_OPPONENT}, most probable moves", *(f"training: {name}" for name in ENDINGS)]
-    curves = {name: (steps, share) for name, share in zip(names, shares, strict=True)}
-    save_curve(trainer.config.run / "curve.png", "moves of the learner", "share of games", curves)

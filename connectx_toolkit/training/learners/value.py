@@ -23,10 +23,10 @@ from connectx_core.position import STANDARD
 from connectx_core.torch_form import Network
 from connectx_core.weights import unpack
 from connectx_toolkit.system.files import WEIGHTS, read_as
-from connectx_toolkit.training.devices import device_named
+from connectx_toolkit.training.descent import device_named
 from connectx_toolkit.training.options import device_option, option
-from connectx_toolkit.training.runs import begin, publish
-from connectx_toolkit.training.supervised import Examples, Fit, FitOptions, logits_of, small_network, split
+from connectx_toolkit.training.runs import begin_run, publish
+from connectx_toolkit.training.supervised import Examples, Fit, FitOptions, logits_of, small_network, split_games
 from connectx_toolkit.training.vector_games import (
     BLOCK,
     NO_ACTION,
@@ -36,8 +36,8 @@ from connectx_toolkit.training.vector_games import (
     Logits,
     Player,
     alternating,
-    bitboards,
     erring,
+    logits_in_numpy,
     play_games,
     replay,
     sampling_player,
@@ -71,10 +71,8 @@ class Config(FitOptions):
 
 
 def read_games(path: Path) -> np.ndarray:
-    """(n, cells) int8: the moves of recorded games, in which the learner changes its seat every BLOCK games.
-
-    Raises:
-        ValueError: the file is damaged or contains something else.
+    """(n, cells) int8: the moves of recorded games, in which the learner changes its seat every BLOCK games. Raises
+    ValueError if the file is damaged or holds something else.
     """
     arrays, meta = read_as(unpack, path)
     moves = arrays.get("moves")
@@ -108,7 +106,7 @@ def further_games(count: int, policy: Network, opponent: Network, rng: np.random
     first, second = (exploring(sampling_player(logits_of(network), rng), plies, rng) for network in (policy, opponent))
     leads = alternating(count, BLOCK)
     played = play_games(ConnectX(count, STANDARD), (first, second), leads)
-    moves = played.padded(STANDARD.cells)
+    moves = played.pad_moves(STANDARD.cells)
     reached = moves[np.arange(count), plies] != NO_ACTION
     return Recorded(moves, leads, np.where(reached, plies, 0))
 
@@ -126,7 +124,7 @@ def examples(recorded: Recorded) -> Examples:
     return Examples(np.concatenate(boards), DRAW_OUTPUT + results.astype(np.int64))
 
 
-def games_of(config: Config, opponent: Network) -> Recorded:
+def gather_games(config: Config, opponent: Network) -> Recorded:
     """The games that the policy learned from, and the further ones, which depend on the seed."""
     moves = read_games(config.games)
     parts = [Recorded(moves, alternating(len(moves), BLOCK), np.zeros(len(moves), np.int64))]
@@ -156,7 +154,7 @@ def value_player(logits: Logits, rules: bool = True) -> Player:
     return player
 
 
-def match(
+def play_match(
     network: Network, opponent: Network, games: int, rng: np.random.Generator, rules: bool = True
 ) -> tuple[int, int, int]:
     """(wins, draws, losses) of the greedy value agent against a policy that draws its moves from its softmax.
@@ -164,11 +162,7 @@ def match(
     Seats change every 10 games. The net evaluates each position and its mirror image, as in a submission.
     ``rules``: see ``value_player``.
     """
-    plain = PlainNetwork.from_bytes(network.to_bytes())
-
-    def logits(boards: np.ndarray) -> np.ndarray:
-        return plain.evaluate_many(*bitboards(boards, STANDARD))["value"]
-
+    logits = logits_in_numpy(PlainNetwork.from_bytes(network.to_bytes()), "value")
     players = value_player(logits, rules), sampling_player(logits_of(opponent), rng)
     return play_games(ConnectX(games, STANDARD), players, alternating(games, BLOCK)).counts()
 
@@ -183,17 +177,17 @@ class Trained(NamedTuple):
 
 def train(config: Config) -> Trained:
     """Trains the network, plays the match, and writes the network."""
-    begin(config)
+    begin_run(config)
     torch.set_num_threads(1)
     device, opponent = device_named(config.device), read_as(Network.from_bytes, config.opponent)
     started = time.process_time()
-    recorded = games_of(config, opponent)
+    recorded = gather_games(config, opponent)
     seconds = time.process_time() - started
     network = small_network("value", 3, config.channels, config.hidden, config.seed, TACTICS).to(device)
-    parts = split(len(recorded.moves), lambda games: examples(recorded.take(games)))
+    parts = split_games(len(recorded.moves), lambda games: examples(recorded.take(games)))
     fit = Fit(config, network, parts, mirrored=lambda classes: classes)
     foreseen = fit.run("share of results foreseen")
-    result = match(fit.average, opponent, FINAL_GAMES, np.random.default_rng(config.seed))
+    result = play_match(fit.average, opponent, FINAL_GAMES, np.random.default_rng(config.seed))
     facts = {"accuracy": foreseen.facts(), "v_strong_policy": list(result), "seed": config.seed}
     played = "{} wins, {} draws, {} losses against the strong policy agent".format(*result)
     publish(config, fit.average.to_bytes(), facts, f"{played}; foresees the results of {foreseen}")

@@ -21,9 +21,9 @@ from torch import Tensor
 
 from connectx_core.torch_form import Network
 from connectx_toolkit.system.console import progress, tell_rate
-from connectx_toolkit.training.devices import device_named
+from connectx_toolkit.training.descent import device_named
 from connectx_toolkit.training.supervised import logits_of
-from connectx_toolkit.training.vector_games import Games, Logits, PlayedGames, Player, play_games, sample
+from connectx_toolkit.training.vector_games import Games, Logits, PlayedGames, Player, sample
 
 ILLEGAL_RETURN = -1  # of an illegal choice: as bad as a lost game, and never discounted
 ILLEGAL = -1  # in ``Choices.turns``, in place of a number of moves: the choice was illegal
@@ -38,7 +38,7 @@ class Choices(NamedTuple):
     turns: np.ndarray  # (m,) int64, the learner's earlier moves in this game; ILLEGAL for an illegal choice
 
 
-def recorded(logits: Logits, rows: list[Choices], rng: np.random.Generator) -> Player:
+def recording_player(logits: Logits, rows: list[Choices], rng: np.random.Generator) -> Player:
     """The learner: a player that draws from all actions, legal or not, and adds its choices to ``rows``.
 
     In the place of an illegal one it plays a second draw, from the legal ones.
@@ -98,16 +98,8 @@ class WholeGamesRun(ABC):
         self.results = np.empty(0, np.int8)
 
     @abstractmethod
-    def new_games(self) -> Games:
-        """A batch of them."""
-
-    @abstractmethod
-    def opponent(self) -> Player:
-        """Who plays a batch against the learner."""
-
-    @abstractmethod
-    def leads(self) -> np.ndarray:
-        """(batch,) bool: in which games of a batch the learner moves first."""
+    def play(self, learner: Player) -> PlayedGames:
+        """Plays a batch of games of the learner, the first of the two players."""
 
     @abstractmethod
     def learn(self, choices: Choices, results: np.ndarray) -> None:
@@ -132,8 +124,7 @@ class WholeGamesRun(ABC):
     def step(self) -> None:
         """Plays a batch of games and learns from it."""
         started, rows = time.process_time(), list[Choices]()
-        players = recorded(logits_of(self.network), rows, self.rng), self.opponent()
-        played = play_games(self.new_games(), players, self.leads())
+        played = self.play(recording_player(logits_of(self.network), rows, self.rng))
         choices = Choices(*map(np.concatenate, zip(*rows, strict=True)))
         self.learn(choices, played.outcomes())
         self.illegal = float((choices.turns == ILLEGAL).mean())

@@ -32,9 +32,9 @@ from connectx_toolkit.system.console import progress, shell
 from connectx_toolkit.system.files import WEIGHTS, read_as
 from connectx_toolkit.training import runs
 from connectx_toolkit.training.makers.exact_scores import pool_scores, solve
-from connectx_toolkit.training.makers.own_games import Met, OwnGames, lines_of, own_games_in
+from connectx_toolkit.training.makers.own_games import Met, OwnGames, collect_lines, read_own_games
 from connectx_toolkit.training.options import Options, option
-from connectx_toolkit.training.runs import LARGEST_TABLE, begin, process_solver, publish, solver_pool
+from connectx_toolkit.training.runs import LARGEST_TABLE, begin_run, process_solver, publish, solver_pool
 
 
 @dataclass
@@ -83,24 +83,16 @@ class Ahead(NamedTuple):
     belief: np.ndarray  # (types,)
 
 
-class ModelFiles(NamedTuple):
-    """How entries are found."""
-
-    policy: Path  # the model's two files
-    replies: Path
-    nodes: int  # of the solver, for each entry
-
-    @property
-    def model(self) -> ReplyModel:
-        return read_model(self.policy, self.replies)
-
-
 @cache
-def read_model(policy: Path, replies: Path) -> ReplyModel:
+def _read_model(policy: Path, replies: Path) -> ReplyModel:
     return read_as(partial(ReplyModel.from_bytes, policy=read_as(PlainNetwork.from_bytes, policy)), replies)
 
 
-def entry_of(ahead: Ahead, files: ModelFiles) -> Entry:
+def model_of(config: Config) -> ReplyModel:
+    return _read_model(config.replies_policy, config.replies)
+
+
+def find_entry(ahead: Ahead, config: Config) -> Entry:
     """The best columns by a search of its nodes; none where the position is won. In a worker."""
     solver = process_solver()
     scores = solve(ahead.position)
@@ -109,15 +101,14 @@ def entry_of(ahead: Ahead, files: ModelFiles) -> Entry:
     start = solver.nodes
 
     def replies(position: Position) -> Scores | None:
-        left = files.nodes - (solver.nodes - start)
+        left = config.nodes - (solver.nodes - start)
         return exact_scores(position, solver, Budget(nodes=left)) if left > 0 else None
 
-    return tuple(
-        best_columns(ahead.position, scores, ErrorForecast(files.model, ahead.belief, replies, openings().scores))
-    )
+    forecast = ErrorForecast(model_of(config), ahead.belief, replies, openings().scores)
+    return tuple(best_columns(ahead.position, scores, forecast))
 
 
-def answers(ahead: Ahead, scores: Scores, model: ReplyModel) -> list[Ahead]:
+def positions_after_replies(ahead: Ahead, scores: Scores, model: ReplyModel) -> list[Ahead]:
     """The positions after each of the opponent's moves, unless the game is over or won for us."""
     position = ahead.position
     chances = model.chances([position], columns_of_scores([scores]))[0]
@@ -131,18 +122,19 @@ def answers(ahead: Ahead, scores: Scores, model: ReplyModel) -> list[Ahead]:
     return later
 
 
-def visit(ahead: Ahead, files: ModelFiles, known: Entry | None) -> tuple[Entry, list[Ahead]]:
+def visit_position(ahead: Ahead, config: Config, known: Entry | None) -> tuple[Entry, list[Ahead]]:
     """The entry of a position and the positions that follow it, in a worker."""
-    entry, later = known or entry_of(ahead, files), list[Ahead]()
+    entry, later = known or find_entry(ahead, config), list[Ahead]()
     for column in entry:
         reply = ahead.position.play(column)
-        later += answers(Ahead(reply, ahead.reach / len(entry), ahead.belief), solve(reply), files.model)
+        after = Ahead(reply, ahead.reach / len(entry), ahead.belief)
+        later += positions_after_replies(after, solve(reply), model_of(config))
     return entry, later
 
 
 def read_entries(config: Config, recipe: dict[str, Any]) -> dict[Position, Entry]:
     """The entries of canonical positions in the file. Raises ValueError if it is damaged, or of another recipe."""
-    stored = runs.load(config.entries, recipe)
+    stored = runs.load_checkpoint(config.entries, recipe)
     with runs.restoring(config.entries):
         rows = stored.facts["entries"] if stored else []
         return {Position(stones, mask, STANDARD): tuple(columns) for stones, mask, columns in rows}
@@ -150,12 +142,11 @@ def read_entries(config: Config, recipe: dict[str, Any]) -> dict[Position, Entry
 
 def save_entries(config: Config, recipe: dict[str, Any], entries: dict[Position, Entry]) -> None:
     rows = [(position.position, position.mask, columns) for position, columns in entries.items()]
-    runs.save(config.entries, recipe, {"entries": rows}, {})
+    runs.save_checkpoint(config.entries, recipe, {"entries": rows}, {})
 
 
 def second_book(config: Config) -> Book:
     """The second seat's book: visits the most probable positions first, ``config.workers`` at a time."""
-    files = ModelFiles(config.replies_policy, config.replies, config.nodes)
     recipe = {name: config.settings[name] for name in ("replies_policy", "replies", "nodes")}
     entries = read_entries(config, recipe)
     save_entries(config, recipe, entries)  # a file that cannot be written is told before the work
@@ -170,7 +161,8 @@ def second_book(config: Config) -> Book:
                 heapq.heappush(queue, (-ahead.reach, next(number), ahead))
 
     start = Position.empty(STANDARD)
-    expect(answers(Ahead(start, 1.0, files.model.prior), openings().scores(start) or [], files.model))
+    model = model_of(config)
+    expect(positions_after_replies(Ahead(start, 1.0, model.prior), openings().scores(start) or [], model))
     with (
         solver_pool(config.workers, config.table_bits) as pool,
         progress(len(met), "position", delay=0) as bar,
@@ -179,7 +171,7 @@ def second_book(config: Config) -> Book:
         while queue or running:
             while queue and len(running) < config.workers:
                 ahead = heapq.heappop(queue)[2]
-                running[pool.submit(visit, ahead, files, entries.get(ahead.position))] = ahead
+                running[pool.submit(visit_position, ahead, config, entries.get(ahead.position))] = ahead
             for task in wait(running, return_when=FIRST_COMPLETED).done:
                 ahead, (entry, later) = running.pop(task), task.result()
                 if entry and ahead.position not in entries:
@@ -199,8 +191,7 @@ def own_book(config: Config, games: list[Met]) -> tuple[Book, dict[str, float]]:
     if shipped.geometry != STANDARD:
         raise ValueError(f"{config.shipped}: a book for another board than 7x6")
     with pool_scores(config.workers, config.table_bits) as scores_of:
-        model = read_model(config.replies_policy, config.replies)
-        tree = OwnGames(lines_of(games, Position.empty(STANDARD)), model, scores_of)
+        tree = OwnGames(collect_lines(games, Position.empty(STANDARD)), model_of(config), scores_of)
     columns, expected = tree.improve()
     own = Book.of({position: [column] for position, column in columns.items()}) if columns else None
     book = shipped if own is None else shipped.changed_by(own)
@@ -210,8 +201,8 @@ def own_book(config: Config, games: list[Met]) -> tuple[Book, dict[str, float]]:
 
 def train(config: Config) -> Book | None:
     """Builds a book and writes it; with --games, only if they teach something."""
-    games = own_games_in(Path(config.games), config.me) if config.games else []
-    begin(config)
+    games = read_own_games(Path(config.games), config.me) if config.games else []
+    begin_run(config)
     facts: dict[str, float] = {}
     if config.games:
         book, facts = own_book(config, games)

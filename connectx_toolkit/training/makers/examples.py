@@ -1,4 +1,4 @@
-"""Exact labels as examples for a network: what it sees, and its targets, kept on the device that trains it.
+"""Exact labels as examples for ``train.py network``: what it sees, and its targets, on the device that trains it.
 
 It sees what the moves and forced replies lead to whose results the rules do not know (``connectx_core.afterstates``):
 some five positions for each label. Where the rules alone choose the move it has nothing to learn.
@@ -41,7 +41,7 @@ class ReplyTargets(NamedTuple):
         nothing = torch.full((self.legal.numel(),), NEVER, device=self.legal.device)
         return nothing.scatter(0, self.places, moves).view_as(self.legal)
 
-    def scored(self, outputs: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
+    def known_scores(self, outputs: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
         """The logits of the k exact scores, (k, SCORES), and their classes, (k,)."""
         return outputs["score"][self.exact], self.score[self.exact]
 
@@ -114,7 +114,7 @@ class ReplyExamples:
     def batch(self, rows: np.ndarray, mirrored: bool = False) -> tuple[Tensor, ReplyTargets]:
         """What the network sees of these examples, (m, planes, rows, columns) float32, and the targets.
 
-        More is seen than has targets, so that the number is a multiple of ``MULTIPLE``; ``outputs_of`` leaves it out.
+        More is seen than has targets, so that the number is a multiple of ``MULTIPLE``; ``head_outputs`` leaves it out.
         """
         taken = torch.from_numpy(rows).to(self.device)
         seen, places = self._moves(taken, mirrored)

@@ -27,7 +27,7 @@ from connectx_toolkit.games.labelled import Labels, canonical_keys, moves_of
 from connectx_toolkit.system.console import progress
 from connectx_toolkit.training.makers.labels import LABELS, TEST, TRAINING, labels_of, read_labels, splits_of
 from connectx_toolkit.training.options import Options, option
-from connectx_toolkit.training.runs import begin, publish
+from connectx_toolkit.training.runs import begin_run, publish
 
 WARM_UP_SHARE = 0.03  # share of the steps
 DECAY_1, DECAY_2, TINY = 0.9, 0.999, 1e-8  # beta1, beta2 and epsilon of Adam
@@ -71,14 +71,14 @@ class Parameters(NamedTuple):
     offsets: np.ndarray  # (cells + 1,)
 
 
-def quiet(positions: np.ndarray, masks: np.ndarray) -> np.ndarray:
+def is_quiet(positions: np.ndarray, masks: np.ndarray) -> np.ndarray:
     """(n,) bool: whether a search would evaluate the position as a leaf."""
     wins = winning_spots(positions, masks, GEOMETRY) & open_cells(masks, GEOMETRY)
     playing = np.bitwise_count(masks) < GEOMETRY.cells - ENDGAME
     return (wins == 0) & (safe_cells(positions, masks, GEOMETRY) != 0) & playing
 
 
-def children(labels: Labels) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def positions_after_moves(labels: Labels) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Positions, masks and scores, for the side to move, after every labelled move that makes no line."""
     moves = moves_of(labels.masks, GEOMETRY)
     wins = winning_spots(labels.positions, labels.masks, GEOMETRY)[:, None]
@@ -89,7 +89,7 @@ def children(labels: Labels) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def examples_of(positions: np.ndarray, masks: np.ndarray, scores: np.ndarray) -> QuietPositions:
     """The quiet ones among these positions; of a position and its mirror image, only one."""
-    chosen = np.flatnonzero(quiet(positions, masks))
+    chosen = np.flatnonzero(is_quiet(positions, masks))
     keys = canonical_keys(positions[chosen], masks[chosen])
     chosen = chosen[np.unique(keys, return_index=True)[1]]
     positions, masks, signs = positions[chosen], masks[chosen], np.sign(scores[chosen])
@@ -101,7 +101,7 @@ def examples_of(positions: np.ndarray, masks: np.ndarray, scores: np.ndarray) ->
 def training_examples(labels: Labels) -> QuietPositions:
     """Examples from the training labels and their moves, without any position that is held out."""
     chosen = labels_of(labels, TRAINING)
-    positions, masks, scores = children(chosen)
+    positions, masks, scores = positions_after_moves(chosen)
     own = splits_of(positions, masks) == TRAINING
     parts = zip((chosen.positions, chosen.masks, chosen.values), (positions[own], masks[own], scores[own]), strict=True)
     return examples_of(*(np.concatenate(part) for part in parts))
@@ -173,7 +173,7 @@ def first_parameters(hidden: int, rng: np.random.Generator) -> Parameters:
     return Parameters(inputs, outputs, np.zeros(GEOMETRY.cells + 1, np.float32))
 
 
-def fit(config: Config, examples: QuietPositions) -> Parameters:
+def fit_parameters(config: Config, examples: QuietPositions) -> Parameters:
     """The parameters after training."""
     rng = np.random.default_rng(config.seed)
     parameters = first_parameters(config.hidden, rng)
@@ -195,7 +195,7 @@ def fit(config: Config, examples: QuietPositions) -> Parameters:
     return parameters
 
 
-def rounded(parameters: Parameters) -> LeafNet:
+def round_parameters(parameters: Parameters) -> LeafNet:
     """The network with integer weights. Inputs are clipped so that no sum can overflow."""
     inputs = np.clip(np.rint(parameters.inputs * leaf.ONE), -leaf.LARGEST_INPUT, leaf.LARGEST_INPUT)
     fine = 1 << leaf.UNIT_BITS + leaf.OUTPUT_BITS
@@ -203,7 +203,7 @@ def rounded(parameters: Parameters) -> LeafNet:
     return leaf.leaf_net(inputs.astype(np.int16), outputs.astype(np.int16), offsets.astype(np.int64))
 
 
-def to_bytes(net: LeafNet) -> bytes:
+def net_to_bytes(net: LeafNet) -> bytes:
     """The network's file; ``connectx_core.leaf.leaf_net_from_bytes`` reads it."""
     return pack({"inputs": net.inputs, "outputs": net.outputs, "offsets": net.offsets}, ENCODING)
 
@@ -224,7 +224,7 @@ def values_of(first, masks, net, geometry):
     return values
 
 
-def measure(net: LeafNet | None, examples: QuietPositions) -> dict[str, float]:
+def measure_values(net: LeafNet | None, examples: QuietPositions) -> dict[str, float]:
     """How well values separate won from lost positions: share of right signs, and area under the ROC curve (AUC)."""
     decided = examples.take(np.flatnonzero(examples.results != 0.5))
     values, won = values_of(decided.first, decided.masks, net, GEOMETRY), decided.results == 1
@@ -239,13 +239,15 @@ def measure(net: LeafNet | None, examples: QuietPositions) -> dict[str, float]:
 def train(config: Config) -> dict[str, Any]:
     """Trains the network, then writes it with its accuracy on the test positions and that of the heuristic."""
     labels = read_labels(config.labels)
-    begin(config)
+    begin_run(config)
     training, test = training_examples(labels), held_out_examples(labels)
     if not (len(training.masks) and len(test.masks)):
         raise ValueError("too few labels: a split is empty")
-    net = rounded(fit(config, training))
+    net = round_parameters(fit_parameters(config, training))
     facts: dict[str, Any] = {"training_positions": len(training.masks), "test_positions": len(test.masks)}
-    facts |= measure(net, test) | {f"{key}_of_heuristic": value for key, value in measure(None, test).items()}
+    facts |= measure_values(net, test) | {
+        f"{key}_of_heuristic": value for key, value in measure_values(None, test).items()
+    }
     score = f"won told from lost in {facts['sign']:.1%} of test positions, by the heuristic in"
-    publish(config, to_bytes(net), facts, f"{score} {facts['sign_of_heuristic']:.1%}")
+    publish(config, net_to_bytes(net), facts, f"{score} {facts['sign_of_heuristic']:.1%}")
     return facts

@@ -53,8 +53,7 @@ from connectx_toolkit.players.fingerprint import files_of
 from connectx_toolkit.system.console import progress
 from connectx_toolkit.system.files import AGENTS, WEIGHTS, read_as
 from connectx_toolkit.training import runs
-from connectx_toolkit.training.descent import Descent, follow_weights
-from connectx_toolkit.training.devices import mixed_precision
+from connectx_toolkit.training.descent import Descent, follow_weights, mixed_precision
 from connectx_toolkit.training.makers.exact_scores import pool_scores, solve
 from connectx_toolkit.training.makers.examples import CPU
 from connectx_toolkit.training.makers.labels import LABELS, TABLE_BITS, TRAINING, labels_of, read_labels
@@ -64,11 +63,11 @@ from connectx_toolkit.training.makers.own_games import (
     Met,
     evidence_of,
     held_out_losses,
-    own_games_in,
     prior_of,
+    read_own_games,
 )
 from connectx_toolkit.training.options import Options, option
-from connectx_toolkit.training.runs import begin, publish, solver_pool
+from connectx_toolkit.training.runs import begin_run, publish, solver_pool
 from connectx_toolkit.training.supervised import layers_of
 
 BATCH_SIZE = 1024  # positions in a step: half with the opponent to move, half with us
@@ -185,7 +184,7 @@ def log_likelihoods(moves: np.ndarray, games: np.ndarray, types: np.ndarray) -> 
     return sums
 
 
-def fit(moves: np.ndarray, games: np.ndarray, count: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+def fit_types(moves: np.ndarray, games: np.ndarray, count: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """The prior of ``count`` types, (types,), and their shares of the kinds, (types, kinds). Arguments as above."""
     rng = np.random.default_rng(seed)
     types = rng.dirichlet(np.full(moves.shape[1], CONCENTRATION), count)
@@ -285,7 +284,7 @@ def by_perfect(position: Position) -> int:
     return perfect()(seen, PLAY_CONFIG)
 
 
-def played(column: Column, second: Callable[[Position], int]) -> Iterator[tuple[Position, int]]:
+def play_game(column: Column, second: Column) -> Iterator[tuple[Position, int]]:
     """Positions of a game from the empty board with the first player to move, and what it played in each."""
     position = Position.empty(STANDARD)
     while not position.is_over():
@@ -295,7 +294,7 @@ def played(column: Column, second: Callable[[Position], int]) -> Iterator[tuple[
         position = position.play(chosen)
 
 
-def games_of(player: PoolPlayer, config: Config) -> Moves:
+def play_games_of(player: PoolPlayer, config: Config) -> Moves:
     """Plays and scores the player's games, in a worker.
 
     Draws from a generator of its own, for in a worker of dask other threads draw from that of ``random``. The agent
@@ -310,7 +309,7 @@ def games_of(player: PoolPlayer, config: Config) -> Moves:
     for number in range(config.plays + config.rematches):
         for generator in (chance, random):
             generator.seed(f"{config.seed} {player.name} {number}")
-        for position, chosen in played(column, careless if number < config.plays else by_perfect):
+        for position, chosen in play_game(column, careless if number < config.plays else by_perfect):
             if len(position.legal_columns()) > 1:
                 rows.append((position, solve(position), chosen, number))
     positions, scores, columns, games = zip(*rows, strict=True)
@@ -318,23 +317,21 @@ def games_of(player: PoolPlayer, config: Config) -> Moves:
 
 
 def moves_of_all(players: Sequence[PoolPlayer], config: Config) -> list[Moves]:
-    """The moves of each player, from the run's folder or played now, by several processes or a cluster.
-
-    Raises:
-        ValueError: a file there is damaged, of another number of games or another seed, or was played by other files.
+    """The moves of each player, from the run's folder or played now, by several processes or a cluster. Raises
+    ValueError if a file there is damaged, or of other settings.
     """
     names = ("plays", "rematches", "seed", *(path.name for path in files_of_players()))
     recipe = {name: config.settings[name] for name in names}
     paths = {player: config.run / f"{player.name.replace(' ', '-')}.bin" for player in players}
-    kept = {player: stored for player in players if (stored := runs.load(paths[player], recipe))}
-    moves = {player: Moves(**stored.arrays) for player, stored in kept.items()}
+    stored = {player: runs.load_checkpoint(paths[player], recipe) for player in players}
+    moves = {player: Moves(**one.arrays) for player, one in stored.items() if one}
     missing = [player for player in players if player not in moves]
     with (
         solver_pool(config.workers, TABLE_BITS, config.scheduler) as pool,
         progress(len(players), "player", done=len(moves), delay=0) as bar,
     ):
-        for player, played_now in pool.map_unordered(partial(games_of, config=config), missing):
-            runs.save(paths[player], recipe, {}, played_now._asdict())
+        for player, played_now in pool.map_unordered(partial(play_games_of, config=config), missing):
+            runs.save_checkpoint(paths[player], recipe, {}, played_now._asdict())
             moves[player] = played_now
             bar.update()
     return [moves[player] for player in players]
@@ -347,23 +344,25 @@ def likelihoods(moves: Moves, policy: PlainNetwork) -> np.ndarray:
     return move_probabilities(moves.scores, lengths, logits)[np.arange(len(moves.masks)), :, moves.columns]
 
 
-def fitted(players: list[Moves], policy: PlainNetwork, config: Config) -> tuple[np.ndarray, np.ndarray, float]:
+def fit_players(players: list[Moves], policy: PlainNetwork, config: Config) -> tuple[np.ndarray, np.ndarray, float]:
     """Prior and shares of the types, and their log loss in nats a move on players left out one by one."""
     moves = [likelihoods(player, policy) for player in players]
     firsts = np.cumsum([0] + [int(player.games.max()) + 1 for player in players])
     games = [player.games + first for player, first in zip(players, firsts[:-1], strict=True)]
+
+    def fit_without(out: int | None) -> tuple[np.ndarray, np.ndarray]:
+        chosen = [index for index in range(len(players)) if index != out]
+        numbers = np.unique(np.concatenate([games[index] for index in chosen]), return_inverse=True)[1]
+        return fit_types(np.concatenate([moves[index] for index in chosen]), numbers, config.types, config.seed)
+
     loss = []
     for out in range(len(players)):
-        kept = [index for index in range(len(players)) if index != out]
-        numbers = np.unique(np.concatenate([games[index] for index in kept]), return_inverse=True)[1]
-        prior, types = fit(np.concatenate([moves[index] for index in kept]), numbers, config.types, config.seed)
+        prior, types = fit_without(out)
         loss.append(-np.log(moves[out] @ types.T @ prior))
-    numbers = np.unique(np.concatenate(games), return_inverse=True)[1]
-    prior, types = fit(np.concatenate(moves), numbers, config.types, config.seed)
-    return prior, types, float(np.concatenate(loss).mean())
+    return *fit_without(None), float(np.concatenate(loss).mean())
 
 
-def thinned(labels: Labels, seed: int) -> Labels:
+def thin_labels(labels: Labels, seed: int) -> Labels:
     """All early positions and a part of the late ones."""
     shares = np.select([labels.plies < LATE, labels.plies < VERY_LATE], [1.0, 0.5], 0.25)
     return labels.take(np.flatnonzero(np.random.default_rng(seed).random(len(labels)) < shares))
@@ -398,15 +397,15 @@ def train(config: Config) -> dict[str, Any]:
     if config.games and config.scheduler:
         raise ValueError("--games learns on this machine: leave out --scheduler")
     if config.games:
-        games = own_games_in(Path(config.games), config.me)
-        begin(config)
+        games = read_own_games(Path(config.games), config.me)
+        begin_run(config)
         return learn_from(config, games)
     policy, labels = read_as(PlainNetwork.from_bytes, config.replies_policy), read_labels(config.labels)
-    begin(config)
+    begin_run(config)
     torch.set_num_threads(1)
     players = moves_of_all(DEVELOPMENT, config)
-    prior, types, loss = fitted(players, policy, config)
-    problems = problems_of(thinned(labels_of(labels, TRAINING), config.seed), policy, types)
+    prior, types, loss = fit_players(players, policy, config)
+    problems = problems_of(thin_labels(labels_of(labels, TRAINING), config.seed), policy, types)
     learner = Learner(problems, config.architecture(), config.samples // BATCH_SIZE, config.seed)
     forecast_loss = learner.run()
     facts = {

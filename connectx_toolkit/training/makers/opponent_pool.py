@@ -1,8 +1,9 @@
-"""First players that are good but fallible, none deterministic: whom the second seat learns from, and is tried on.
+"""A pool of opponents: first players that are good but make errors, and play another game each time.
 
-Two halves, written down before anything was measured. The model of replies (``train.py replies``) learns from games of
-``DEVELOPMENT`` alone; ``HELD_OUT_PLAYERS`` is for final figures. The networks are those of agents, and two small ones
-that training runs of a minute or two made (``networks/manifest.json``).
+Two halves, written down before anything was measured. The opponent model (``train.py replies``) learns from games of
+``DEVELOPMENT`` alone; ``benchmarks.perfect`` measures on ``HELD_OUT_PLAYERS``. ``column_of`` makes a function of a
+player. The networks are those of agents, and two small ones that training runs of a minute or two made
+(``networks/manifest.json``).
 
 - "policy": a network's move, drawn with a temperature.
 - "puct": a tree search with a network, so many evaluations, its move drawn by visits.
@@ -193,7 +194,7 @@ def searcher(leaf: bool) -> Searcher:
 solver_for = ObjectPool(Solver)
 
 
-def sampled(weights: np.ndarray | list[float], chance: Random) -> int:
+def draw_index(weights: np.ndarray | list[float], chance: Random) -> int:
     """An index drawn by its weight."""
     return chance.choices(range(len(weights)), list(weights))[0]
 
@@ -201,7 +202,7 @@ def sampled(weights: np.ndarray | list[float], chance: Random) -> int:
 def by_policy(position: Position, network: MoveNetwork, temperature: float, chance: Random) -> int:
     chances = softmax(network.evaluate(position)["policy"][None], temperature)[0]
     legal = position.legal_columns()
-    return legal[sampled(chances[legal], chance)]
+    return legal[draw_index(chances[legal], chance)]
 
 
 def by_puct(position: Position, network: MoveNetwork, evaluations: int, chance: Random) -> int:
@@ -214,7 +215,7 @@ def by_puct(position: Position, network: MoveNetwork, evaluations: int, chance: 
     choice = search.run(Budget(nodes=evaluations))
     if choice.score is not None or not any(search.root.tries):
         return choice.column
-    return search.root.columns[sampled([float(tries) ** VISITS_POWER for tries in search.root.tries], chance)]
+    return search.root.columns[draw_index([float(tries) ** VISITS_POWER for tries in search.root.tries], chance)]
 
 
 def by_depth(position: Position, leaf: bool, deepest: int, chance: Random) -> int:

@@ -1,22 +1,23 @@
-"""The second seat's book from one's own games: an expectimax over the opponents that one has met.
+"""What ``perfect`` learns from one's own games: a book for the second seat, and how frequent which opponents are.
 
-A tree of all positions of the games, mirror images together. Where an opponent was to move, its answers there are
-counted, and the shipped opponent model stands for the games that it has not played: as many as predict the opponent's
-own answers best (``shrinkage``). Beyond the games the model's forecast stands, scaled by what the opponent really gave
-away. Our move cannot depend on the opponent's name, which Kaggle does not tell, but on the moves so far: at each
-position the opponents weigh as often as one meets them, times how probable each was to come there (``reach``). The best
-moves and the reach depend on each other and are improved in turn, as in policy iteration (Howard 1960).
+The book (``train.py book --games``) is that of an expectimax over the opponents that one has met. A tree of all
+positions of the games, mirror images together. Where an opponent was to move, its answers there are counted, and the
+shipped opponent model stands for the games that it has not played: as many as predict the opponent's own answers best
+(``shrinkage``). Beyond the games the model's forecast stands, scaled by what the opponent really gave away. Our move
+cannot depend on the opponent's name, which Kaggle does not tell, but on the moves so far: at each position the
+opponents weigh as often as one meets them, times how probable each was to come there (``reach``). The best moves and
+the reach depend on each other and are improved in turn, as in policy iteration (Howard 1960).
 
 Every move is one of ``connectx_core.opponent.candidates``: none gives a result away.
 
-How frequent each type of opponent is among those that one meets is the shipped prior, moved by one's own games. An
+How frequent each type of opponent is (``train.py replies --games``) is the shipped prior, moved by one's own games. An
 opponent's games tell its type, as far as they go: its posterior (Bayes). It counts for ``n / (n + HALF)`` of an
 opponent after n games, and the shipped prior for ``SHIPPED`` opponents. Half of each opponent's games are held out to
 see whether the new prior predicts them better than the old one.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -41,7 +42,7 @@ class Met(NamedTuple):
     points: float  # ours
 
 
-def own_games_in(path: Path, me: str) -> list[Met]:
+def read_own_games(path: Path, me: str) -> list[Met]:
     """The games of 7x6 that were played to their end, from the empty board, with "me" as second player.
 
     Rows that cannot be read are named.
@@ -91,43 +92,43 @@ class Lines:
     )
 
 
-def lines_of(games: Iterable[Met], empty: Position) -> Lines:
+def collect_lines(games: Sequence[Met], empty: Position) -> Lines:
     """The lines of games, all from the empty board."""
-    known = list(games)
-    opponents = sorted({game.opponent for game in known})
-    number = {name: index for index, name in enumerate(opponents)}
+    opponents = sorted({game.opponent for game in games})
     lines = Lines(opponents, np.zeros(len(opponents)), np.zeros(len(opponents)))
-    for game in known:
-        lines.games[number[game.opponent]] += 1
-        lines.points[number[game.opponent]] += game.points
-        position = empty
+    for game in games:
+        number, position = opponents.index(game.opponent), empty
+        lines.games[number] += 1
+        lines.points[number] += game.points
         for column in game.columns:
-            child = position.play(column)
-            if position.ply % 2:
-                lines.ours[position.canonical()][child.canonical()] += 1
-            else:
-                lines.theirs[position.canonical()][number[game.opponent]][child.canonical()] += 1
+            child, canonical = position.play(column), position.canonical()
+            counts = lines.ours[canonical] if position.ply % 2 else lines.theirs[canonical][number]
+            counts[child.canonical()] += 1
             position = child
     return lines
 
 
 @dataclass
-class TheirMoves:
-    """A position in which an opponent was to move. Its n different moves, mirror images together."""
+class TreeMoves:
+    """A position's n different moves, mirror images together."""
 
     children: list[Position]  # (n,)
-    chances: np.ndarray  # (opponents + 1, n), the last row being strangers
-    values: np.ndarray  # (opponents + 1, n) our points after each move
+    values: np.ndarray  # (opponents + 1, n) our points after each move, the last row being strangers
 
 
 @dataclass
-class OurMoves:
-    """A position in which we were to move. Its n candidates."""
+class TheirMoves(TreeMoves):
+    """Those of an opponent."""
+
+    chances: np.ndarray  # (opponents + 1, n)
+
+
+@dataclass
+class OurMoves(TreeMoves):
+    """Our candidates."""
 
     columns: list[int]  # (n,)
-    children: list[Position]  # (n,)
     tried: np.ndarray  # (n,) how often each was played
-    values: np.ndarray  # (opponents + 1, n) our points after each move
 
 
 class OwnGames:
@@ -149,14 +150,11 @@ class OwnGames:
         self._learn_types(replies, chances)
         self.scale = self._scale()
         self._read_replies(replies, scores, chances)
-        self._estimate_moves()
-        self.weights = self._weights()
-
-    def _weights(self) -> np.ndarray:
-        """(opponents + 1,) how often one meets each; strangers as often as opponents that were met just once."""
-        games = self.lines.games
-        strangers = max(STRANGERS, float((games == 1).sum() / games.sum()))
-        return np.append((1 - strangers) * games / games.sum(), strangers)
+        self._add_forecast(self.replies.values(), self.turns, model.gains_at_our_turn)
+        self._add_forecast(self.turns.values(), self.replies, model.gains_at_their_turn)
+        games = lines.games
+        strangers = max(STRANGERS, float((games == 1).sum() / games.sum()))  # as often as who was met just once
+        self.weights = np.append((1 - strangers) * games / games.sum(), strangers)  # how often one meets each
 
     def _read_turns(self, scores_of: ScoresOf) -> None:
         positions = [position for position in self.lines.ours if not position.is_over()]
@@ -168,18 +166,17 @@ class OwnGames:
             tried = np.array([self.lines.ours[position][child] for child in unique], float)
             base = 1.0 if best > 0 else (1 + sign(best)) / 2
             shape = (len(self.beliefs), max(1, len(unique)))
-            self.turns[position] = OurMoves(list(unique.values()), list(unique), tried, np.full(shape, base))
+            self.turns[position] = OurMoves(list(unique), np.full(shape, base), list(unique.values()), tried)
 
     def _learn_types(self, replies: list[Position], chances: np.ndarray) -> None:
         """The probability of each of the model's types, for each opponent, from all its moves."""
         logs = np.tile(np.log(self.model.prior), (len(self.beliefs), 1))
         for position, of_types in zip(replies, chances, strict=True):
             for opponent, counts in self.lines.theirs[position].items():
-                by_child = grouped(position, of_types)
+                by_child = sum_by_child(position, of_types)
                 for child, count in counts.items():
                     logs[opponent] += count * np.log(by_child[child])
-        beliefs = np.exp(logs - logs.max(1, keepdims=True))
-        self.beliefs = beliefs / beliefs.sum(1, keepdims=True)
+        self.beliefs = posterior(logs)
 
     def _scale(self) -> np.ndarray:
         """(opponents + 1,) what each really gave away, as a multiple of the model's forecast at its first reply."""
@@ -196,7 +193,9 @@ class OwnGames:
         return np.append(ratio, min(1.0, float(everyone)))
 
     def _read_replies(self, replies: list[Position], scores: np.ndarray, chances: np.ndarray) -> None:
-        prior = {position: grouped(position, of_types) for position, of_types in zip(replies, chances, strict=True)}
+        prior = {
+            position: sum_by_child(position, of_types) for position, of_types in zip(replies, chances, strict=True)
+        }
         shrinkage = self._shrinkage(prior)
         for position, row in zip(replies, scores, strict=True):
             children = list(prior[position])
@@ -206,8 +205,7 @@ class OwnGames:
                 seen = np.array([counts[child] for child in children], float)
                 mixed[opponent] = (seen + shrinkage[opponent] * mixed[opponent]) / (seen.sum() + shrinkage[opponent])
             values = np.array([self._value_after(position, child, row) for child in children]).T
-            self.replies[position] = TheirMoves(children, mixed, values)
-        self._estimate_turns()
+            self.replies[position] = TheirMoves(children, values, mixed)
 
     def _shrinkage(self, prior: Mapping[Position, Mapping[Position, np.ndarray]]) -> np.ndarray:
         """(opponents,) of ``SHRINKAGES``, the one under which all other answers predict each one best."""
@@ -230,37 +228,32 @@ class OwnGames:
         columns = [column for column in position.legal_columns() if position.play(column).canonical() == child]
         return np.full(len(self.beliefs), (1 - sign(int(scores[columns[0]]))) / 2)
 
-    def _estimate_turns(self) -> None:
-        """Adds the forecast to the values of opponents' moves that lead out of the games."""
+    def _add_forecast(
+        self,
+        nodes: Iterable[TreeMoves],
+        known: Mapping[Position, TreeMoves],
+        gains_at: Callable[[list[Position]], np.ndarray],
+    ) -> None:
+        """Adds the gains that the model expects to the values of moves that lead out of the games."""
         beyond = [
-            (reply, index)
-            for reply in self.replies.values()
-            for index, child in enumerate(reply.children)
-            if child not in self.turns and not child.is_over() and reply.values[0, index] < 1
+            (moves, index)
+            for moves in nodes
+            for index, child in enumerate(moves.children)
+            if child not in known and not child.is_over() and moves.values[0, index] < 1
         ]
         if beyond:
-            gains = self.model.gains_at_our_turn([reply.children[index] for reply, index in beyond])
-            for (reply, index), gain in zip(beyond, gains @ self.beliefs.T * self.scale, strict=True):
-                reply.values[:, index] = np.minimum(1.0, reply.values[:, index] + gain)
-
-    def _estimate_moves(self) -> None:
-        """Adds the forecast to the values of our moves that lead out of the games."""
-        beyond = [
-            (turn, index)
-            for turn in self.turns.values()
-            for index, child in enumerate(turn.children)
-            if child not in self.replies and not child.is_over()
-        ]
-        if beyond:
-            gains = self.model.gains_at_their_turn([turn.children[index] for turn, index in beyond])
-            for (turn, index), gain in zip(beyond, gains @ self.beliefs.T * self.scale, strict=True):
-                turn.values[:, index] = np.minimum(1.0, turn.values[:, index] + gain)
+            gains = gains_at([moves.children[index] for moves, index in beyond])
+            for (moves, index), gain in zip(beyond, gains @ self.beliefs.T * self.scale, strict=True):
+                moves.values[:, index] = np.minimum(1.0, moves.values[:, index] + gain)
 
     def improve(self) -> tuple[dict[Position, int], float]:
         """The columns of the book, and our expected points with it; no columns where none would win more."""
         ordered = sorted(self.turns, key=lambda position: -position.ply)
-        strategy = {position: shares_of(turn.tried) for position, turn in self.turns.items()}
-        best = self._evaluate(ordered, strategy), dict[Position, int]()
+        strategy = {position: shares_played(turn.tried) for position, turn in self.turns.items()}
+        for position in ordered:
+            self._look_ahead(self.turns[position])
+            self._hand_up(position, self.turns[position].values @ strategy[position])
+        best = self._root(), dict[Position, int]()
         for _ in range(IMPROVEMENT_ROUNDS):
             chosen = self._choose(ordered, self._reach(strategy))
             value = self._root()
@@ -268,18 +261,11 @@ class OwnGames:
                 break
             best = value, {position: self.turns[position].columns[index] for position, index in chosen.items()}
             for position, turn in self.turns.items():
-                played = shares_of(turn.tried)
+                played = shares_played(turn.tried)
                 if position in chosen:
                     played = np.eye(len(turn.columns))[chosen[position]]
                 strategy[position] = (1 - TRIED) * played + TRIED / max(1, len(turn.columns))
         return best[1], best[0]
-
-    def _evaluate(self, ordered: list[Position], strategy: Mapping[Position, np.ndarray]) -> float:
-        """Sets the values of all moves, given how each of our positions is played; our expected points."""
-        for position in ordered:
-            self._look_ahead(self.turns[position])
-            self._hand_up(position, self.turns[position].values @ strategy[position])
-        return self._root()
 
     def _choose(self, ordered: list[Position], reach: Mapping[Position, np.ndarray]) -> dict[Position, int]:
         """The moves that gain most over what was played before, by position; sets all values accordingly."""
@@ -287,7 +273,7 @@ class OwnGames:
         for position in ordered:
             turn = self.turns[position]
             self._look_ahead(turn)
-            value = turn.values @ shares_of(turn.tried)
+            value = turn.values @ shares_played(turn.tried)
             weights = reach[position]
             if turn.columns and weights.sum() > 0:
                 index = int((weights @ turn.values).argmax())
@@ -317,6 +303,7 @@ class OwnGames:
         return parents
 
     def _root(self) -> float:
+        """Our expected points."""
         start = next(reply for position, reply in self.replies.items() if position.ply == 0)
         return float(self.weights @ (start.chances * start.values).sum(1))
 
@@ -325,7 +312,7 @@ class OwnGames:
         reach: dict[Position, np.ndarray] = defaultdict(lambda: np.zeros(len(self.weights)))
         for position in sorted([*self.turns, *self.replies], key=lambda position: position.ply):
             if (turn := self.turns.get(position)) is not None:
-                shares = [(child, share) for child, share in zip(turn.children, strategy[position], strict=False)]
+                shares = list(zip(turn.children, strategy[position], strict=False))
             else:
                 if position.ply == 0:
                     reach[position] = self.weights.copy()
@@ -336,7 +323,13 @@ class OwnGames:
         return reach
 
 
-def grouped(position: Position, of_types: np.ndarray) -> dict[Position, np.ndarray]:
+def posterior(logs: np.ndarray) -> np.ndarray:
+    """The probability of each type, by the logarithms of its prior and of the likelihood of the moves: (..., types)."""
+    chances = np.exp(logs - logs.max(-1, keepdims=True))
+    return chances / chances.sum(-1, keepdims=True)
+
+
+def sum_by_child(position: Position, of_types: np.ndarray) -> dict[Position, np.ndarray]:
     """The chance of each move by its canonical child: (types,). ``of_types``: (types, columns)."""
     sums: dict[Position, np.ndarray] = {}
     for column in position.legal_columns():
@@ -345,7 +338,7 @@ def grouped(position: Position, of_types: np.ndarray) -> dict[Position, np.ndarr
     return sums
 
 
-def shares_of(tried: np.ndarray) -> np.ndarray:
+def shares_played(tried: np.ndarray) -> np.ndarray:
     """How often each move was played; all alike if none of them was. (n,), or (1,) where there is no choice."""
     if not len(tried):
         return np.ones(1)
@@ -376,7 +369,7 @@ class Held(NamedTuple):
 
 def evidence_of(games: Sequence[Met], empty: Position, model: ReplyModel, scores_of: ScoresOf) -> dict[str, TypeLogs]:
     """The games by opponent, who moved first in all of them."""
-    asked = [positions_of(game, empty) for game in games]
+    asked = [choices_in(game, empty) for game in games]
     unique = list(dict.fromkeys(position.canonical() for positions in asked for position, _ in positions))
     chances = dict(zip(unique, model.chances(unique, columns_of_scores(scores_of(unique))), strict=True))
     logs_by = defaultdict(list)
@@ -392,7 +385,7 @@ def evidence_of(games: Sequence[Met], empty: Position, model: ReplyModel, scores
     }
 
 
-def positions_of(game: Met, empty: Position) -> list[tuple[Position, int]]:
+def choices_in(game: Met, empty: Position) -> list[tuple[Position, int]]:
     """The positions in which the first player had a choice, and its move there."""
     asked, position = [], empty
     for ply, column in enumerate(game.columns):
@@ -406,10 +399,8 @@ def prior_of(model: ReplyModel, evidence: Sequence[TypeLogs]) -> np.ndarray:
     """The prior after the evidence: (types,)."""
     total, weight = SHIPPED * model.prior, float(SHIPPED)
     for one in evidence:
-        logs = one.logs.sum(0) + np.log(model.prior)
-        posterior = np.exp(logs - logs.max())
         share = len(one.moves) / (len(one.moves) + HALF)
-        total, weight = total + share * posterior / posterior.sum(), weight + share
+        total, weight = total + share * posterior(one.logs.sum(0) + np.log(model.prior)), weight + share
     return total / weight
 
 

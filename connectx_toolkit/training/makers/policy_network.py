@@ -37,18 +37,11 @@ from connectx_toolkit.system.console import progress
 from connectx_toolkit.system.cores import usable_cores
 from connectx_toolkit.system.files import read_as, write_whole
 from connectx_toolkit.training import runs
-from connectx_toolkit.training.descent import Descent
-from connectx_toolkit.training.devices import device_named, mixed_precision, multiplies_bfloat16
-from connectx_toolkit.training.makers.examples import (
-    SCORES,
-    ReplyExamples,
-    ReplyTargets,
-    choices_of,
-    is_new,
-)
+from connectx_toolkit.training.descent import Descent, device_named, mixed_precision, multiplies_bfloat16
+from connectx_toolkit.training.makers.examples import SCORES, ReplyExamples, ReplyTargets, choices_of, is_new
 from connectx_toolkit.training.makers.labels import LABELS, TEST, TRAINING, VALIDATION, labels_of, read_labels
 from connectx_toolkit.training.options import DEVICES, Options, option
-from connectx_toolkit.training.runs import begin, publish, save_curve
+from connectx_toolkit.training.runs import begin_run, publish, save_curve
 from connectx_toolkit.training.supervised import layers_of
 
 SHARES = {"good": 1.0, "perfect": 0.5, "score": 0.5}  # weights of the losses
@@ -63,11 +56,11 @@ def losses(outputs: dict[str, Tensor], targets: ReplyTargets) -> dict[str, Tenso
     for name, right in (("good", targets.good & targets.legal), ("perfect", targets.perfect & targets.legal)):
         chance = torch.logsumexp(policy.masked_fill(~right, NEVER), 1)
         parts[name] = torch.where(right.any(1), -chance, 0).mean()
-    parts["score"] = functional.cross_entropy(*targets.scored(outputs))
+    parts["score"] = functional.cross_entropy(*targets.known_scores(outputs))
     return parts
 
 
-def total(parts: dict[str, Tensor]) -> Tensor:
+def total_loss(parts: dict[str, Tensor]) -> Tensor:
     """The weighted sum."""
     return torch.stack([SHARES[name] * part for name, part in parts.items()]).sum()
 
@@ -79,7 +72,7 @@ RMS = 0.2  # root mean square of an update at a learning rate of 1, as AdamW's u
 SMALLEST = 1e-7  # a gradient's norm, at least
 
 
-def orthogonal(matrices: Tensor) -> Tensor:
+def orthogonalise(matrices: Tensor) -> Tensor:
     """Matrices (n, rows, columns) with singular values between some 0.7 and 1.2, in bfloat16 where that is quick."""
     wide = matrices if matrices.shape[1] <= matrices.shape[2] else matrices.mT
     x = wide.to(torch.bfloat16 if multiplies_bfloat16(wide.device) else torch.float32)
@@ -116,7 +109,7 @@ class Muon(torch.optim.Optimizer):
                 gradients = [matrix.grad for matrix in matrices if matrix.grad is not None]
                 torch._foreach_lerp_(momenta, gradients, 1 - MOMENTUM)
                 ahead = torch._foreach_lerp(gradients, momenta, MOMENTUM)
-                updates = orthogonal(torch.stack([update.flatten(1) for update in ahead]))
+                updates = orthogonalise(torch.stack([update.flatten(1) for update in ahead]))
                 size = group["lr"] * RMS * max(updates.shape[1:]) ** 0.5
                 steps = [update.view_as(matrix) for update, matrix in zip(updates, matrices, strict=True)]
                 torch._foreach_add_(matrices, steps, alpha=-size)
@@ -128,6 +121,7 @@ ADAM_SHARE = 0.25  # of Muon's learning rate, for what AdamW learns
 EASY, EASY_PARTS = 0.98, 6  # probability of the perfect moves in an easy position; one in so many comes in an epoch
 OPENING_PLIES, OPENING_TIMES = 8, 4  # positions of these plies, of which every one is known, come so often in an epoch
 REPORTS = 20  # measurements in a run
+MEASURED_AT_ONCE = 1000  # positions
 CHECKPOINT_FILE = "checkpoint.bin"
 
 
@@ -173,19 +167,23 @@ class Config(Options):
 
 
 @torch.inference_mode()
-def measure(network: Network, examples: ReplyExamples, size: int = 1000) -> dict[str, float]:
+def evaluate_all(network: Network, examples: ReplyExamples) -> Iterator[tuple[dict[str, Tensor], ReplyTargets]]:
+    """The network's outputs for all examples and their targets, ``MEASURED_AT_ONCE`` at a time."""
+    for start in range(0, len(examples), MEASURED_AT_ONCE):
+        planes, targets = examples.batch(np.arange(start, min(start + MEASURED_AT_ONCE, len(examples))))
+        yield head_outputs(network, planes, len(targets.score)), targets
+
+
+def measure_network(network: Network, examples: ReplyExamples) -> dict[str, float]:
     """The loss, and the shares of right moves, as agents choose them but for mirror images."""
     losing, columns = 0.0, []
-    for start in range(0, len(examples), size):
-        rows = np.arange(start, min(start + size, len(examples)))
-        planes, targets = examples.batch(rows)
-        outputs = outputs_of(network, planes, len(targets.score))
-        losing += float(total(losses(outputs, targets))) * len(rows)
+    for outputs, targets in evaluate_all(network, examples):
+        losing += float(total_loss(losses(outputs, targets))) * len(targets.good)
         columns.append(targets.worth(outputs).argmax(1))
     return {"loss": losing / len(examples), **shares_right(np.concatenate(columns), examples.labels)}
 
 
-def outputs_of(network: torch.nn.Module, planes: Tensor, count: int) -> dict[str, Tensor]:
+def head_outputs(network: torch.nn.Module, planes: Tensor, count: int) -> dict[str, Tensor]:
     """The network's outputs by head for the first ``count`` positions, float32, computed in mixed precision."""
     with mixed_precision(planes.device):
         outputs = network(planes)
@@ -217,18 +215,18 @@ class Trainer(Descent):
 
     def learn(self, planes: Tensor, targets: ReplyTargets) -> Tensor:
         """One step; its loss, a number that stays on the device."""
-        return self.descend(total(losses(outputs_of(self.network, planes, len(targets.score)), targets)))
+        return self.descend(total_loss(losses(head_outputs(self.network, planes, len(targets.score)), targets)))
 
     def save(self, path: Path) -> None:
         states = {f"{name}:": kept.state_dict() for name, kept in self._modules.items()}
         for name, optimizer in self._optimizers.items():
             states |= {f"{name}:{number}:": state for number, state in optimizer.state_dict()["state"].items()}
         arrays = {start + key: value.cpu().numpy() for start, state in states.items() for key, value in state.items()}
-        runs.save(path, self.config.settings, {"step": self.step, "log": self.log}, arrays)
+        runs.save_checkpoint(path, self.config.settings, {"step": self.step, "log": self.log}, arrays)
 
     def load(self, path: Path) -> None:
         """Restores a checkpoint, if there is one. Raises ValueError if it is damaged or from another run."""
-        checkpoint = runs.load(path, self.config.settings)
+        checkpoint = runs.load_checkpoint(path, self.config.settings)
         if checkpoint is None:
             return
         with runs.restoring(path):
@@ -263,17 +261,14 @@ def optimizers_of(network: Network, config: Config) -> list[torch.optim.Optimize
     return [Muon(matrices, rate, decay), adam] if matrices else [adam]
 
 
-@torch.inference_mode()
-def is_easy(network: Network, examples: ReplyExamples, size: int = 1000) -> np.ndarray:
+def is_easy(network: Network, examples: ReplyExamples) -> np.ndarray:
     """(n,) bool: whether a network already gives nearly all probability to the perfect moves of these examples."""
     parts = []
     with progress(len(examples), "position", "what is known") as bar:
-        for start in range(0, len(examples), size):
-            rows = np.arange(start, min(start + size, len(examples)))
-            planes, targets = examples.batch(rows)
-            policy = torch.softmax(targets.policy(outputs_of(network, planes, len(targets.score))), 1)
+        for outputs, targets in evaluate_all(network, examples):
+            policy = torch.softmax(targets.policy(outputs), 1)
             parts.append(torch.where(targets.perfect & targets.legal, policy, 0).sum(1) > EASY)
-            bar.update(len(rows))
+            bar.update(len(policy))
     return torch.cat(parts).cpu().numpy()
 
 
@@ -308,14 +303,14 @@ class Epochs:
 CURVES = ("training_loss", "loss", "good", "good_critical", "perfect")  # of the log, which are plotted
 
 
-def plot(log: list[dict[str, float]], path: Path) -> None:
+def plot_log(log: list[dict[str, float]], path: Path) -> None:
     """Plots the losses, and the shares of right moves on validation positions."""
     samples = np.array([entry["samples"] / 1e6 for entry in log])
     curves = {name.replace("_", " "): (samples, np.array([entry[name] for entry in log])) for name in CURVES}
     save_curve(path, "million positions", "loss, share of validation positions", curves)
 
 
-def run(trainer: Trainer, training: ReplyExamples, validation: ReplyExamples) -> None:
+def run_training(trainer: Trainer, training: ReplyExamples, validation: ReplyExamples) -> None:
     """Trains to the end, with a measurement, a checkpoint and the curves now and then."""
     config, recent, started = trainer.config, [], time.perf_counter()
     every = max(1, config.steps // REPORTS)
@@ -330,18 +325,12 @@ def run(trainer: Trainer, training: ReplyExamples, validation: ReplyExamples) ->
                 loss = float(torch.stack(recent).mean())
                 rate = len(recent) * config.batch / (time.perf_counter() - started)
                 entry = {"samples": trainer.step * config.batch, "training_loss": loss, "positions_a_second": rate}
-                trainer.log.append(entry | measure(trainer.average, validation))
+                trainer.log.append(entry | measure_network(trainer.average, validation))
                 recent, started = [], time.perf_counter()
                 bar.write(json.dumps({key: round(value, 4) for key, value in trainer.log[-1].items()}))
                 trainer.save(config.run / CHECKPOINT_FILE)
                 write_whole(config.run / "log.json", json.dumps(trainer.log, indent=1).encode())
-                plot(trainer.log, config.run / "curves.png")
-
-
-def judged_right(network: MoveNetwork, labels: Labels) -> dict[str, float]:
-    """``shares_right`` of what agents play, who look at mirror images, too."""
-    policy = network.evaluate_many(labels.positions, labels.masks)["policy"]
-    return shares_right(np.where(labels.legal, policy, -np.inf).argmax(1), labels)
+                plot_log(trainer.log, config.run / "curves.png")
 
 
 def measured_on(labels: Labels, training: Labels, seed: int) -> dict[str, Labels]:
@@ -360,7 +349,7 @@ def measured_on(labels: Labels, training: Labels, seed: int) -> dict[str, Labels
 def train(config: Config) -> dict[str, Any]:
     """Trains, or resumes training, then writes the network and its accuracy as agents use it."""
     labels = read_labels(config.labels)
-    begin(config)
+    begin_run(config)
     torch.set_num_threads(len(usable_cores()))
     torch.set_flush_denormal(True)  # many gradients are next to nothing, and the processor slow with such numbers
     trainer = Trainer(config)
@@ -369,12 +358,13 @@ def train(config: Config) -> dict[str, Any]:
     if len(training) < config.batch:
         few = f"{len(training):,} positions to learn from, fewer than a batch of {config.batch:,}"
         raise ValueError(f"{config.labels} has {few}: label more games")
-    run(trainer, training, validation)
+    run_training(trainer, training, validation)
     content = trainer.average.to_bytes("int8")
     facts: dict[str, Any] = {"parameters": trainer.network.architecture.size, "training_positions": len(training)}
     rates = []
     for name, part in measured_on(labels, training.labels, config.seed).items():
-        right = judged_right(MoveNetwork.from_bytes(content), part)
+        policy = MoveNetwork.from_bytes(content).evaluate_many(part.positions, part.masks)["policy"]
+        right = shares_right(np.where(part.legal, policy, -np.inf).argmax(1), part)  # as agents play, mirrored, too
         facts[name] = {"number": len(part)} | {kind: round(share, 4) for kind, share in right.items()}
         rates.append(f"good moves in {right['good']:.1%} and perfect ones in {right['perfect']:.1%} of {len(part):,} ")
     score = f"{rates[0]}new positions; {rates[1]}that it learnt"
