@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks.machine import head, record
-from benchmarks.oracle import bitbully_core, scores_of
+from benchmarks.oracle import bitbully_core, bitbully_scores
 from benchmarks.positions import SIX_SETS, Sample, random_samples, sample_of, six_set
 from connectx_core.books import Openings, layers, openings
 from connectx_core.position import STANDARD, Position, Scores
@@ -96,7 +96,7 @@ def compare(samples: list[Sample]) -> tuple[Timing, Timing, Timing]:
     return totals[0], totals[1], totals[2]
 
 
-def report(name: str, count: int, timings: tuple[Timing, Timing, Timing]) -> float:
+def print_set(name: str, count: int, timings: tuple[Timing, Timing, Timing]) -> float:
     """Prints the line of a set; returns the seconds of the faster search of bitbully."""
     ours, mtdf, null_window = timings
     theirs = min(mtdf.seconds, null_window.seconds)
@@ -123,7 +123,7 @@ def run_sets(named: dict[str, list[Sample]]) -> int:
     )
     for name, samples in named.items():
         timings = compare(samples)
-        faster = report(name, len(samples), timings)
+        faster = print_set(name, len(samples), timings)
         theirs += faster / len(samples)
         ours += timings[0].seconds / len(samples)
         wrong += timings[0].wrong
@@ -178,13 +178,13 @@ def by_table(table: Openings) -> Iterator[Scored]:
             yield position, table.score(position), table.scores(position)
 
 
-def check(name: str, known: Iterable[Scored], count: int) -> int:
+def compare_scores(name: str, known: Iterable[Scored], count: int) -> int:
     """Compares scores of positions and of their moves with bitbully's; returns how many positions were wrong."""
     checked = wrong = moves = 0
     with progress(count, "position", name) as bar:
         for position, score, scores in known:
             checked += 1
-            theirs = scores_of(position)
+            theirs = bitbully_scores(position)
             moves += len(theirs) - theirs.count(None) if scores else 0
             if score != max(one for one in theirs if one is not None) or scores not in (None, theirs):
                 wrong += 1
@@ -229,12 +229,12 @@ def main(arguments: list[str] | None = None) -> int:
     if options.empty:
         return bool(empty_board())
     if options.check is not None:
-        return bool(check("solver-scores", by_solver(options.check, options.seed), options.check))
+        return bool(compare_scores("solver-scores", by_solver(options.check, options.seed), options.check))
     try:
         if options.openings is not None:
             given = options.openings != Path()
             table = Openings.from_bytes(options.openings.read_bytes()) if given else openings()
-            return bool(check("opening-table", by_table(table), len(table)))
+            return bool(compare_scores("opening-table", by_table(table), len(table)))
         files = {path.name: read_file(path) for path in options.file}
     except (OSError, ValueError) as fault:
         print(f"benchmarks.solver: {fault}", file=sys.stderr)

@@ -28,7 +28,7 @@ from connectx_toolkit.kaggle.rules import Rules
 from connectx_toolkit.players.process import Setup
 from connectx_toolkit.players.spec import AgentSpec
 from connectx_toolkit.system.console import progress, tell
-from connectx_toolkit.system.files import locked, not_written
+from connectx_toolkit.system.files import file_lock, not_written
 from connectx_toolkit.system.foreign import from_json, integer, number
 
 CHUNK = 10  # positions that an agent is asked at a time
@@ -104,9 +104,9 @@ class AnswerFile:
             digest = sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:12]
             name = re.sub(r"[^\w.@~-]", "_", os.path.basename(spec.label)).encode()[:80].decode(errors="ignore")
             self.path = folder / f"{name}-{digest}.jsonl"
-            self._read()
+            self._read_answers()
 
-    def _read(self) -> None:
+    def _read_answers(self) -> None:
         if self.path is None or not self.path.exists():
             return
         for line in self.path.read_text(encoding="utf-8", errors="replace").split("\n"):
@@ -127,7 +127,7 @@ class AnswerFile:
         self.known |= found
         if self.path is not None:
             lines = [json.dumps([*asked, *answer]) for asked, answer in found.items()]
-            with locked(self.path):
+            with file_lock(self.path):
                 try:
                     with self.path.open("a", encoding="utf-8") as file:
                         file.write("\n".join(["", *lines, ""]))  # the line before may have been cut

@@ -26,7 +26,7 @@ from connectx_toolkit.games.game import Game
 from connectx_toolkit.kaggle import archive
 from connectx_toolkit.kaggle.rules import Rules
 from connectx_toolkit.players.child import end_pools, obstacle
-from connectx_toolkit.players.prepared import Prepared
+from connectx_toolkit.players.fork_server import ForkServer
 from connectx_toolkit.players.process import GRACE, AgentProcess, Inline, Player, Setup, Task, stamp_of
 from connectx_toolkit.players.spec import AgentSpec
 from connectx_toolkit.statistics.evidence import Evidence
@@ -102,7 +102,7 @@ def play_match(
         nonlocal copies, ending
         while not ending and {2 * (index := evidence.pairs), 2 * index + 1} <= match.games.keys():
             copies = 0 if evidence.add(match.pair(index)) else copies + 1
-            if match.sprt and match.sprt.accepted(evidence.counts):
+            if match.sprt and match.sprt.decision(evidence.counts):
                 ending = "sprt"
             elif copies == COPIES and match.fixed is None:
                 ending = "copies"
@@ -127,7 +127,7 @@ class Unchanged:
     """Agents' files as they are now. They are loaded again before every game, and may be edited between two."""
 
     def __init__(self, specs: Iterable[AgentSpec]):
-        reloaded = [spec for spec in dict.fromkeys(specs) if spec.is_somebodys]
+        reloaded = [spec for spec in dict.fromkeys(specs) if spec.is_users_code]
         self._found = {spec: ({file: stamp_of(file) for file in spec.files()}, spec.fingerprint()) for spec in reloaded}
 
     def check(self) -> None:
@@ -200,11 +200,11 @@ class Pool:
             for item in items:
                 yield item, function(self.slot, item)
             return
-        jobs = ((item, self._expected(item)) for item in items)
+        jobs = ((item, self._fingerprints_of(item)) for item in items)
         for (item, _), result in self._workers.map_unordered(partial(_in_slot, self.slot.setup, function), jobs):
             yield item, result
 
-    def _expected(self, item: Any) -> dict[AgentSpec, str]:
+    def _fingerprints_of(self, item: Any) -> dict[AgentSpec, str]:
         """The fingerprints of an item's agents, with which a machine of a cluster compares its own."""
         if not self._is_remote and HAS_FORK:
             return {}
@@ -272,12 +272,12 @@ class Slot:
     def __init__(self, setup: Setup):
         self.setup = setup
         self.players: dict[tuple[AgentSpec, int], Player] = {}  # in the order of their latest game
-        self._prepared = Prepared()
+        self._fork_server = ForkServer()
 
     def close(self) -> None:
         while self.players:
             self.players.popitem()[1].close()
-        self._prepared.close()
+        self._fork_server.close()
 
     def play(self, task: Task) -> Game:
         first, second = task.players
@@ -319,7 +319,7 @@ class Slot:
         setup = self.setup
         limit = setup.rules.config["actTimeout"] + setup.rules.overage
         is_apart = setup.isolate and (HAS_FORK or not spec.is_here)
-        return AgentProcess(spec, GRACE, limit, self._prepared) if is_apart else Inline(spec, limit)
+        return AgentProcess(spec, GRACE, limit, self._fork_server) if is_apart else Inline(spec, limit)
 
 
 # In a worker's process, whose slot lasts from call to call

@@ -87,7 +87,7 @@ def check_arguments(function: Played) -> Played:
                 bound.arguments[name] = _of_kind(kind, name, value)
             except ValueError:
                 named = name if one.default is one.empty or one.kind is one.POSITIONAL_ONLY else as_option(name)
-                raise ValueError(f"{named} should be {_expected(kind, name)}, not {value!r:.80}") from None
+                raise ValueError(f"{named} should be {_kind_in_words(kind, name)}, not {value!r:.80}") from None
         return function(*bound.args, **bound.kwargs)
 
     return cast(Played, call)
@@ -124,13 +124,13 @@ def _of_kind(kind: Any, name: str, value: Any) -> Any:
     return value
 
 
-def _expected(kind: Any, name: str) -> str:
+def _kind_in_words(kind: Any, name: str) -> str:
     """Values of this kind and name in words."""
     origin, inside = get_origin(kind), get_args(kind)
     if origin in (Union, UnionType):
-        return " or ".join(filter(None, (_expected(each, name) for each in inside)))
+        return " or ".join(filter(None, (_kind_in_words(each, name) for each in inside)))
     if origin in (Sequence, tuple):
-        return f"{'a list' if origin is Sequence else 'two values'}, each {_expected(inside[0], name)}"
+        return f"{'a list' if origin is Sequence else 'two values'}, each {_kind_in_words(inside[0], name)}"
     if origin is Literal:
         return f"one of {', '.join(inside)}"
     return NUMBERS.get(name, NUMBERS[kind])[0] if kind in (int, float) else KIND_WORDS.get(kind, "")

@@ -20,10 +20,10 @@ def team_of(games: Sequence[Game], wanted: str | None = None) -> str:
         ValueError: there is no such name, or more than one; in words that say how to choose.
     """
     counts = Counter(name for game in games for name in set(game.names))
-    return name_in(counts, wanted) if wanted is not None else name_in_all(counts, len(games))
+    return find_player(counts, wanted) if wanted is not None else player_of_all(counts, len(games))
 
 
-def name_in(counts: Mapping[str, int], wanted: str, asked: str = "") -> str:
+def find_player(counts: Mapping[str, int], wanted: str, asked: str = "") -> str:
     """The player that was asked for. An agent's file may be called without its folder, and without folder and suffix.
 
     Args:
@@ -44,7 +44,7 @@ def name_in(counts: Mapping[str, int], wanted: str, asked: str = "") -> str:
     raise ValueError(f"{asked or as_option('me')} {wanted!r} {problem}: {meant}Names and games: {_most(counts)}")
 
 
-def name_in_all(counts: Mapping[str, int], games: int) -> str:
+def player_of_all(counts: Mapping[str, int], games: int) -> str:
     """The one name that is in all of the games. Raises ValueError if there is none, or more than one."""
     everywhere = [name for name, count in counts.items() if count == games]
     if len(everywhere) == 1:

@@ -30,7 +30,7 @@ from connectx_toolkit.games.database import GameDatabase, is_database
 from connectx_toolkit.games.forms import LINK, is_board, is_columns, is_game, is_position, name_of, of_positions
 from connectx_toolkit.games.game import UNKNOWN_NAMES, Game, Read, check_playable
 from connectx_toolkit.games.groups import grouped_games
-from connectx_toolkit.games.owner import name_in, name_in_all, team_of
+from connectx_toolkit.games.owner import find_player, player_of_all, team_of
 from connectx_toolkit.games.replay import LOGS, replay_of
 from connectx_toolkit.system.console import as_option, plural
 from connectx_toolkit.system.files import in_words
@@ -85,7 +85,7 @@ def parse_game(
     return Game(geometry, parse_moves(text, geometry, from_one), names)
 
 
-def lines_of(path: Path, what: str = "") -> Iterator[tuple[int, str]]:
+def text_lines(path: Path, what: str = "") -> Iterator[tuple[int, str]]:
     """The lines of a text file with their numbers, from 1; without empty ones and comments, from a # on.
 
     Raises:
@@ -187,7 +187,7 @@ def _replays_in_text(text: str) -> list[Any]:
     return [ValueError(f"it is {name_of(text)}")]
 
 
-def read_games(content: str | bytes, place: Path, from_one: bool = False) -> Read:
+def read_document(content: str | bytes, place: Path, from_one: bool = False) -> Read:
     """The replays in a document; left out is what is no replay of ConnectX.
 
     Args:
@@ -211,9 +211,9 @@ def read_games(content: str | bytes, place: Path, from_one: bool = False) -> Rea
     return read
 
 
-def read_game(content: str | bytes, place: Path, from_one: bool = False) -> Game:
-    """The one replay in a document. Raises ValueError if there is none, or more. ``from_one``: as of ``read_games``."""
-    return one_of(read_games(content, place, from_one), place)
+def read_only_game(content: str | bytes, place: Path, from_one: bool = False) -> Game:
+    """The one replay in a document. Raises ValueError otherwise. ``from_one``: as of ``read_document``."""
+    return only_game(read_document(content, place, from_one), place)
 
 
 # Files and archives
@@ -243,9 +243,9 @@ def documents(path: Path) -> Iterator[tuple[Path, Callable[[], bytes]]]:
         unpack = next((one for magic, one in OPENERS.items() if _head(raw, len(magic)) == magic), None)
         with unpack(raw) if unpack else raw as file:
             if _head(file, len(ZIP)) == ZIP:
-                entries = _zipped(file)
+                entries = _zip_entries(file)
             elif _head(file, TAR_AT + len(TAR))[TAR_AT:] == TAR:
-                entries = _tarred(file)
+                entries = _tar_entries(file)
             else:
                 yield path, partial(read_limited, file)
                 return
@@ -265,7 +265,7 @@ def _head(file: IO[bytes], count: int) -> bytes:
     return content
 
 
-def _zipped(file: IO[bytes]) -> Iterator[tuple[str, Callable[[], IO[bytes]]]]:
+def _zip_entries(file: IO[bytes]) -> Iterator[tuple[str, Callable[[], IO[bytes]]]]:
     """The replays of an archive: their names, and what opens them."""
     with zipfile.ZipFile(file) as archive:
         for info in archive.infolist():
@@ -273,8 +273,8 @@ def _zipped(file: IO[bytes]) -> Iterator[tuple[str, Callable[[], IO[bytes]]]]:
                 yield info.filename, lambda info=info: archive.open(info)  # type: ignore[misc]
 
 
-def _tarred(file: IO[bytes]) -> Iterator[tuple[str, Callable[[], IO[bytes]]]]:
-    """As ``_zipped``."""
+def _tar_entries(file: IO[bytes]) -> Iterator[tuple[str, Callable[[], IO[bytes]]]]:
+    """As ``_zip_entries``."""
     with tarfile.open(fileobj=_Bounded(file)) as archive:  # type: ignore[call-overload]
         for member in archive:
             if member.isreg() and is_wanted(member.name):
@@ -293,8 +293,8 @@ class _Bounded:
         return self._file.read(count)
 
 
-def replays_by_document(path: Path, from_one: bool = False) -> Iterator[Read]:
-    """As ``replays_of``, document by document: an archive of a day may be larger than the memory."""
+def documents_of_replays(path: Path, from_one: bool = False) -> Iterator[Read]:
+    """As ``read_replays``, document by document: an archive of a day may be larger than the memory."""
     left_out = list[str]()
     with noting(left_out, path):
         if not path.exists():
@@ -302,24 +302,24 @@ def replays_by_document(path: Path, from_one: bool = False) -> Iterator[Read]:
         for place, content in documents(path):
             unread = list[str]()
             with noting(unread, place):
-                yield read_games(content(), place, from_one)
+                yield read_document(content(), place, from_one)
             yield Read([], unread)
     yield Read([], left_out)
 
 
-def replays_of(*paths: Path, from_one: bool = False) -> Read:
+def read_replays(*paths: Path, from_one: bool = False) -> Read:
     """The replays of files and archives, with those of their agents' logs that lie beside the files.
 
     Left out is what is no replay of ConnectX, or cannot be read.
     """
     read = Read([], [])
-    for one in chain.from_iterable(replays_by_document(path, from_one) for path in paths):
+    for one in chain.from_iterable(documents_of_replays(path, from_one) for path in paths):
         read.games.extend(one.games)
         read.left_out.extend(one.left_out)
     return read
 
 
-def one_of(read: Read, what: object) -> Game:
+def only_game(read: Read, what: object) -> Game:
     """The only one of the games that were read. Raises ValueError if there is none, or more."""
     if len(read.games) != 1:
         several = f"{what} holds several games" if read.games else ""
@@ -352,7 +352,7 @@ def replay_paths(what: Iterable[str]) -> list[Path]:
     return list(dict.fromkeys(paths))
 
 
-def games_meant(
+def find_games(
     what: Any, geometry: Geometry = STANDARD, names: tuple[str, str] = UNKNOWN_NAMES, from_one: bool = False
 ) -> Read:
     """Games by what a person gives: a game, its columns, a path, or several of them.
@@ -371,23 +371,23 @@ def games_meant(
             raise ValueError(f"expected {EXPECTED}, not {what!r:.80}")
         if what and all(isinstance(column, int) for column in what):
             return Read([parse_game(",".join(map(str, what)) + ",", geometry, names, from_one)], [])
-        read = [games_meant(one, geometry, names, from_one) for one in what]
+        read = [find_games(one, geometry, names, from_one) for one in what]
         if not any(one.games for one in read):
             raise ValueError("there are no games: an empty list")
         return Read([game for one in read for game in one.games], [why for one in read for why in one.left_out])
     text = fspath(what)
     if is_columns(text) and not os.path.exists(text):
         return Read([parse_game(text, geometry, names, from_one)], [])
-    return games_in(Path(text))
+    return read_game_file(Path(text))
 
 
-def game_meant(what: Any, geometry: Geometry = STANDARD, from_one: bool = False) -> Game:
-    """The one game that is meant, as ``games_meant`` reads it."""
-    return one_of(games_meant(what, geometry, from_one=from_one), what)
+def find_one_game(what: Any, geometry: Geometry = STANDARD, from_one: bool = False) -> Game:
+    """The one game that is meant, as ``find_games`` reads it."""
+    return only_game(find_games(what, geometry, from_one=from_one), what)
 
 
-def games_in(path: Path, latest: int | None = None, from_one: bool = False) -> Read:
-    """The games of a replay or an archive, or the latest games of a file of games. The rest as ``games_meant``.
+def read_game_file(path: Path, latest: int | None = None, from_one: bool = False) -> Read:
+    """The games of a replay or an archive, or the latest games of a file of games. The rest as ``find_games``.
 
     Args:
         latest: games of each group of a file of games; None: ``LISTED``.
@@ -404,13 +404,13 @@ def games_in(path: Path, latest: int | None = None, from_one: bool = False) -> R
     if latest:
         raise ValueError(f"{as_option('latest')} is for files of games, and {path} is none")
     if os.path.exists(path) or path.suffix == ".json":
-        if (read := replays_of(path, from_one=from_one)).games:
+        if (read := read_replays(path, from_one=from_one)).games:
             return read
         raise ValueError(next(iter(read.left_out), f"{path} holds no replay"))
     raise ValueError(f"{path}: no such file, and not a game's columns; expected {EXPECTED}")
 
 
-def each_own_once(read: Read) -> Read:
+def select_own(read: Read) -> Read:
     """One's own of some games, each once. If it is not known whose they are, ``team_of`` finds it out, or raises."""
     kept, left_out = dict[str, Game](), [*read.left_out]
     for game in read.games:
@@ -422,7 +422,7 @@ def each_own_once(read: Read) -> Read:
     return Read([game for game in kept.values() if team in game.names], left_out, team)
 
 
-def own_games(what: Sequence[str], me: str | None, latest: int | None = None) -> Read:
+def find_own_games(what: Sequence[str], me: str | None, latest: int | None = None) -> Read:
     """All games of replays, and one's own of files of games, of each group the ``latest`` if that is given.
 
     Args:
@@ -434,7 +434,7 @@ def own_games(what: Sequence[str], me: str | None, latest: int | None = None) ->
     databases = [path for path in paths if is_database(path)]
     if latest and not databases:
         raise ValueError(f"{as_option('latest')} is for files of games, and there is none in {' '.join(what)}")
-    replays, left_out, _ = replays_of(*(path for path in paths if path not in databases))
+    replays, left_out, _ = read_replays(*(path for path in paths if path not in databases))
     groups = list[list[Game]]()
     for path in databases:
         with noting(left_out, path):
@@ -462,7 +462,7 @@ class Added(NamedTuple):
     left_out: list[str]  # why, of what is no game of ConnectX
 
 
-def add_from(path: Path, what: Sequence[str], me: str = "") -> Added:
+def add_replays(path: Path, what: Sequence[str], me: str = "") -> Added:
     """Adds the games of folders and replays to a file of games, which is made if there is none.
 
     They are read while they are added: what was added before an interruption stays.
@@ -475,7 +475,7 @@ def add_from(path: Path, what: Sequence[str], me: str = "") -> Added:
 
     def replays() -> Iterator[Game]:
         nonlocal count
-        for read in chain.from_iterable(map(replays_by_document, replay_paths(what))):
+        for read in chain.from_iterable(map(documents_of_replays, replay_paths(what))):
             left_out.extend(read.left_out)
             count += len(read.games)
             yield from read.games
@@ -490,7 +490,7 @@ def add_from(path: Path, what: Sequence[str], me: str = "") -> Added:
         return Added(new, known, len(database), [*left_out, *database.left_out])
 
 
-def own_name(database: GameDatabase, wanted: str | None) -> str:
+def owner_of(database: GameDatabase, wanted: str | None) -> str:
     """Whose games these are: as asked for, as said when they were added, or the one name in all of them.
 
     Raises:
@@ -498,7 +498,7 @@ def own_name(database: GameDatabase, wanted: str | None) -> str:
     """
     names, owners = database.names(), database.owners()
     if wanted is not None:
-        return name_in(names, wanted)
+        return find_player(names, wanted)
     if owners:
         return owners.most_common(1)[0][0]
-    return name_in_all(names, len(database))
+    return player_of_all(names, len(database))

@@ -89,15 +89,15 @@ TIMES = (  # of rows (sheet, actTimeout); seconds of a move, without the load
 )
 
 
-def _signed(estimate: MeanEstimate) -> str:
+def _percent_text(estimate: MeanEstimate) -> str:
     return f"{100 * estimate.mean:+.1f}% ({100 * estimate.low:+.1f}% to {100 * estimate.high:+.1f}%)"
 
 
-def _points(estimate: MeanEstimate) -> str:
+def _points_text(estimate: MeanEstimate) -> str:
     return f"{estimate.mean:+.2f} ({estimate.low:+.2f} to {estimate.high:+.2f})"
 
 
-def compared(sheets: Sequence[Sheet]) -> list[tuple[Sheet, Sheet]]:
+def pairs_to_compare(sheets: Sequence[Sheet]) -> list[tuple[Sheet, Sheet]]:
     """Every two agents; of more than ``ALL_PAIRS``, each with the next by good moves."""
     if len(sheets) <= ALL_PAIRS:
         return [*combinations(sheets, 2)]
@@ -107,24 +107,24 @@ def compared(sheets: Sequence[Sheet]) -> list[tuple[Sheet, Sheet]]:
 def differences_table(sheets: Sequence[Sheet]) -> Table:
     """Two agents on the same positions."""
     columns = [
-        Column(metric.kept, show=_points, help="mean for each move", align="right")
+        Column(metric.kept, show=_points_text, help="mean for each move", align="right")
         if metric.kept
-        else Column(metric.name, show=_signed, align="right")
+        else Column(metric.name, show=_percent_text, align="right")
         for metric in METRICS
     ]
     rows = [
         (f"{one.agent} less {other.agent}", *(metric.difference(one, other) for metric in METRICS))
-        for one, other in compared(sheets)
+        for one, other in pairs_to_compare(sheets)
     ]
     return Table("differences in the same positions", ["agents", *columns], rows, HOLDS)
 
 
 def verdicts(sheets: Sequence[Sheet]) -> list[str]:
     """Who is better, in words, of two agents."""
-    return [_verdict(one, other) for one, other in compared(sheets)]
+    return [_compare_two(one, other) for one, other in pairs_to_compare(sheets)]
 
 
-def _verdict(one: Sheet, other: Sheet) -> str:
+def _compare_two(one: Sheet, other: Sheet) -> str:
     words, unproven = list[str](), list[str]()
     for metric in (metric for metric in METRICS if not metric.kept):
         found = metric.difference(one, other)

@@ -238,7 +238,7 @@ class Sprt(NamedTuple):
         ratio = (deviance(counts, score_of(self.elo0)) - deviance(counts, score_of(self.elo1))) / 2
         return ratio / (1 + (2 * self.bounds[1] + 1) / (2 * pairs))
 
-    def accepted(self, counts: Sequence[float]) -> str | None:
+    def decision(self, counts: Sequence[float]) -> str | None:
         """ "H0" or "H1", or None while neither is accepted."""
         llr, (lower, upper) = self.llr(counts), self.bounds
         return "H1" if llr >= upper else "H0" if llr <= lower else None

@@ -17,14 +17,14 @@ from connectx_toolkit.arena.referee import REFEREES, play_fast, play_kaggle
 from connectx_toolkit.games.game import Game
 from connectx_toolkit.kaggle import seats
 from connectx_toolkit.kaggle.rules import DEFAULTS, OVERAGE, STATUS_OF, Rules
-from connectx_toolkit.players.prepared import Prepared
+from connectx_toolkit.players.fork_server import ForkServer
 from connectx_toolkit.players.process import AgentProcess, Inline
 from connectx_toolkit.players.spec import resolve
 from tests.conftest import REAL_CLOCK
 from tests.misbehaving import CASES, CONFIGS, Clock, first_full_column, returning, scripted_games
 
 pytestmark = pytest.mark.slow
-PREPARED = Prepared()  # from which all agents' processes are forked; it ends with this one
+FORK_SERVER = ForkServer()  # from which all agents' processes are forked; it ends with this one
 TIGHT = Rules({"actTimeout": 0.2}, overage=0.2)
 
 
@@ -33,7 +33,7 @@ def random_legal(obs, config):
 
 
 def play(referee, agents, rules, opening=(), seeds=(1, 2), grace=0.3):
-    workers = [AgentProcess(resolve(agent), grace, prepared=PREPARED) for agent in agents]
+    workers = [AgentProcess(resolve(agent), grace, server=FORK_SERVER) for agent in agents]
     return play_with(workers, referee, rules, opening, seeds)
 
 
@@ -191,7 +191,7 @@ def test_every_game_pays_for_the_load(referee, tmp_path):
         f"import time\nopen({str(notes)!r}, 'a').write('loaded ')\ntime.sleep(0.4)\n"
         "def agent(obs, config):\n    return obs.step // 2 % 7\n"
     )
-    workers = [AgentProcess(resolve(agent), prepared=PREPARED) for agent in (str(path), random_legal)]
+    workers = [AgentProcess(resolve(agent), server=FORK_SERVER) for agent in (str(path), random_legal)]
     workers[0].is_reloaded = False  # as if it had a name
     try:
         games = [referee(workers, Rules({"actTimeout": 0.2}, overage=1.0), (), (1, 2)) for _ in range(3)]

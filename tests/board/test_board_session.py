@@ -11,9 +11,9 @@ from connectx_core.position import STANDARD, Position, geometry_of
 from connectx_core.solver import Value
 from connectx_toolkit import Board
 from connectx_toolkit.arena.referee import play_fast
-from connectx_toolkit.board.server import _encoded
+from connectx_toolkit.board.server import _encode_message
 from connectx_toolkit.board.session import Opening, Session, position_entry, position_in
-from connectx_toolkit.board.thinking import Analyst, BoardSeat, Found, MoveQuestion, verdict
+from connectx_toolkit.board.thinking import Analyst, BoardSeat, Found, MoveQuestion, judge_reply
 from connectx_toolkit.games.database import GameDatabase
 from connectx_toolkit.kaggle.rules import Rules
 from connectx_toolkit.players.protocol import Opaque, Reply
@@ -76,7 +76,7 @@ def test_the_verdict_is_the_referees(reply):
     opening = (0, 0)
     game = play_fast([Answering(reply), Answering(reply)], rules, opening, (1, 1))  # type: ignore[list-item]
     question = MoveQuestion(1, 1, Position.from_moves(opening, rules.geometry), rules, rules.overage)
-    answer = verdict(question, reply)
+    answer = judge_reply(question, reply)
     if game.fault is not None and game.fault.ply == 2:
         assert (answer["type"], answer["kind"]) == ("fault", game.fault.kind)
     else:
@@ -315,7 +315,7 @@ def test_the_analyst_goes_on_after_a_failure(monkeypatch):
 
 def test_what_browsers_cannot_parse_is_not_sent():
     for seconds in (float("nan"), {3}):
-        assert json.loads(_encoded({"type": "move", "id": 1, "seconds": seconds}))["type"] == "problem"
+        assert json.loads(_encode_message({"type": "move", "id": 1, "seconds": seconds}))["type"] == "problem"
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ from connectx_toolkit.games.analysis import (
 )
 from connectx_toolkit.games.game import Game
 from connectx_toolkit.games.known_scores import KnownScores
-from connectx_toolkit.games.reader import game_meant, parse_game
+from connectx_toolkit.games.reader import find_one_game, parse_game
 from tests.arena.test_start_positions import exact_score
 
 pytestmark = pytest.mark.slow
@@ -207,7 +207,7 @@ def test_kaggle_replays(tmp_path, agents, moves):
     env.run(agents)
     path = tmp_path / "replay.json"
     path.write_text(json.dumps(env.toJSON()))
-    record = game_meant(path)
+    record = find_one_game(path)
     assert record.geometry == geometry_of(6, 6, 4) and record.names == ("first", "second")
     position = Position.from_moves(record.moves, record.geometry)
     assert position.ply == sum(cell != 0 for cell in env.state[0].observation.board)
@@ -251,7 +251,7 @@ def test_other_files_are_refused(tmp_path, text, words):
     path = tmp_path / "replay.json"
     path.write_text(text if isinstance(text, str) else json.dumps(REPLAY | text))
     with pytest.raises(ValueError) as problem:
-        game_meant(path)
+        find_one_game(path)
     assert str(problem.value).startswith(f"{path} is not a ConnectX replay: {words}")
 
 

@@ -14,7 +14,7 @@ from connectx_toolkit.games.grades import (
     rate,
     rate_difference,
 )
-from connectx_toolkit.games.labelled import Labels, scored
+from connectx_toolkit.games.labelled import Labels, score_positions
 from connectx_toolkit.games.themes import (
     NO_MISTAKE,
     THEMES,
@@ -26,7 +26,7 @@ from connectx_toolkit.games.themes import (
 
 
 def labels_of(*games: tuple[int, ...]) -> Labels:
-    return scored([Position.from_moves(moves, STANDARD) for moves in games], Solver(STANDARD))
+    return score_positions([Position.from_moves(moves, STANDARD) for moves in games], Solver(STANDARD))
 
 
 def sheet_of(labels: Labels, *columns) -> Sheet:

@@ -17,7 +17,7 @@ from connectx_toolkit.builder.source.inline import inline
 from connectx_toolkit.kaggle.agent_file import last_callable, load_agent
 from connectx_toolkit.kaggle.rules import DEFAULTS
 from connectx_toolkit.players.child import Struct
-from connectx_toolkit.players.prepared import Prepared
+from connectx_toolkit.players.fork_server import ForkServer
 from connectx_toolkit.players.process import AgentProcess, Inline
 from connectx_toolkit.players.spec import UnknownAgent, resolve
 from connectx_toolkit.system.files import our_agents
@@ -450,14 +450,15 @@ def test_what_an_agents_file_has_started_ends_with_a_killed_referee(write, tmp_p
 @LINUX
 def test_an_agent_that_kills_what_it_was_forked_from_crashes_alone(start, write):
     other = write("def agent(obs, config):\n    return 3\n", "other.py")
-    prepared = Prepared()
+    fork_server = ForkServer()
     killer = start(
-        write("import os\ndef agent(obs, config):\n    os.kill(os.getppid(), 9)\n    return 1\n"), prepared=prepared
+        write("import os\ndef agent(obs, config):\n    os.kill(os.getppid(), 9)\n    return 1\n"),
+        server=fork_server,
     )
     ask(killer)
-    worker = start(other, prepared=prepared)
+    worker = start(other, server=fork_server)
     assert ask(worker).action == 3
-    prepared.close()
+    fork_server.close()
 
 
 def test_each_game_is_a_fresh_process_with_what_kaggle_has_imported(start, write):

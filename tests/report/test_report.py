@@ -15,7 +15,7 @@ from connectx_toolkit.arena.store import MatchStore
 from connectx_toolkit.games.analysis import judge
 from connectx_toolkit.games.database import GameDatabase
 from connectx_toolkit.games.game import Game
-from connectx_toolkit.games.groups import games_of, groups, latest_of
+from connectx_toolkit.games.groups import group_games, groups, latest_of
 from connectx_toolkit.games.reader import parse_game
 from connectx_toolkit.games.review import Review
 from connectx_toolkit.kaggle.rules import Rules
@@ -95,7 +95,7 @@ def test_matches_with_other_openings_are_groups_of_their_own(tmp_path):
     with MatchStore(tmp_path / "store") as store:
         for pairs, openings in ((2, ((),)), (3, ((1,), (0,)))):
             play_into(store, "one_step", "leftmost", SMALL, pairs, openings)
-        titles = {title: len(games_of(matches)) for title, matches in groups(store).items()}
+        titles = {title: len(group_games(matches)) for title, matches in groups(store).items()}
     board = "3x4, 3 in a row, 60 s overage time, openings: "
     assert titles == {f"{board}the empty board": 4, f"{board}mine.txt": 6}
 
@@ -118,7 +118,7 @@ def test_a_page_has_games_of_every_two_agents(path, count, expected):
     """The latest ones, in order; of the last match alone, the chart of accuracies would leave an agent out."""
     with GameDatabase(path, create=False) as database:
         group = next(matches for matches in groups(database).values() if len(matches) == 2)
-    games, latest = games_of(group), latest_of(group, count)
+    games, latest = group_games(group), latest_of(group, count)
     names = [{*game.names} for game in latest]
     assert [names.count(two) for two in ({"one_step", "leftmost"}, {"leftmost", "random"})] == expected
     assert latest == games[8 - expected[0] : 8] + games[16 - expected[1] :]

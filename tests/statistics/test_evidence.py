@@ -58,15 +58,15 @@ def test_transpositions_are_one_opening():
 
 def test_the_other_side():
     ours = [pair((0,), (1,), 2), pair((2,), (1,), 0.5)]
-    theirs = Evidence(one.swapped() for one in ours)
-    assert theirs.counts == Evidence(ours).counts[::-1] and ours[0].swapped().swapped() == ours[0]
+    theirs = Evidence(one.from_other_side() for one in ours)
+    assert theirs.counts == Evidence(ours).counts[::-1] and ours[0].from_other_side().from_other_side() == ours[0]
 
 
 @pytest.mark.parametrize("opening", [(), OPENING])
 def test_a_match_the_other_way_round_is_a_copy(opening):
     """Also where one of two images had to be chosen, and the games' order must not choose it."""
     one, other = (2, 3, 2), (5, 0, 5)
-    found = Evidence([pair(one, other, 2, opening), pair(other, one, 0, opening).swapped()])
+    found = Evidence([pair(one, other, 2, opening), pair(other, one, 0, opening).from_other_side()])
     assert found.distinct == 1 and found.results == [0, 0, 0, 0, 2]
 
 
@@ -94,7 +94,7 @@ def test_verdicts(counts, words):
 def test_an_sprt_s_verdict():
     """What is accepted is said in words: only a test against 0 can tell who is stronger."""
     better = evidence([5, 10, 60, 22, 14])
-    assert verdict(better, "A", "B").startswith("too early") and Sprt(0, 50).accepted(better.counts) == "H1"
+    assert verdict(better, "A", "B").startswith("too early") and Sprt(0, 50).decision(better.counts) == "H1"
     assert verdict(better, "A", "B", Sprt(0, 50)) == f"A is stronger: {BY_TEST}"
     assert verdict(better, "A", "B", Sprt(-50, 50)) == "A is above -50 Elo"
     worse = evidence([8, 16, 60, 12, 4])

@@ -81,9 +81,9 @@ def test_sprt_bounds():
 
 def test_sprt_decides():
     test = Sprt(0, 20)
-    assert test.accepted([0] * 5) is None and test.accepted([1, 1, 1, 1, 1]) is None
-    assert test.accepted([0, 0, 0, 0, FEWEST_PAIRS]) is None and Sprt(0, 200).accepted([0, 0, 0, 0, 10]) == "H1"
-    assert test.accepted([0, 0, 20, 80, 40]) == "H1" and test.accepted([40, 80, 20, 0, 0]) == "H0"
+    assert test.decision([0] * 5) is None and test.decision([1, 1, 1, 1, 1]) is None
+    assert test.decision([0, 0, 0, 0, FEWEST_PAIRS]) is None and Sprt(0, 200).decision([0, 0, 0, 0, 10]) == "H1"
+    assert test.decision([0, 0, 20, 80, 40]) == "H1" and test.decision([40, 80, 20, 0, 0]) == "H0"
 
 
 @given(wins=st.integers(0, 80), losses=st.integers(0, 80), mean=st.floats(0.02, 0.98))
@@ -137,7 +137,7 @@ def test_sprt_errs_at_most_5_times_in_100(elo, wrong):
         while answer is None:
             for _ in range(5):
                 counts[rng.choice(5, p=shares)] += 1
-            answer = test.accepted(counts)
+            answer = test.decision(counts)
         errors += answer == wrong
         lengths.append(sum(counts))
     assert errors <= 0.05 * 400 and 20 < np.mean(lengths) < 400

@@ -152,7 +152,7 @@ def test_faults_cost_the_most(folder):
         search.run(pool, 12, 0)
     costs = [
         (trial.params["PLAY"] >= 50, trial.intermediate_values[0])
-        for trial in search.finished()
+        for trial in search.trials()
         if trial.intermediate_values
     ]
     fails, plays = ([cost for good, cost in costs if good == which] for which in (False, True))
@@ -166,8 +166,8 @@ def test_what_was_asked_is_not_asked_again(folder):
         search = search_of(text)
         with open_pool(Setup(Rules({}))) as pool:
             search.run(pool, trials, 0)
-        assert len(search.finished()) == trials
-        assert sum(bool(trial.intermediate_values) for trial in search.finished()) == 2
+        assert len(search.trials()) == trials
+        assert sum(bool(trial.intermediate_values) for trial in search.trials()) == 2
 
 
 def test_another_file_or_count_is_another_search(folder, capsys):
@@ -234,7 +234,7 @@ def test_ctrl_c_prints_what_is_known(folder):
 def test_a_candidate_finds_what_lies_beside_the_original(folder):
     (folder / "data").mkdir()
     search = search_of(AGENT)
-    spec = search.written({"PLAY": 20}, folder / "work", "tuned.py")
+    spec = search.write_candidate({"PLAY": 20}, folder / "work", "tuned.py")
     path = Path(spec.target)
     assert path.parent.name == folder.name and "PLAY = 20" in path.read_text()
     assert (path.parent / "helper.py").read_text() == HELPER and (path.parent / "data").is_dir()
