@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack
 
 from connectx_core.position import STANDARD
-from connectx_toolkit.arena.options import GameOptions, MatchOptions, check_arguments, spelt_out
+from connectx_toolkit.arena.options import GameOptions, MatchOptions, check_arguments
 from connectx_toolkit.kaggle.rules import OVERAGE, Rules
 from connectx_toolkit.players.spec import AgentSpec, resolve, told_apart
 from connectx_toolkit.system.console import as_option, tell
@@ -87,7 +87,6 @@ def _review_games(
 
 
 @check_arguments
-@spelt_out
 def get_win_percentages(
     agent1: Agent,
     agent2: Agent,
@@ -135,7 +134,6 @@ def get_win_percentages(
 
 
 @check_arguments
-@spelt_out
 def match(
     agent1: Agent,
     agent2: Agent,
@@ -177,7 +175,6 @@ def match(
 
 
 @check_arguments
-@spelt_out
 def tournament(
     *agents: Agent,
     pairs: int = TOURNAMENT_PAIRS,
@@ -219,7 +216,6 @@ def tournament(
 
 
 @check_arguments
-@spelt_out
 def exam(
     *agents: Agent,
     count: int | None = None,

@@ -70,19 +70,39 @@ def play_rounds(specs: tuple[AgentSpec, AgentSpec], n_rounds: int, setup: Setup,
     return match
 
 
+class MatchEnd:
+    """Decides when a match is over: the SPRT accepts a hypothesis, or the agents only repeat themselves.
+
+    Pairs are looked at in the order of their numbers, not as they finish, because short games finish first. So a match
+    stops at the same pair for any number of workers; later pairs are left out.
+    """
+
+    def __init__(self, match: Match, on_pair: Callable[[Evidence], None]):
+        self._match, self._on_pair, self._copies = match, on_pair, 0
+        self.evidence = Evidence()  # of the pairs that were looked at
+
+    def is_reached(self) -> bool:
+        """Looks at the pairs that have become complete; the match's ending says why it is over."""
+        match, evidence = self._match, self.evidence
+        while not match.ending and {2 * (index := evidence.pairs), 2 * index + 1} <= match.games.keys():
+            self._copies = 0 if evidence.add(match.pair(index)) else self._copies + 1
+            if match.sprt and match.sprt.decision(evidence.counts):
+                match.ending = "sprt"
+            elif self._copies == COPIES and match.fixed is None:
+                match.ending = "copies"
+            self._on_pair(evidence)
+        return bool(match.ending)
+
+
 def play_match(
     match: Match,
     openings: Sequence[Opening],
     pairs: int,
     pool: Pool,
-    on_game: Callable[[Task, Game], None] = lambda task, game: None,
+    on_game: Callable[[Task, Game], None],
     on_pair: Callable[[Evidence], None] = lambda evidence: None,
 ) -> None:
-    """Plays up to ``pairs`` pairs, or until the SPRT accepts a hypothesis, or the agents only repeat themselves.
-
-    Pairs are looked at in the order of their numbers, not as they finish, because short games finish first. So a match
-    stops at the same pair for any number of workers; later pairs are left out. Ctrl-C ends it with the pairs played so
-    far.
+    """Plays up to ``pairs`` pairs, or until ``MatchEnd`` says that it is over. Ctrl-C ends it with the games so far.
 
     Args:
         match: its agents, its seed, which determines that of every game and agent, and the games that it has, which are
@@ -95,32 +115,17 @@ def play_match(
     assert match.seed is not None
     known = {*match.games, *([match.fixed - 1] if match.fixed and match.fixed % 2 else [])}
     every = pair_tasks(match.first, match.second, openings, pairs, match.seed)
-    evidence, copies, ending = Evidence(), 0, ""
-
-    def is_over() -> bool:
-        """Looks at the pairs that have become complete: whether the match ends after those in ``evidence``."""
-        nonlocal copies, ending
-        while not ending and {2 * (index := evidence.pairs), 2 * index + 1} <= match.games.keys():
-            copies = 0 if evidence.add(match.pair(index)) else copies + 1
-            if match.sprt and match.sprt.decision(evidence.counts):
-                ending = "sprt"
-            elif copies == COPIES and match.fixed is None:
-                ending = "copies"
-            on_pair(evidence)
-        return bool(ending)
-
+    end = MatchEnd(match, on_pair)
     try:
-        if not is_over():
-            for task, game in pool.play(task for task in every if task.number not in known):
-                on_game(task, game)
-                match.games[task.number] = game
-                if is_over():
-                    break
+        for task, game in () if end.is_reached() else pool.play(task for task in every if task.number not in known):
+            on_game(task, game)
+            match.games[task.number] = game
+            if end.is_reached():
+                break
     except KeyboardInterrupt:
-        match.ending = "interrupted"
-    last = 2 * (evidence.pairs if ending else pairs)
+        match.ending = match.ending or "interrupted"
+    last = 2 * (end.evidence.pairs if match.ending in ("sprt", "copies") else pairs)
     match.games = {number: game for number, game in match.games.items() if number < last}
-    match.ending = ending or match.ending
 
 
 class Unchanged:

@@ -1,4 +1,4 @@
-"""Which games a match and a tournament have, and when a match is over."""
+"""Which games a match and a tournament have: their agents, openings and seeds."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import sha256

@@ -42,6 +42,8 @@ OPENERS: dict[bytes, Callable[..., Any]] = {GZIP: gzip.open, b"BZh": bz2.open, b
 ZIP, TAR, TAR_AT = b"PK\x03\x04", b"ustar", 257
 LISTED = 10  # games of each group of a file of games, unless it is asked for more
 PLAYER_PAGE = re.compile(r"window\.kaggle = (?=\{)")  # the replay in a page of Kaggle's player
+EXPECTED_LIST = "expected replays, as env.toJSON() gives them; positions for an exam go one a line, as columns or "
+EXPECTED_LIST += '{"board": [...]}'
 EXPECTED = "columns from 0 (3342 or 3,10,3), a replay (.json), a folder of replays or a file of games (.sqlite)"
 
 
@@ -108,41 +110,37 @@ def text_lines(path: Path, what: str = "") -> Iterator[tuple[int, str]]:
 # Documents
 
 
-def _replays_in(content: str | bytes) -> list[Any]:
-    """The JSON of each replay in a document, columns as text, or a ValueError that says what is there instead."""
+def _entries_of(content: str | bytes) -> list[Any]:
+    """What a document holds, as ``_game_of`` takes it: the JSON of replays, columns, or whatever else it is."""
+    if len(content) > MOST_BYTES:
+        return [content]
     try:
-        entries = from_json(content)
-    except ValueError as problem:
-        if len(content) > MOST_BYTES:
-            return [problem]
+        return _entries_of_json(from_json(content))
+    except ValueError:
         text = content if isinstance(content, str) else content.decode("utf-8-sig", "replace")
-        return _replays_in_text(text.strip())
-    return _replays_in_json(entries)
+        return _entries_of_text(text.strip())
 
 
-def _replays_in_json(found: Any) -> list[Any]:
+def _entries_of_json(found: Any) -> list[Any]:
     match found:
         case str():
-            return _replays_in(found)
+            return _entries_of(found)
         case {"environment": dict() | str() as inner}:
-            return _replays_in_json(inner)
+            return _entries_of_json(inner)
         case {"cells": list() as cells, "nbformat": _}:
-            shown = [one for text in _outputs(cells) for one in _replays_in(text) if _has_steps(one)]
-            return shown or [ValueError("a notebook whose outputs show no replay")]
+            return [one for text in _outputs(cells) for one in _entries_of(text) if _has_steps(one)] or [found]
         case {"board": list()}:
-            return [of_positions("a board")]
+            return [found]
         case dict() if "steps" not in found and any(map(_are_replays, found.values())):
-            return _replays_in_json(next(filter(_are_replays, found.values())))
+            return _entries_of_json(next(filter(_are_replays, found.values())))
         case [dict() | str(), *_]:
-            return _of_several(one for each in found for one in _replays_in_json(each))
+            return _entries_of_several(map(_entries_of_json, found))
         case int():
             return [str(found)]
-        case list() if is_board(found) or (found and all(map(is_board, found))):
-            return [of_positions("a board" if is_board(found) else "boards")]
         case list() if is_game(found):
-            return [write_columns(found)]
+            return [tuple(found)]
         case list() if found and all(map(is_game, found)):
-            return [*map(write_columns, found)]
+            return [*map(tuple, found)]
     return [found]
 
 
@@ -154,13 +152,16 @@ def _has_steps(found: Any) -> bool:
     return isinstance(found, dict) and "steps" in found
 
 
-def _of_several(found: Iterable[Any]) -> list[Any]:
-    """The replays of a list, or in place of many things that are none one ValueError."""
-    ones = list(found)
-    if len(ones) < 2 or any(_has_steps(one) or isinstance(one, str) for one in ones):
-        return ones
-    forms = 'positions for an exam go one a line, as columns or {"board": [...]}'
-    return [ValueError(f"a list in which nothing has 'steps': expected replays, as env.toJSON() gives them; {forms}")]
+def _entries_of_several(found: Iterable[list[Any]]) -> list[Any]:
+    """The entries of a list; many things that are none stay one list."""
+    ones = [*chain.from_iterable(found)]
+    is_any = any(_has_steps(one) or isinstance(one, tuple) or _is_typed_game(one) for one in ones)
+    return ones if is_any or len(ones) < 2 else [ones]
+
+
+def _is_typed_game(entry: Any) -> bool:
+    """Whether an entry is a line of columns."""
+    return isinstance(entry, str) and "\n" not in entry and is_columns(entry) and not is_position(entry)
 
 
 def _outputs(cells: Sequence[Any]) -> Iterator[str]:
@@ -170,21 +171,41 @@ def _outputs(cells: Sequence[Any]) -> Iterator[str]:
         yield json.dumps(shown) if isinstance(shown, dict) else "".join(shown or "")
 
 
-def _replays_in_text(text: str) -> list[Any]:
-    """As ``_replays_in``, of what is not JSON: a page, lines of JSON, or lines of columns."""
+def _entries_of_text(text: str) -> list[Any]:
+    """As ``_entries_of``, of what is not JSON: a page, lines of JSON, lines of columns, or the text as it is."""
     for page in (text, html.unescape(text)) if PLAYER_PAGE.search(text) else ():
         with noting([], "the page"):
             entries = [json.JSONDecoder().raw_decode(page, match.end())[0] for match in PLAYER_PAGE.finditer(page)]
-            return [one for each in entries for one in _replays_in_json(each)]
+            return [one for each in entries for one in _entries_of_json(each)]
     lines = [line for line in text.split("\n") if line.strip()]  # a JSON text may hold other ends of lines
     if len(lines) > 1 and all(line.lstrip().startswith(("{", '"')) for line in lines):
-        return _of_several(one for line in lines for one in _replays_in(line))
+        return _entries_of_several(map(_entries_of, lines))
     typed = list(filter(None, (line.partition("#")[0].strip() for line in lines)))
-    if typed and all(map(is_columns, typed)) and not any(map(is_position, typed)):
-        return typed
-    if typed and is_position(typed[0]):
-        return [of_positions("positions")]
-    return [ValueError(f"it is {name_of(text)}")]
+    return typed if typed and all(map(_is_typed_game, typed)) else [text]
+
+
+def _game_of(entry: Any, place: Path, from_one: bool) -> Game:
+    """The game of an entry. Raises ValueError if it is none of ConnectX; the text says what it is."""
+    match entry:
+        case str() | bytes() if len(entry) > MOST_BYTES:
+            from_json(entry)  # refuses it
+        case str() | tuple() if isinstance(entry, tuple) or _is_typed_game(entry):
+            text = write_columns(entry) if isinstance(entry, tuple) else entry
+            return replace(parse_game(text, STANDARD, from_one=from_one), source=str(place))
+        case str():
+            typed = filter(None, (line.partition("#")[0].strip() for line in entry.split("\n")))
+            raise of_positions("positions") if is_position(next(typed, "")) else ValueError(f"it is {name_of(entry)}")
+        case {"cells": list(), "nbformat": _}:
+            raise ValueError("a notebook whose outputs show no replay")
+        case {"board": list()}:
+            raise of_positions("a board")
+        case list() if is_board(entry) or (entry and all(map(is_board, entry))):
+            raise of_positions("a board" if is_board(entry) else "boards")
+        case [dict() | str(), *_]:
+            raise ValueError(f"a list in which nothing has 'steps': {EXPECTED_LIST}")
+    if from_one:
+        raise ValueError(f"{as_option('from-one')} is for games given as columns, and replays tell theirs")
+    return replay_of(entry, place)
 
 
 def read_document(content: str | bytes, place: Path, from_one: bool = False) -> Read:
@@ -194,20 +215,16 @@ def read_document(content: str | bytes, place: Path, from_one: bool = False) -> 
         place: where it lies, or only its name; with their numbers after it if it holds several.
         from_one: games that are columns are counted from 1.
     """
-    entries, read = _replays_in(content), Read([], [])
-    for number, one in enumerate(entries, 1):
-        name = place / f"{place.stem}-{number}" if len(entries) > 1 else place
-        with noting(read.left_out, place):
-            try:
-                if isinstance(one, ValueError):
-                    raise one
-                if isinstance(one, str):
-                    one = replace(parse_game(one, STANDARD, from_one=from_one), source=str(name))
-                elif from_one:
-                    raise ValueError(f"{as_option('from-one')} is for games given as columns, and replays tell theirs")
-                read.games.append(one if isinstance(one, Game) else replay_of(one, name))
-            except ValueError as problem:
-                raise ValueError(f"{name} is not a ConnectX replay: {problem}") from None
+    read = Read([], [])
+    with noting(read.left_out, place):
+        entries = _entries_of(content)
+        for number, entry in enumerate(entries, 1):
+            name = place / f"{place.stem}-{number}" if len(entries) > 1 else place
+            with noting(read.left_out, place):
+                try:
+                    read.games.append(_game_of(entry, name, from_one))
+                except ValueError as problem:
+                    raise ValueError(f"{name} is not a ConnectX replay: {problem}") from None
     return read
 
 

@@ -163,8 +163,8 @@ def _compare_agents(config: Config, tuned: AgentSpec, original: AgentSpec, setup
     unseen, folder = fresh.take(np.flatnonzero(~known)), config.folder
     exam = Examined(*examine([tuned, original], unseen, setup, config.workers, folder / "answers"))
     played = play_matches(
-        [(tuned, original)], config.pairs, config=setup.rules.config, overage=setup.rules.overage,
-        seed=config.seed, games=folder / "games.sqlite", workers=config.workers,
+        [(tuned, original)], config.pairs, config=setup.rules.config, overage=setup.rules.overage, openings=None,
+        seed=config.seed, games=folder / "games.sqlite", workers=config.workers, isolate=True, scheduler=None,
     )  # fmt: skip
     match = None if exam.is_interrupted else next(played)
     if match is None or match.ending == "interrupted":
