@@ -229,12 +229,3 @@ def test_a_file_that_is_changed_while_it_plays(edit, tmp_path):
         assert len(database) == 0
     with pytest.raises(ValueError, match=r"mine\.py was changed while it played"):
         api.get_win_percentages(path, "middle", 2)
-
-
-def test_ctrl_c_keeps_the_pairs_played_so_far():
-    def on_game(task: Task, game: Game) -> None:
-        if task.number == 5:
-            raise KeyboardInterrupt
-
-    match = play(RANDOM, LEFT, FAST, OPENINGS, 20, seed=1, on_game=on_game)
-    assert match.ending == "interrupted" and sorted(match.games) == [0, 1, 2, 3, 4] and match.evidence.pairs == 2

@@ -21,7 +21,7 @@ from connectx_toolkit.players.fork_server import ForkServer
 from connectx_toolkit.players.process import AgentProcess, Inline
 from connectx_toolkit.players.spec import resolve
 from tests.conftest import REAL_CLOCK
-from tests.misbehaving import CASES, CONFIGS, Clock, first_full_column, returning, scripted_games
+from tests.misbehaving import CASES, CONFIGS, Clock, returning, scripted_games
 
 pytestmark = pytest.mark.slow
 FORK_SERVER = ForkServer()  # from which all agents' processes are forked; it ends with this one
@@ -136,12 +136,6 @@ def test_the_same_without_isolation(name):
     game = play_with([Inline(resolve(CASES[name].agent)), Inline(resolve(random_legal))], play_fast, TIGHT)
     assert game.ending == CASES[name].kind and game.rewards == (None, 0)
     assert sys.stdout is not None and not sys.stdout.closed
-
-
-@pytest.mark.parametrize("referee", REFEREES.values(), ids=REFEREES)
-def test_full_column(referee):
-    game = play(referee, [first_full_column, first_full_column], Rules())
-    assert game.moves == (0,) * 6 and game.fault.kind == "full column" and game.rewards == (None, 0)
 
 
 @pytest.mark.parametrize("referee", REFEREES.values(), ids=REFEREES)

@@ -127,13 +127,6 @@ def test_other_matches_are_played_at_the_same_time(tmp_path):
         assert (played, len(games), err) == (GAMES, GAMES, "") and one.poll() is None
 
 
-def test_the_games_of_the_turn_are_those_asked_for(tmp_path):
-    with MatchStore(tmp_path / "store") as store:
-        match = add_games(store, range(6))
-        with store.turn(match, 4) as known:
-            assert set(known) == {0, 1, 2, 3}
-
-
 def test_what_killed_processes_have_left_goes_with_the_next_turn(tmp_path):
     """Of other matches, too; the lock of one that is being played stays."""
     left, other = tmp_path / ".store.5.lock", tmp_path / ".store.7.lock"

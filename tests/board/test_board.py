@@ -506,17 +506,6 @@ def test_numbers_of_a_wide_board_do_not_overlap(page):
     assert len(edges) == 13 and all(right < left for (_, right), (left, _) in pairwise(edges))
 
 
-def test_thoughts_that_are_cut_end_with_an_ellipsis(page):
-    sit(page, 1, "leftmost")
-    style = page.evaluate("""() => {
-        const [, card] = board.cards;
-        card.tell({depth: 12, remark: "word ".repeat(50)}, 0);
-        const {textOverflow, display} = getComputedStyle(card.told);
-        return [textOverflow, display, card.told.title.slice(0, 26)];
-    }""")
-    assert style == ["ellipsis", "block", "depth 12, remark word word"]
-
-
 # Columns from 1, and what is loaded
 
 
@@ -542,17 +531,6 @@ def test_columns_from_1_in_every_door(page):
     expect(page.get_by_role("dialog")).to_contain_text(
         "Columns are counted from 1 here, also in moves that you load or copy."
     )
-
-
-def test_what_cannot_be_loaded_is_called_by_its_name(page):
-    page.keyboard.press("l")
-    window = page.get_by_role("dialog")
-    window.locator("textarea").fill("[]")
-    window.get_by_role("button", name="Load", exact=True).click()
-    expect(window.get_by_role("alert")).to_contain_text("the text is not a ConnectX replay")
-    page.keyboard.press("Escape")
-    page.evaluate("board.loadFile(new File(['x'.repeat(17 * 2 ** 20)], 'large.json'))")
-    expect(page.locator(".cx-notice")).to_have_text("large.json has more than 16 MiB: it is no replay of one game.")
 
 
 # In a notebook

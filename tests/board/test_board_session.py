@@ -142,12 +142,6 @@ def test_what_cannot_be_understood_is_answered(talk, message, text):
     assert text in wait("problem")["text"]
 
 
-def test_a_game_by_its_columns(talk):
-    session, _, wait = talk
-    session.receive({"type": "read", "text": " 33 21 ", "rows": 6, "columns": 7, "inarow": 4})
-    assert wait("game")["game"]["moves"] == [3, 3, 2, 1]
-
-
 def test_what_was_played_in_a_position(tmp_path):
     """Of a file of games, mirror images together; without a file it is said that there is none."""
     said: SimpleQueue[dict] = SimpleQueue()

@@ -142,11 +142,6 @@ def test_ctrl_c_at_the_command_line(games, stop_after, capsys):
     assert ("stopped after 5 of 20 games" in out) == bool(games) and bool(out) == bool(games)
 
 
-def test_the_seed_decides(capsys):
-    first, again, other = (get_win_percentages("random", "random", 6, seed=seed) for seed in (1, 1, 2))
-    assert moves_of(first) == moves_of(again) != moves_of(other)
-
-
 @TWO_CORES
 def test_workers_play_the_same_games(capsys):
     """A closure of this very test goes to both processes."""
@@ -279,11 +274,3 @@ def test_tournament_command(tmp_path, capsys):
         and known.startswith("reused 48 of 48 games from ")
         and "another seed plays new ones" in known
     )
-
-
-def test_more_pairs_on_another_board(tmp_path, capsys):
-    """The games played already count, as on the standard board."""
-    match = f"match random leftmost --config rows=4,columns=5 --games {tmp_path / 'store'}"
-    main(f"{match} --pairs 2".split())
-    main(f"{match} --pairs 3".split())
-    assert "reused 4 of 6 games" in capsys.readouterr().out

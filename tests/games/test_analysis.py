@@ -7,7 +7,6 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from kaggle_environments import make
 
 from connectx_core import exact
 from connectx_core.books import Openings, layers
@@ -198,20 +197,6 @@ def test_what_was_solved_once_is_not_solved_again(tmp_path, monkeypatch):
     kept = KnownScores()
     early = [game.positions()[8] for game in games if len(game.moves) > 8]
     assert early and len(kept) == 6 and kept.get(position) is None and all(kept.get(each) for each in early)
-
-
-@pytest.mark.parametrize(("agents", "moves"), [(["random", "random"], None), ([lambda o, c: 0] * 2, (0,) * 6)])
-def test_kaggle_replays(tmp_path, agents, moves):
-    """Also one that ends with an invalid action, which is no move."""
-    env = make("connectx", configuration={"columns": 6})
-    env.run(agents)
-    path = tmp_path / "replay.json"
-    path.write_text(json.dumps(env.toJSON()))
-    record = find_one_game(path)
-    assert record.geometry == geometry_of(6, 6, 4) and record.names == ("first", "second")
-    position = Position.from_moves(record.moves, record.geometry)
-    assert position.ply == sum(cell != 0 for cell in env.state[0].observation.board)
-    assert moves is None or record.moves == moves
 
 
 REPLAY = {

@@ -94,18 +94,6 @@ def test_an_empty_argument_is_not_the_current_folder(text):
         replay_paths([text])
 
 
-def test_what_is_no_replay_is_left_out(games, tmp_path, capsys):
-    for made in games[5:7]:
-        (tmp_path / made.path.name).write_bytes(made.path.read_bytes())
-    (tmp_path / "notes.json").write_text('{"name": "halite"}')
-    found = printed_json([str(tmp_path), *UNJUDGED], capsys)
-    assert len(found["games"]) == 2 and found["left_out"] == [
-        f"{tmp_path / 'notes.json'} is not a ConnectX replay: it is of 'halite'"
-    ]
-    main(["analyse", str(tmp_path), *UNJUDGED])
-    assert "left out: " in capsys.readouterr().out
-
-
 def test_a_copy_of_a_game_is_no_game(games, tmp_path, capsys):
     """Counted once by every command, whatever its file is called; which one it copies is told."""
     for name in ("a.json", "b.json"):
@@ -262,17 +250,6 @@ def test_a_lost_game_that_is_shortened():
     words += f"column 0 loses in {plies[0]} plies, the best (3) in {plies[1]}."
     assert words in headline("me", [review])
     assert not any("sooner" in line for line in headline("other", [Review(review.game, review.moves, 0)]))
-
-
-def test_the_mistake_that_is_made_most_often_is_named():
-    """In three games, in one of them mirrored; another one in two."""
-    lines = [(0, 3), (0, 3), (3, 3, 2, 5), (3, 3, 4, 1), (3, 3, 2, 5)]
-    reviews = [
-        Review(played(game), judge(game), 0) for game in (Game(STANDARD, line, ("me", "other")) for line in lines)
-    ]
-    assert headline("me", reviews)[0] == "me: 5 games, won 0, drawn 5, lost 0: 2.5 points (50%)."
-    (line,) = [each for each in headline("me", reviews) if each.startswith("Made most often")]
-    assert line.startswith("Made most often: column 2 after 33, in 3 games; best is ")
 
 
 # Games of our own stores

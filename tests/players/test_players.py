@@ -254,13 +254,6 @@ def test_an_agents_process_has_no_credentials(write, start, tmp_path, monkeypatc
     assert ask(start(write(text))).action == 0 and os.listdir(tmp_path / ".kaggle") == ["kaggle.json"]
 
 
-NAMES = {
-    "minimax@0": "'minimax@0': the depth should be at least 1 ply",
-    "{}~10": "~10': only minimax has a depth, only named agents can be made to err, not files",
-    "{}@3~10": "@3~10': only minimax has a depth, only named agents can be made to err, not files",
-}
-
-
 @REAL_CLOCK
 def test_load_time_counts_and_files_start_anew(write, start):
     """Module state is lost between games for a file and kept for an agent that is not a file."""

@@ -7,8 +7,6 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from kaggle_environments import make
-from kaggle_environments.errors import DeadlineExceeded
 
 from connectx_core.position import STANDARD, geometry_of
 from connectx_toolkit.arena.store import MatchStore
@@ -148,31 +146,6 @@ def test_the_command_of_a_lost_game_finds_the_mistake(tmp_path, monkeypatch, cap
     main(shlex.split(command))
     out = capsys.readouterr().out
     assert re.search(r"turning point of (leftmost|one_step): (won|drawn) position given away", out)
-
-
-@pytest.mark.parametrize(
-    ("failure", "words"),
-    [
-        ("deadline", "timeout of first on ply 8"),
-        ("raise", "error of first on ply 8"),
-        ("illegal", "illegal move of first on ply 8: there is no column 99"),
-    ],
-)
-def test_a_replay_that_was_lost_by_a_fault(failure, words, tmp_path, capsys):
-    """Eight plies, then the first player fails: that is said, not only that there is nothing to judge."""
-
-    def fails(obs, config):
-        if obs.step < 8:
-            return obs.step // 2 % 2
-        if failure == "raise":
-            raise ValueError("no idea")
-        return DeadlineExceeded() if failure == "deadline" else 99
-
-    env = make("connectx")
-    env.run([fails, lambda obs, config: 5 + obs.step // 2 % 2])
-    (tmp_path / "episode.json").write_text(json.dumps(env.toJSON(), default=str))
-    main(["analyse", str(tmp_path / "episode.json")])
-    assert f": {words}; turning point of " in capsys.readouterr().out
 
 
 def test_match_and_report_give_one_verdict(tmp_path, monkeypatch, capsys):

@@ -1,7 +1,5 @@
 """What pairs of games prove together: copies, mirror images and transpositions count once; and the verdict in words."""
 
-import random
-
 import pytest
 
 from connectx_core.position import STANDARD
@@ -156,22 +154,6 @@ def variants(results, first: int = 1) -> Evidence:
 )
 def test_variants_of_play_are_no_new_openings(results, words):
     assert verdict(variants(results), "A", "B") == words
-
-
-@pytest.mark.parametrize(("openings", "lost"), [(20, 0.1), (40, 0.03)])
-def test_equals_are_rarely_called_stronger_however_often_openings_repeat(openings, lost):
-    """A look after each round of the openings. In the mean over all openings, both agents score one half."""
-    rng, wrong = random.Random(4), 0
-    gain = lost * 0.5 / ((1 - lost) * 0.25)
-    for _ in range(40):
-        bad, found = [rng.random() < lost for _ in range(openings)], Evidence()
-        for number in range(8 * openings):
-            points = 0 if bad[number % openings] else 1.5 if rng.random() < gain else 1
-            found.add(PairOfGames(number % openings + 1, ((number,), ()), points))
-            if number % openings == openings - 1 and "is stronger" in verdict(found, "A", "B"):
-                wrong += 1
-                break
-    assert wrong <= 2
 
 
 def test_games_from_the_empty_board_are_variants_of_the_game_itself():
