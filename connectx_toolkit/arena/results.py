@@ -88,10 +88,9 @@ class Match(Shown):
     def is_interrupted(self) -> bool:
         return self.ending == "interrupted"
 
-    def pairs(self) -> Iterator[PairOfGames]:
+    def pairs(self) -> list[PairOfGames]:
         """The complete pairs, in order."""
-        for number in sorted(number for number in self.games if number % 2 == 0 and number + 1 in self.games):
-            yield self.pair(number // 2)
+        return [self.pair(number // 2) for number in sorted(self.games) if not number % 2 and number + 1 in self.games]
 
     def pair(self, index: int) -> PairOfGames:
         """A complete pair, from the side of the first agent."""
@@ -121,11 +120,6 @@ class Match(Shown):
         tally = Tally(points.count(1), points.count(0.5), points.count(0))
         return Side(tally, faults, forfeits, tuple(seconds), tuple(loads), overage)
 
-    def game_as_shown(self, number: int) -> Game:
-        """A game with other names of the agents than their labels: ``names``, which differ."""
-        first, second = self.names
-        return replace(self.games[number], names=(second, first) if number % 2 else (first, second))
-
     def lost(self, agent: str | PathLike | Callable | int) -> list[Game]:
         """The games that an agent lost, in order, including losses by a fault.
 
@@ -143,8 +137,12 @@ class Match(Shown):
         if len(found) != 1:
             labels = f"1 for {specs[0].label!r}, 2 for {specs[1].label!r}"
             raise ValueError(f"expected one agent by its name, or {labels}, not {agent!r}")
-        games = sorted(self.games.items())
-        return [self.game_as_shown(number) for number, game in games if not _points(game, found[0] ^ number % 2)]
+        return self.lost_by(found[0])
+
+    def lost_by(self, agent: int) -> list[Game]:
+        """The same of agent 0 or 1. In the games, the agents have the ``names``, which differ."""
+        lost = [(number, game) for number, game in sorted(self.games.items()) if not _points(game, agent ^ number % 2)]
+        return [replace(game, names=self.names[::-1] if number % 2 else self.names) for number, game in lost]
 
     def parts(self) -> list[Part]:
         """The tables; of a match without a fixed number of games, what they prove as well."""
@@ -370,6 +368,6 @@ def forfeits_line(match: Match) -> list[str]:
 
 def lost_game_lines(match: Match) -> list[str]:
     """The command that analyses the longest game that the first agent lost on the board, on a line of its own."""
-    lost = [game for game in match.lost(1) if game.fault is None and game.geometry.fits_word]
+    lost = [game for game in match.lost_by(0) if game.fault is None and game.geometry.fits_word]
     longest = sorted(lost, key=lambda game: -len(game.moves))[:1]
     return [line for game in longest for line in (f"a game that {match.names[0]} lost:", Typed(game.command))]

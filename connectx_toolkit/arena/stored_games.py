@@ -48,7 +48,7 @@ def play_matches(
     source = source_of(openings, named, setup.rules.geometry)
     here, total = conditions_here(*place), 2 * pairs
     with MatchStore(file) as database, open_pool(setup, *place) as pool:
-        agents = Unchanged(spec for pair in matches for spec in pair)
+        agents = Unchanged([spec for pair in matches for spec in pair])
         entries = [(pair, database.match_id(*pair, setup, openings, seed, source)) for pair in matches]
         known = {number: sum(n < total for n in database.match_games(number)) for _, number in entries}
         if reused := sum(known.values()):

@@ -148,11 +148,7 @@ def _encode_message(message: dict) -> str:
 
 
 def listen() -> tuple[socket.socket, Address]:
-    """A socket that listens at the usual port, or where that is taken at a free one; and its address.
-
-    Raises:
-        OSError: no port is free.
-    """
+    """A socket that listens at the usual port, or where that is taken at a free one; and its address."""
     for port in (USUAL_PORT, 0):
         with suppress(OSError):
             sock = socket.create_server((HOST, port))

@@ -37,11 +37,7 @@ NOT_TYPED = {"isolate"}  # what only callables need
 
 
 def parse_config(text: str) -> dict:
-    """``rows=5,columns=4`` as a dict; values are JSON.
-
-    Raises:
-        argparse.ArgumentTypeError: an item is not NAME=NUMBER, or names what another has named.
-    """
+    """``rows=5,columns=4`` as a dict; values are JSON."""
     config = dict[str, Any]()
     for item in text.split(","):
         name, separator, value = item.partition("=")

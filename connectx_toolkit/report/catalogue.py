@@ -14,11 +14,7 @@ KAGGLES = "one of Kaggle's own"
 
 
 def read_ladder(path: Path = PUBLISHED) -> tuple[str, dict[str, float]]:
-    """The anchor, and the Elo above it by agent; "" and none if there is no such file.
-
-    Raises:
-        ValueError: it is not a ladder.
-    """
+    """The anchor, and the Elo above it by agent; "" and none if there is no such file."""
     if not path.exists():
         return "", {}
     try:

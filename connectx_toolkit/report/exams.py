@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from connectx_core.position import STANDARD, Position, write_columns
+from connectx_core.position import STANDARD, Position, plies_to_end_table, write_columns
 from connectx_toolkit.arena.results import kinds
 from connectx_toolkit.arena.start_positions import add_openings
 from connectx_toolkit.games.analysis import JudgedMove
@@ -18,7 +18,7 @@ from connectx_toolkit.games.exam_positions import EXAMS, moves_to
 from connectx_toolkit.games.game import Game
 from connectx_toolkit.games.grades import NO_ANSWER, MeanEstimate, Sheet, mean_difference, rate, rate_difference
 from connectx_toolkit.games.review import Review
-from connectx_toolkit.games.themes import THEMES, horizons, themes_of_moves, weaknesses
+from connectx_toolkit.games.themes import AHEAD, THEMES, themes_of_moves, weaknesses
 from connectx_toolkit.report.pages import exam_page, game_entry
 from connectx_toolkit.system.console import plural
 from connectx_toolkit.system.foreign import left_out_lines
@@ -191,13 +191,14 @@ def weaknesses_tables(sheet: Sheet) -> list[Table]:
 
 
 def horizons_table(sheets: Sequence[Sheet]) -> Table:
-    """How many wins each agent finds, by their distance in plies."""
-    by_agent = {sheet.agent: horizons(sheet) for sheet in sheets}
-    rows = [
-        (f"{line[0].first} to {line[0].last}", line[0].wins, *(each.kept for each in line))
-        for line in zip(*by_agent.values(), strict=True)
-    ]
-    columns: list[Column | str] = ["plies to the win", "wins", *(Column(agent, show=percent) for agent in by_agent)]
+    """How many wins each agent keeps, by their distance in plies; distances without any are left out."""
+    labels, cells, rows = sheets[0].labels, STANDARD.cells, list[tuple[str | int | float, ...]]()
+    ends = plies_to_end_table(cells)[labels.plies.astype(np.int64), labels.values.astype(np.int64) + cells]
+    for first, last in AHEAD:
+        wins = np.flatnonzero((labels.values > 0) & labels.critical & (ends >= first) & (ends <= last))
+        if len(wins):
+            rows.append((f"{first} to {last}", len(wins), *(float(each.good[:, wins].mean()) for each in sheets)))
+    columns: list[Column | str] = ["plies to the win", "wins", *(Column(each.agent, show=percent) for each in sheets)]
     return Table("wins found", columns, rows, "positions with a win that some legal move gives away")
 
 

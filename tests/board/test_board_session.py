@@ -20,7 +20,6 @@ from connectx_toolkit.players.protocol import Opaque, Reply
 from tests.games.test_database import random_games
 
 pytestmark = pytest.mark.slow
-SMALL = geometry_of(3, 3, 3)
 
 
 def test_a_position_survives_a_message(geometry):

@@ -24,11 +24,6 @@ def test_commands_of_evaluate_may_stand_alone(words):
     )
 
 
-@pytest.mark.parametrize("words", ["train menace --game nim", "build leftmost"])
-def test_words_of_scripts_are_not_hidden(words):
-    assert command_of("", words.split())[0] == words.split()[0]
-
-
 @pytest.mark.parametrize(
     ("word", "name"), [("evaluate", "evaluate"), ("build", "build_submission"), ("train", "train"), ("", "")]
 )

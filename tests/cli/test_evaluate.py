@@ -2,8 +2,6 @@
 
 import contextlib
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,7 +11,6 @@ from connectx_toolkit.arena import match
 from connectx_toolkit.arena.match import Pool, open_pool
 from connectx_toolkit.arena.results import Match
 from connectx_toolkit.statistics.intervals import anytime
-from connectx_toolkit.system.files import ROOT
 from evaluate import analyse, get_win_percentages
 from tests.conftest import REAL_CLOCK, TWO_CORES, refused
 from tests.conftest import evaluate as main
@@ -153,34 +150,6 @@ def test_workers_play_the_same_games(capsys):
 
     runs = [get_win_percentages(agent, "random", 9, seed=3, workers=workers) for workers in (1, 2)]
     assert moves_of(runs[0]) == moves_of(runs[1])
-
-
-def test_command_line(tmp_path):
-    """As a user runs it, from another folder, with a file; standard error stays empty."""
-    (tmp_path / "mine.py").write_text("def agent(obs, config):\n    return obs.step // 2 % config.columns\n")
-    command = [sys.executable, str(ROOT / "evaluate.py"), "mine.py", "negamax", "--rounds", "2"]
-    command += ["--config", "rows=4,columns=5"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith("Agent 1 Win Percentage: ")
-
-
-BROKEN: dict[str, tuple[str | bytes, str]] = {
-    "syntax.py": ("def agent(:\n", "SyntaxError: invalid syntax (syntax.py, line 1)"),
-    "nothing.py": ("x = 1\n", "it defines no function"),
-    "raises.py": ("import no_such_module\ndef agent(obs, config):\n    return 0\n", "No module named 'no_such_module'"),
-    "exits.py": ("import sys\nsys.exit(3)\n", "SystemExit: 3"),
-    "dies.py": ("import os\nos._exit(3)\n", "exit code 3"),
-    "agent.zip": (b"PK\x03\x04\x14\x00\x00\x00\x08\x00\xff\xfe", "no text in UTF-8"),
-}
-
-
-@pytest.fixture
-def broken(tmp_path, monkeypatch):
-    """Goes to a folder with these files."""
-    monkeypatch.chdir(tmp_path)
-    for name, (content, _) in BROKEN.items():
-        Path(name).write_bytes(content if isinstance(content, bytes) else content.encode())
 
 
 @REAL_CLOCK

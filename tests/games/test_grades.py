@@ -18,11 +18,10 @@ from connectx_toolkit.games.labelled import Labels, score_positions
 from connectx_toolkit.games.themes import (
     NO_MISTAKE,
     THEMES,
-    Horizon,
-    horizons,
     themes_of_moves,
     weaknesses,
 )
+from connectx_toolkit.report.exams import horizons_table
 
 
 def labels_of(*games: tuple[int, ...]) -> Labels:
@@ -110,4 +109,4 @@ def test_themes(moves, column, theme):
 def test_wins_by_their_distance(column, kept):
     """A win in one, and a position without a win, which does not count."""
     labels = labels_of((3, 0, 3, 0, 3, 0), (3, 0, 3, 0, 3))
-    assert horizons(sheet_of(labels, [column, 3])) == [Horizon(1, 2, 1, kept)]
+    assert horizons_table([sheet_of(labels, [column, 3])]).rows == [("1 to 2", 1, kept)]

@@ -7,6 +7,7 @@ import sys
 import tarfile
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from kaggle_environments.agent import get_last_callable
@@ -19,7 +20,7 @@ from connectx_toolkit.kaggle.rules import DEFAULTS
 from connectx_toolkit.players.child import Struct
 from connectx_toolkit.players.fork_server import ForkServer
 from connectx_toolkit.players.process import AgentProcess, Inline
-from connectx_toolkit.players.spec import UnknownAgent, resolve
+from connectx_toolkit.players.spec import AgentSpec, UnknownAgent, resolve
 from connectx_toolkit.system.files import our_agents
 from connectx_toolkit.training.opponents import function_of_file
 from evaluate import get_win_percentages
@@ -385,28 +386,31 @@ def is_gone(pid: int) -> bool:
     return False
 
 
-@LINUX  # prctl
-@pytest.mark.parametrize("agent", ["callable", "file"])
-def test_no_agent_outlives_a_killed_referee(agent, write, tmp_path):
-    """A referee's process is killed while its agent spins: the agent goes too."""
-    note = tmp_path / "pid"
-    spin = (
-        f"import os\ndef agent(obs, config):\n    open({str(note)!r}, 'w').write(str(os.getpid()))\n    while 1: pass\n"
-    )
-    names: dict = {}
-    exec(spin, names)
-    spec = resolve(write(spin) if agent == "file" else names["agent"])
+def left_by_a_killed_referee(spec: AgentSpec, note: Path, count: int) -> list[int]:
+    """Kills a referee's process once its agent has noted so many processes; their ids."""
     if (referee := os.fork()) == 0:
         try:
             ask(AgentProcess(spec))
         finally:
             os._exit(0)
     deadline = time.perf_counter() + 20
-    while not (note.exists() and note.read_text()) and time.perf_counter() < deadline:
+    while not (note.exists() and note.read_text().count(" ") == count) and time.perf_counter() < deadline:
         time.sleep(0.01)
     os.kill(referee, 9)
     os.waitpid(referee, 0)
-    assert is_gone(int(note.read_text()))
+    return [int(pid) for pid in note.read_text().split()]
+
+
+@LINUX  # prctl
+@pytest.mark.parametrize("agent", ["callable", "file"])
+def test_no_agent_outlives_a_killed_referee(agent, write, tmp_path):
+    """A referee's process is killed while its agent spins: the agent goes too."""
+    note, names = tmp_path / "pid", dict[str, Any]()
+    write_pid = f"open({str(note)!r}, 'w').write(f'{{os.getpid()}} ')"
+    spin = f"import os\ndef agent(obs, config):\n    {write_pid}\n    while 1: pass\n"
+    exec(spin, names)
+    (pid,) = left_by_a_killed_referee(resolve(write(spin) if agent == "file" else names["agent"]), note, 1)
+    assert is_gone(pid)
 
 
 @LINUX
@@ -426,17 +430,7 @@ def test_what_an_agents_file_has_started_ends_with_a_killed_referee(write, tmp_p
         "def agent(obs, config):\n"
         "    time.sleep(1000)\n"
     )
-    if (referee := os.fork()) == 0:
-        try:
-            ask(AgentProcess(resolve(path)))
-        finally:
-            os._exit(0)
-    deadline = time.perf_counter() + 20
-    while not (note.exists() and note.read_text().count(" ") == 2) and time.perf_counter() < deadline:
-        time.sleep(0.01)
-    os.kill(referee, 9)
-    os.waitpid(referee, 0)
-    pids = [int(pid) for pid in note.read_text().split()]
+    pids = left_by_a_killed_referee(resolve(path), note, 2)
     assert len(pids) == 2 and all(map(is_gone, pids))
 
 

@@ -133,7 +133,6 @@ def test_games_on_the_page_carry_their_scores():
 
 
 FIVE = ["--config", "rows=5,columns=5,inarow=4"]
-GAME = "2214121120204030"
 
 
 def test_the_command_of_a_lost_game_finds_the_mistake(tmp_path, monkeypatch, capsys):
