@@ -1,7 +1,6 @@
 """How well a network plays, alone and in its agents, on positions that training did not choose.
 
 python -m benchmarks.recipes [--only NAME ...] [--players network policy] [--count 1000] [--seed 1] [--weights FILE ...]
-python -m benchmarks.recipes --file FILE          positions of others, as evaluate.py exam --positions takes them
 
 The recipes are those of connectx_toolkit/games/recipes.py, and the six sets of benchmarks/positions.py. Positions whose
 moves all have the same exact score are left out, and from 8 stones on those that the network has learnt: the training
@@ -43,7 +42,6 @@ from connectx_core.position import STANDARD, Position
 from connectx_core.puct import Search
 from connectx_core.solver import Solver
 from connectx_toolkit.cli import train
-from connectx_toolkit.games.exam_positions import read_positions
 from connectx_toolkit.games.grades import Sheet
 from connectx_toolkit.games.labelled import Labels, canonical_keys, concatenate_labels, moves_of
 from connectx_toolkit.games.recipes import RECIPES, RECIPES_FOLDER, SOLVER_BITS, label_positions, labels_by
@@ -206,7 +204,6 @@ def main() -> None:
     names, players = [*RECIPES, *KINDS], ("network", "policy", "search", "clock")
     parser.add_argument("--only", nargs="+", choices=names, default=list(RECIPES), metavar="NAME", help="the recipes")
     parser.add_argument("--players", nargs="+", choices=players, default=["network"], metavar="NAME")
-    parser.add_argument("--file", type=Path, help="positions of others, in place of the recipes")
     parser.add_argument("--count", type=int, default=1000, help="positions of each (default %(default)s)")
     parser.add_argument(
         "--evaluations", type=int, default=60, help="a move of a search, some ten passes each (default %(default)s)"
@@ -229,16 +226,8 @@ def main() -> None:
     rates = "".join(f"{kind:>8} %{'95%':>12}" for kind in ("perfect", "good", "critical"))
     counts = f"{'parameters':>11}{'number':>7}{'openings':>9}"
     print(f"{'positions':<16}{'network':<14}{'player':<9}{counts}{rates}{'passes':>8}{'ms':>8}")
-    if options.file:
-        try:
-            positions = read_positions(options.file)[0]
-        except ValueError as fault:
-            parser.error(str(fault))
-        labels = label_positions(options.file.stem, positions, options.count, Solver(STANDARD, SOLVER_BITS))
-        return measure_set(options.file.stem, labels, options)
     for name in options.only:
         measure_set(name, labels_for(name, options), options)
-    return None
 
 
 if __name__ == "__main__":

@@ -255,8 +255,8 @@ def open_pool(setup: Setup, concurrency: int = 1, scheduler: str | None = None) 
         with _playing, archive.shared():
             warm_up(setup.rules, setup.referee)  # before the fork: importing Kaggle's package takes over a second
             end_pools()
-            method, enter = ("fork", _enter_fork) if HAS_FORK else ("spawn", _enter_spawned)
-            with local_workers(concurrency, enter, method=method, own_cores=True) as workers:
+            method, leave = ("fork", _leave_slot) if HAS_FORK else ("spawn", _leave_cluster)
+            with local_workers(concurrency, _enter_slot, (leave,), method, own_cores=True) as workers:
                 yield Pool(setup, workers)
 
 
@@ -329,12 +329,8 @@ _slot: Slot | None = None
 _compared: set[tuple[AgentSpec, str]] = set()
 
 
-def _enter_fork() -> None:
-    multiprocessing.util.Finalize(None, _leave_slot, exitpriority=10)
-
-
-def _enter_spawned() -> None:
-    multiprocessing.util.Finalize(None, _leave_cluster, exitpriority=10)
+def _enter_slot(leave: Callable[[], None]) -> None:
+    multiprocessing.util.Finalize(None, leave, exitpriority=10)
 
 
 def _in_slot(setup: Setup, function: Callable[[Slot, Item], Result], job: tuple[Item, dict[AgentSpec, str]]) -> Result:

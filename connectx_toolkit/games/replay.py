@@ -129,15 +129,15 @@ def _clocks(steps: Sequence[Any]) -> tuple[tuple[float, float] | None, tuple[flo
     Games of 2020 had none: each move had to be made in its time.
     """
 
-    def left(entry: Any, otherwise: Any = None) -> float:
+    def overage_left(entry: Any, otherwise: Any = None) -> float:
         return number(entry.get("observation", {}).get("remainingOverageTime", otherwise), "remainingOverageTime")
 
     if not steps or any("remainingOverageTime" not in entry.get("observation", {}) for entry in steps[0][:2]):
         return None, ()
-    overages = left(steps[0][0]), left(steps[0][1])
+    overages = overage_left(steps[0][0]), overage_left(steps[0][1])
     times: list[float] = []
     for ply, step in enumerate(steps[1:]):
-        times.append(left(step[ply % 2], times[ply - 2] if ply >= 2 else overages[ply % 2]))
+        times.append(overage_left(step[ply % 2], times[ply - 2] if ply >= 2 else overages[ply % 2]))
     return overages, tuple(times)
 
 

@@ -20,7 +20,7 @@ from connectx_toolkit.statistics.intervals import (
     mean_and_variance,
 )
 
-FEWEST_OPENINGS = 20  # that stand for others: one's own few are not drawn from all
+FEWEST_OPENINGS = 20  # distinct ones, below which a result holds for them alone, not for openings in general
 TOO_WIDE = 400.0  # Elo; an interval that reaches further to both sides says nothing
 FEWEST_SUMMED = 20  # distinct pairs, or openings, below which their sum is not taken for normal, as the margins here do
 

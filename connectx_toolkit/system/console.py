@@ -30,7 +30,7 @@ def ctrl_c_waits() -> Iterator[list[int]]:
     """Raises a KeyboardInterrupt of the block at its end; gives a list that is empty as long as there was none.
 
     For what numba compiles: llvmlite calls Python back from C, and there an exception is printed and forgotten, so that
-    the command would run on. So it is in what Python calls when objects go, as of SQLAlchemy.
+    the command would run on. The same happens in finalizers, such as those of SQLAlchemy.
     """
     pressed: list[int] = []
     if threading.current_thread() is not threading.main_thread():  # which never gets one

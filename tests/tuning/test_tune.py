@@ -143,22 +143,6 @@ def test_minutes_are_counted_where_they_end_the_search(folder, monkeypatch):
     assert "tuning: 0." in states[-1] and " of 60 minutes, 3 of at most 3 candidates [" in states[-1]
 
 
-def test_faults_cost_the_most(folder):
-    """A candidate that crashes has lost at once, wherever it is asked."""
-    search = search_of(
-        AGENT.replace("PLAY = 10", "PLAY = 60").replace("    position =", "    assert PLAY >= 50\n    position =")
-    )
-    with open_pool(Setup(Rules({}))) as pool:
-        search.run(pool, 12, 0)
-    costs = [
-        (trial.params["PLAY"] >= 50, trial.intermediate_values[0])
-        for trial in search.trials()
-        if trial.intermediate_values
-    ]
-    fails, plays = ([cost for good, cost in costs if good == which] for which in (False, True))
-    assert fails and plays and min(fails) > max(plays)
-
-
 def test_what_was_asked_is_not_asked_again(folder):
     """Two whole numbers: every further candidate is a known one, also in a search that goes on."""
     text = AGENT.replace("1 to 99", "10 to 11")
