@@ -16,7 +16,7 @@ def test_commands_of_evaluate_may_stand_alone(words):
     if not words:
         assert all(name in USAGE for name in COMMANDS)
         return
-    alone, whole = command_of("", words.split()), command_of("", ["evaluate", *words.split()])
+    alone, whole = command_of("", words.split()), command_of("evaluate", words.split())
     assert alone[0] == whole[0] == f"evaluate {words.split()[0]}"
     (own,), (its,) = alone[1].args, whole[1].args  # type: ignore[attr-defined]
     assert vars(own).keys() == vars(its).keys() and all(
