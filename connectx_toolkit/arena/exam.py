@@ -202,17 +202,13 @@ class Exam:
         return found
 
 
-class Answered(NamedTuple):
-    """What agents did in an exam."""
-
-    sheets: list[Sheet]
-    act_timeout: float  # seconds that a move was allowed before overage time
-    reused: int  # answers that were known before
-    is_interrupted: bool  # then only positions count that all agents have answered
-
-
-def examine(specs: Sequence[AgentSpec], labels: Labels, setup: Setup, workers: int, folder: Path = EXAMS) -> Answered:
+def examine(
+    specs: Sequence[AgentSpec], labels: Labels, setup: Setup, workers: int, folder: Path = EXAMS
+) -> tuple[list[Sheet], float, int, bool]:
     """Asks the agents in these positions; what is kept in the folder is not asked again.
+
+    Returns:
+        The first fields of ``connectx_toolkit.report.exams.Examined``.
 
     Raises:
         KeyboardInterrupt: it was stopped before all of them had answered in any position.
@@ -223,4 +219,4 @@ def examine(specs: Sequence[AgentSpec], labels: Labels, setup: Setup, workers: i
     sheets = taken.sheets()
     if not len(sheets[0].labels):
         raise KeyboardInterrupt
-    return Answered(sheets, setup.rules.config["actTimeout"], taken.reused, not taken.is_whole)
+    return sheets, setup.rules.config["actTimeout"], taken.reused, not taken.is_whole

@@ -58,6 +58,7 @@ GROUPS = {  # of methods: {how each is called: (its module in connectx_toolkit, 
     },
 }
 METHODS = {called.split()[0]: module for group in GROUPS.values() for called, (module, _) in group.items()}
+RENAMED = {"distill": "network"}  # until the next version: {what a method was called: what it is called}
 
 
 def methods_text() -> str:
@@ -75,6 +76,8 @@ def module_of(method: str) -> ModuleType:
 
 def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     parser = Parser(prog=prog("train"), description=as_help(__doc__ or "").format(methods=methods_text()))
+    if arguments and arguments[0] in RENAMED:
+        parser.error(f"{arguments[0]} is called {RENAMED[arguments[0]]} now")
     parser.add_version()
     methods = parser.add_subparsers(dest="method", required=True, metavar="METHOD", help="one of these")
     for name in METHODS:

@@ -108,6 +108,7 @@ CASES = [
     Case("train book --least 0", "least"),
     Case("train replies --replies-policy noise --output new.bin", "noise: not a weight container"),
     Case("train replies --games 0", "games"),
+    Case("train distill --samples 3", "distill is called network now"),
     Case("train network --labels missing", "python train.py labels makes them"),
     Case("train network --labels bad.labels", "bad.labels is not a file of labels"),
     Case("train network --labels other.labels", "other.labels is not a file of labels"),
