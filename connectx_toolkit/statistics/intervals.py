@@ -1,4 +1,4 @@
-"""Statistics of results: Elo differences with intervals, SPRT, ratings of many agents. Pure functions of counts.
+"""What the results of two agents prove: the Elo difference with its interval, and the SPRT. Pure functions of counts.
 
 The unit is a pair: two games from the same opening with swapped seats, whose results are correlated. Counts are
 pentanomial: in ``counts[k]`` pairs the first agent made k/2 of 2 points, k = 0 .. 4. They may be fractions, because

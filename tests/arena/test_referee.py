@@ -138,14 +138,6 @@ def test_the_same_without_isolation(name):
     assert sys.stdout is not None and not sys.stdout.closed
 
 
-@pytest.mark.parametrize("referee", REFEREES.values(), ids=REFEREES)
-def test_none_plays_column_0_until_it_is_full(referee):
-    """Kaggle plays it; the count shows it."""
-    game = play(referee, [returning(None), returning(0)], Rules())
-    assert game.moves == (0,) * 6 and game.rewards == (None, 0)
-    assert [(f.ply, f.kind, f.fatal) for f in game.faults] == [(p, "none", p == 6) for p in (0, 2, 4, 6)]
-
-
 @pytest.mark.parametrize("config", CONFIGS, ids=str)
 def test_same_games_with_real_agents(config):
     """Seeded agents in processes play the same game under either referee, after an opening too."""
@@ -153,27 +145,6 @@ def test_same_games_with_real_agents(config):
     games = [play(r, ["random", random_legal], Rules(config), opening, (1, 9)) for r in REFEREES.values()]
     assert games[0].moves == games[1].moves and games[0].moves[: len(opening)] == tuple(opening)
     assert games[0].rewards == games[1].rewards and games[0].statuses == games[1].statuses
-
-
-@REAL_CLOCK
-@pytest.mark.parametrize("referee", REFEREES.values(), ids=REFEREES)
-def test_the_bank_pays_for_long_moves(referee):
-    """Moves of 1 s at 0.5 s a move cost 0.5 s of the overage time each; the one it cannot pay for forfeits."""
-
-    def slow(obs, config):
-        import time
-
-        overages.append(obs.remainingOverageTime)
-        time.sleep(1.0)
-        return len(overages) % 7
-
-    overages: list[float] = []
-    game = play(referee, [slow, random_legal], Rules({"actTimeout": 0.5}, overage=1.25))
-    assert game.ending == "timeout" and game.statuses == ("TIMEOUT", "DONE") and len(game.moves) == 4
-    first, second = ([*game.calls(seat).values()] for seat in (0, 1))
-    assert first == pytest.approx([1.1] * 3, abs=0.1) and max(second) < 0.5
-    assert game.overage_left(0) == pytest.approx(-0.4, abs=0.15)  # Kaggle's clock starts earlier
-    assert game.overage_left(1) == 1.25
 
 
 @REAL_CLOCK

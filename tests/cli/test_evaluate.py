@@ -168,14 +168,6 @@ def test_a_load_that_never_ends(concurrency, tmp_path, monkeypatch, capsys):
     assert "endless.py cannot be loaded: still loading when its clock ran out (0.8 s: " in refused
 
 
-def test_match_command(tmp_path, capsys):
-    (tmp_path / "openings").write_text("33\n3324\n")
-    arguments = f"match random leftmost --pairs 30 --openings {tmp_path / 'openings'} --sprt 0 50 --seed 2"
-    main([*arguments.split(), "--games", str(tmp_path / "store")])
-    out = capsys.readouterr().out
-    assert "random v leftmost: " in out and "accepts +0" in out and "leftmost scores more from these 2 openings" in out
-
-
 SLOW = """
 import time
 time.sleep(1.5)
@@ -225,21 +217,3 @@ def test_exceptions_come_with_their_place(tmp_path, monkeypatch, capsys):
     assert re.search(r"mine.py, 1 exception \(first on ply \d: json.*JSONDecodeError: .* \(mine.py, line 3\)\)", out)
     Path("late.py").write_text("x = 1\n\nimport missing_module\n")
     assert "(late.py, line 3)" in refused(["late.py", "random"], capsys)
-
-
-def test_tournament_command(tmp_path, capsys):
-    """Played once; the second time all games are known, and the table is the same."""
-    (tmp_path / "openings").write_text("33\n3324\n")
-    arguments = f"tournament one_step leftmost random --pairs 8 --openings {tmp_path / 'openings'}"
-    outputs = []
-    for _ in range(2):
-        main([*arguments.split(), "--games", str(tmp_path / "store")])
-        outputs.append(capsys.readouterr().out)
-    assert re.search(r"^one_step v leftmost: won \d+ drawn \d+ lost \d+$", outputs[0], re.MULTILINE)
-    assert "Elo, random = 0" in outputs[0] and "1 one_step" in outputs[0] and "not yet" in outputs[0]
-    known, _, rest = outputs[1].partition("\n")
-    assert (
-        rest == outputs[0]
-        and known.startswith("reused 48 of 48 games from ")
-        and "another seed plays new ones" in known
-    )

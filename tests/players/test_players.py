@@ -21,7 +21,6 @@ from connectx_toolkit.players.child import Struct
 from connectx_toolkit.players.fork_server import ForkServer
 from connectx_toolkit.players.process import AgentProcess, Inline
 from connectx_toolkit.players.spec import AgentSpec, UnknownAgent, resolve
-from connectx_toolkit.system.files import our_agents
 from connectx_toolkit.training.opponents import function_of_file
 from evaluate import get_win_percentages
 from tests.conftest import LINUX, REAL_CLOCK, needs
@@ -57,16 +56,6 @@ def write(tmp_path):
         return str(tmp_path / name)
 
     return write_file
-
-
-def test_every_source_of_agents(start, write):
-    path = write("def agent(obs, config):\n    return 5\n")
-    assert ask(start("leftmost")).action == 0
-    assert ask(start("random")).action in range(7)
-    assert ask(start(path)).action == 5
-    assert ask(start(Path(path))).action == 5
-    assert ask(start(lambda obs, config: 6)).action == 6
-    assert "leftmost" in our_agents() and "__init__" not in our_agents()
 
 
 @pytest.mark.parametrize("agent", ["no_such_agent", "no/such/file.py", "", 3, None], ids=repr)
@@ -268,14 +257,6 @@ def test_load_time_counts_and_files_start_anew(write, start):
         assert [reply.action for reply in replies] == [1, 2]
         assert replies[0].seconds >= 0.2 > replies[1].seconds
         assert ask(kept).action == game + 1
-
-
-def test_seeds_decide(start, write):
-    """random and numpy are seeded, numpy also when it is imported while the agent loads."""
-    source = "import random\nimport numpy as np\ndef agent(obs, config):\n"
-    worker = start(write(source + "    return random.randrange(10**6) * 10**6 + np.random.randint(10**6)\n"))
-    first, second, again = (ask(worker, seed=seed).action for seed in (1, 2, 1))
-    assert first == again != second
 
 
 def test_observation_is_kaggles(start):
