@@ -79,11 +79,12 @@ def replay(rng: random.Random) -> str:
     """A damaged replay, as the board and the commands read it."""
     whole = json.dumps(damage(damage(rng.choice(games()), rng), rng))
     text = rng.choice([whole, whole, whole, whole[: rng.randrange(len(whole) + 1)], "{" + "[" * rng.randrange(100_000)])
-    said: list[dict] = []
+    said: SimpleQueue[dict[str, Any]] = SimpleQueue()
     message = {"type": "read", "text": text, "name": "a.json", "rows": 6, "columns": 7, "inarow": 4}
-    Session(said.append, Analyst(), Opening()).receive(message)
-    assert len(said) == 1 and said[0]["type"] in ("game", "problem"), f"lost: {said}"
-    if said[0]["type"] == "problem" or not text.startswith("{"):
+    Session(said.put, Analyst(), Opening()).receive(message)
+    answer = said.get(timeout=LIMIT / 2)
+    assert answer["type"] in ("game", "problem"), f"lost: {answer}"
+    if answer["type"] == "problem" or not text.startswith("{"):
         return "refused"
     review = Review(read_only_game(text, Path("a.json")), [], 0)
     return "read" if json.dumps(review.row(), allow_nan=False) and replays_page("me", [review], [], []) else "lost"
