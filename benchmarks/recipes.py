@@ -74,7 +74,10 @@ def labels_for(name: str, options: argparse.Namespace) -> Labels:
 
 
 def training_labels(weights: Path) -> tuple[Labels, str]:
-    """What a network learnt from, as far as it is known: openings, and the files that its manifest names."""
+    """What a network learnt from, as far as it is known: openings, and the files that its manifest names.
+
+    Raises ValueError: a file of labels is missing, is none, or is not the one that was read.
+    """
     manifest = weights.parent / MANIFEST
     entry = json.loads(manifest.read_text(encoding="utf-8")).get(weights.name, {}) if manifest.exists() else {}
     try:

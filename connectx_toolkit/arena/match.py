@@ -174,7 +174,10 @@ class Pool:
         return self.each(Slot.play, tasks)
 
     def check(self, specs: Iterable[AgentSpec]) -> None:
-        """Loads each agent once; prints the warnings, and which load takes long, to standard error."""
+        """Loads each agent once; prints the warnings, and which load takes long, to standard error.
+
+        Raises CannotLoad: some agents cannot be loaded; all are named in one line.
+        """
         unique = list(dict.fromkeys(specs))
         loads = self.each(Slot.try_load, unique)
         found: dict[AgentSpec, Finding] = {}
@@ -334,7 +337,10 @@ def _enter_slot(leave: Callable[[], None]) -> None:
 
 
 def _in_slot(setup: Setup, function: Callable[[Slot, Item], Result], job: tuple[Item, dict[AgentSpec, str]]) -> Result:
-    """What a slot's ``function`` makes of an item, whose agents have to have the fingerprints that come with it."""
+    """What a slot's ``function`` makes of an item, whose agents have to have the fingerprints that come with it.
+
+    Raises ProcessFailed: an agent is another on this machine.
+    """
     global _slot  # noqa: PLW0603 (an executor offers no other place for what its processes keep)
     item, expected = job
     for spec, value in expected.items():

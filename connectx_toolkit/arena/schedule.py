@@ -34,7 +34,11 @@ def pair_tasks(
 
 
 def participants(agents: Iterable[str | PathLike | Callable | AgentSpec], least: int = 2) -> list[AgentSpec]:
-    """Agents given by name, file, function, or folder, which means every Python file and archive in it."""
+    """Agents given by name, file, function, or folder, which means every Python file and archive in it.
+
+    Raises ValueError: an agent is unknown or given twice, a folder has none, or there are fewer agents than
+    ``least``.
+    """
     specs: list[AgentSpec] = []
     for agent in agents:
         if isinstance(agent, str | PathLike) and Path(agent).is_dir():

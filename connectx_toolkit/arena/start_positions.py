@@ -50,6 +50,9 @@ def read_openings(path: Path, geometry: Geometry) -> list[Opening]:
 
     Of several openings that lead to the same position or to its mirror image, only the first counts: games from the
     others would tell little new. One line on stderr says how many are left out.
+
+    Raises ValueError: the file cannot be read, holds no openings, or holds one that cannot be played. In the last
+    case the text names the line and what is wrong with it.
     """
     openings: dict[int, Opening] = {}
     repeated = []  # numbers of lines
@@ -151,6 +154,8 @@ def balanced_openings(
 
     Args:
         is_drawn: whether a position is a draw with perfect play.
+
+    Raises ValueError: there are fewer than that.
     """
     lengths = range(plies[0], plies[1] + 1)
     sources = [random_openings(geometry, seed + length, (length, length)) for length in lengths]

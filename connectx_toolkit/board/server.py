@@ -148,7 +148,10 @@ def _encode_message(message: dict) -> str:
 
 
 def listen() -> tuple[socket.socket, Address]:
-    """A socket that listens at the usual port, or where that is taken at a free one; and its address."""
+    """A socket that listens at the usual port, or where that is taken at a free one; and its address.
+
+    Raises OSError: no port is free.
+    """
     for port in (USUAL_PORT, 0):
         with suppress(OSError):
             sock = socket.create_server((HOST, port))

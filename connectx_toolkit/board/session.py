@@ -31,7 +31,10 @@ SIZES = ("rows", "columns", "inarow")
 
 
 def geometry_in(entry: Any) -> Geometry:
-    """The geometry of a message with rows, columns and inarow."""
+    """The geometry of a message with rows, columns and inarow.
+
+    Raises ValueError: there are none, or no board is of that size.
+    """
     try:
         return Rules({name: entry[name] for name in SIZES}).geometry
     except (TypeError, KeyError):
@@ -39,7 +42,10 @@ def geometry_in(entry: Any) -> Geometry:
 
 
 def position_in(entry: Any) -> Position:
-    """The position of a message. Its cells are a string of 0, 1 and 2, row by row from the top."""
+    """The position of a message. Its cells are a string of 0, 1 and 2, row by row from the top.
+
+    Raises ValueError: it is none that a game could go on from.
+    """
     geometry = geometry_in(entry)
     cells = entry.get("cells")
     if not isinstance(cells, str) or len(cells) != geometry.cells or set(cells) - set("012"):
@@ -85,7 +91,10 @@ def opening_of(
     agents: Sequence[Any], rules: Rules, game: Any = None, games: Path | None = None, *,
     second: bool = False, practise: Path | None = None, from_one: bool = False,
 ) -> Opening:  # fmt: skip
-    """How a board begins, by the arguments of ``api.board``, or of ``Board``, where None is a person."""
+    """How a board begins, by the arguments of ``api.board``, or of ``Board``, where None is a person.
+
+    Raises ValueError: an unknown agent, a game that cannot be played, no file of games, or a bad one of positions.
+    """
     if len(agents) > 2:
         raise ValueError(f"a board has two sides, not {len(agents)}")
     if second and not agents:

@@ -37,7 +37,10 @@ NOT_TYPED = {"isolate"}  # what only callables need
 
 
 def parse_config(text: str) -> dict:
-    """``rows=5,columns=4`` as a dict; values are JSON."""
+    """``rows=5,columns=4`` as a dict; values are JSON.
+
+    Raises argparse.ArgumentTypeError: an item is not NAME=NUMBER, or names what another has named.
+    """
     config = dict[str, Any]()
     for item in text.split(","):
         name, separator, value = item.partition("=")

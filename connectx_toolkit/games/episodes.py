@@ -65,7 +65,10 @@ def fetch_games(submission: int, latest: int | None, games: Path, me: str | None
 
 
 def _fetch_missing(kaggle: Kaggle, found: Sequence[Episode], folder: Path) -> list[str]:
-    """Fetches what is not there yet; what could not be fetched, and why."""
+    """Fetches what is not there yet; what could not be fetched, and why.
+
+    Raises KaggleProblem: Kaggle refuses or breaks off; in words that say how much is there.
+    """
     wanted, absent = missing(found, folder), []
     print(f"{len(found)} games, {len(wanted)} files to fetch into {folder}", file=sys.stderr)
     with progress(len(wanted), "file", "fetching", delay=0) as bar:

@@ -162,6 +162,9 @@ def read_positions(path: Path, from_one: bool = False) -> tuple[list[Position], 
 
     Returns:
         The positions in which there is something to choose, and in a line how many others were left out.
+
+    Raises ValueError: it cannot be read, has no such positions, or a line is none of 7x6 in which the game goes on.
+    The text names the line.
     """
     positions = list[Position]()
     listed = _positions_in_json(path)
@@ -214,7 +217,10 @@ def _position_of_board(board: Any) -> Position:
 
 
 def positions_of_player(games: Iterable[Game], player: str) -> Iterator[Position]:
-    """The positions in which a player had to move and could choose, in the games that were played on 7x6."""
+    """The positions in which a player had to move and could choose, in the games that were played on 7x6.
+
+    Raises ValueError: a game is of another board.
+    """
     for game in games:
         if game.geometry != STANDARD:
             raise ValueError(

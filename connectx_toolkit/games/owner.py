@@ -29,6 +29,8 @@ def find_player(counts: Mapping[str, int], wanted: str, asked: str = "") -> str:
     Args:
         counts: games by name.
         asked: what it was asked with; by default the option ``me``.
+
+    Raises ValueError: no player, or more than one, is called so; in words that say how to choose.
     """
     paths = {name: Path(VERSION_SUFFIX.sub("", name)) for name in counts}  # of any version of a file
     called = [name for name, path in paths.items() if str(Path(wanted)) in (str(path), path.name, path.stem)]

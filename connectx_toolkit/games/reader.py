@@ -56,6 +56,8 @@ def parse_moves(text: str, geometry: Geometry, from_one: bool | None = False) ->
     Args:
         from_one: whether the text counts columns from 1, as Pons' files and connect4.gamesolver.org do (a link to that
             site always does); None: no, and there is no option to say so.
+
+    Raises ValueError: they cannot be played; if they could be counted from 1, it says so.
     """
     if link := LINK.fullmatch(text.strip()):
         text, from_one = link[1], True
@@ -85,7 +87,10 @@ def parse_game(
 
 
 def text_lines(path: Path, what: str = "") -> Iterator[tuple[int, str]]:
-    """The lines of a text file with their numbers, from 1; without empty ones and comments, from a # on."""
+    """The lines of a text file with their numbers, from 1; without empty ones and comments, from a # on.
+
+    Raises ValueError: it cannot be read, or is no text; the words begin with ``what``.
+    """
     try:
         lines = path.read_text(encoding="utf-8-sig").split("\n")
     except OSError as problem:
@@ -338,7 +343,10 @@ def only_game(read: Read, what: object) -> Game:
 
 
 def replay_paths(what: Iterable[str]) -> list[Path]:
-    """The files that are meant by files, folders (with all that is in them) and patterns, in order, each once."""
+    """The files that are meant by files, folders (with all that is in them) and patterns, in order, each once.
+
+    Raises ValueError: one of them stands for no file.
+    """
     paths: list[Path] = []
     for named in what:
         if not named.strip():
@@ -366,6 +374,8 @@ def find_games(
     Args:
         what: columns as text or as a list; the path of a replay, an archive or a file of games; a ``Game``; or a list.
         geometry, names, from_one: of a game that is given as columns.
+
+    Raises ValueError: it is none of these, or there are no such games.
     """
     if isinstance(what, Game):
         return Read([what], [])

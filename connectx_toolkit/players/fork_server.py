@@ -115,7 +115,10 @@ def start_interpreter(descriptor: int, token: str = "") -> subprocess.Popen:
 
 
 def start_and_accept() -> tuple[subprocess.Popen, socket.socket]:
-    """A new interpreter where none inherits a socket: it connects to this machine's own address, with a token."""
+    """A new interpreter where none inherits a socket: it connects to this machine's own address, with a token.
+
+    Raises ProcessFailed: it does not.
+    """
     token, sock = secrets.token_hex(16), None
     with socket.create_server(("127.0.0.1", 0)) as door:
         door.settimeout(0.2)  # seconds between looks at the process

@@ -303,6 +303,8 @@ def register(agent: Callable) -> AgentSpec:
     """Adds a callable to this process's registry, where processes that are forked later find it by its key.
 
     It stays there as long as a spec of it exists.
+
+    Raises UnknownAgent: it cannot be an agent.
     """
     label = _label(agent)
     if problem := _why_not_an_agent(agent):
@@ -378,7 +380,10 @@ class AgentName(NamedTuple):
 
 
 def parse_agent_name(text: str) -> AgentName | None:
-    """The parts of NAME, NAME@DEPTH, NAME~PERCENT or NAME@DEPTH~PERCENT; None for any other text, such as a path."""
+    """The parts of NAME, NAME@DEPTH, NAME~PERCENT or NAME@DEPTH~PERCENT; None for any other text, such as a path.
+
+    Raises UnknownAgent: the depth is 0, or the percentage is above 100.
+    """
     parts = NAME.fullmatch(text)
     if parts is None:
         return None
@@ -417,7 +422,10 @@ ONLY_NAMED = "only minimax has a depth, only named agents can be made to err"
 
 
 def kaggle_agents() -> dict[str, Callable]:
-    """Kaggle's built-in agents by name. Only their file is loaded, because importing the package takes seconds."""
+    """Kaggle's built-in agents by name. Only their file is loaded, because importing the package takes seconds.
+
+    Raises UnknownAgent: kaggle-environments is not installed.
+    """
     package = importlib.util.find_spec("kaggle_environments")
     if package is None or package.origin is None:
         raise UnknownAgent("kaggle-environments is not installed")

@@ -14,7 +14,10 @@ KAGGLES = "one of Kaggle's own"
 
 
 def read_ladder(path: Path = PUBLISHED) -> tuple[str, dict[str, float]]:
-    """The anchor, and the Elo above it by agent; "" and none if there is no such file."""
+    """The anchor, and the Elo above it by agent; "" and none if there is no such file.
+
+    Raises ValueError: it is not a ladder.
+    """
     if not path.exists():
         return "", {}
     try:

@@ -42,7 +42,10 @@ def score_of(elo: float) -> float:
 
 
 def pentanomial(pair_scores: Iterable[float]) -> list[int]:
-    """Counts of pairs, from the points (0 to 2) that the first agent made in each."""
+    """Counts of pairs, from the points (0 to 2) that the first agent made in each.
+
+    Raises ValueError: two games cannot give these points.
+    """
     counts = [0] * 5
     for points in pair_scores:
         if points not in (0, 0.5, 1, 1.5, 2):
@@ -52,7 +55,7 @@ def pentanomial(pair_scores: Iterable[float]) -> list[int]:
 
 
 def mean_and_variance(counts: Sequence[float]) -> tuple[float, float]:
-    """Mean score of a game, and the variance of a pair's mean score."""
+    """Mean score of a game, and the variance of a pair's mean score. Raises ValueError: there are no pairs."""
     pairs = sum(counts)
     if pairs <= 0:
         raise ValueError("there are no pairs of games to judge by")

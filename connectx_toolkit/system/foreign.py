@@ -27,7 +27,10 @@ class NothingLeft(RuntimeError):
 
 
 def from_json(content: str | bytes) -> Any:
-    """What a JSON document says, with or without a byte order mark, in UTF-8, UTF-16 or UTF-32."""
+    """What a JSON document says, with or without a byte order mark, in UTF-8, UTF-16 or UTF-32.
+
+    Raises ValueError: it is no JSON, nested too deeply for Python, or larger than ``MOST_BYTES``.
+    """
     if len(content) > MOST_BYTES:
         raise ValueError(f"it has more than {MOST_BYTES >> 20} MiB")
     try:

@@ -171,6 +171,8 @@ def compile_kernel(wanted: Wanted, targets: Mapping[str, str]) -> dict[str, byte
     """A kernel's machine code for each target, {cpu: features}, as ``connectx_core.machine_code.in_memory`` takes it.
 
     numba has to compile for the first of the targets.
+
+    Raises ValueError: its code needs something outside, so that numba is needed; or it returns no bool.
     """
     from numba import typeof
     from numba.core.types import boolean, unliteral

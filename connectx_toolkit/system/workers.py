@@ -200,7 +200,10 @@ _entered = ""  # the name of the latest run
 
 
 def _bind_to_own_core() -> None:
-    """Binds the current thread, and the processes that it starts, to a core that no other worker has."""
+    """Binds the current thread, and the processes that it starts, to a core that no other worker has.
+
+    Raises ProcessFailed: every core is taken.
+    """
     global _reserved  # noqa: PLW0603 (a process has one core)
     if _reserved is None:
         _reserved = reserve_core()
@@ -256,6 +259,8 @@ def cluster_workers(
         initializer: called in each worker with ``arguments`` before its first call.
         finalizer: called in each worker at the end of the run.
         own_cores: bind each worker to a core that no other has reserved.
+
+    Raises ValueError: the cluster cannot be reached, has no workers, or has some with several threads.
     """
     from distributed import Client  # takes a second
 

@@ -44,7 +44,10 @@ class Number(NamedTuple):
 
 
 def numbers_in(text: str, file: str = "the file") -> list[Number]:
-    """The numbers to tune, in the order of the file."""
+    """The numbers to tune, in the order of the file.
+
+    Raises ValueError: there are none, or one cannot be tuned; the text names the file and the line, and says why.
+    """
     numbers, end = list[Number](), 0
     for count, line in enumerate(io.StringIO(text), 1):  # which ends lines as Python does, at line feeds
         start, end = end, end + len(line)
