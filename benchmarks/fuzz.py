@@ -34,12 +34,12 @@ from kagglesdk.competitions.types.competition_api_service import (
 
 from benchmarks.machine import head, record
 from connectx_core.position import Position, geometry_of
-from connectx_toolkit.board.server import _encoded, _receive
+from connectx_toolkit.board.server import _encode_message, _receive
 from connectx_toolkit.board.session import Opening, Session
 from connectx_toolkit.board.thinking import Analyst
 from connectx_toolkit.cli.main import run
 from connectx_toolkit.games.database import GameDatabase
-from connectx_toolkit.games.reader import read_game, replays_of
+from connectx_toolkit.games.reader import read_only_game, read_replays
 from connectx_toolkit.games.review import Review
 from connectx_toolkit.kaggle.account import Kaggle
 from connectx_toolkit.players.child import MOST_TOLD, HostedAgent, Struct
@@ -54,13 +54,13 @@ JSON: list[Any] = [
 ]  # fmt: skip
 
 
-def damaged(value: Any, rng: random.Random) -> Any:
+def damage(value: Any, rng: random.Random) -> Any:
     """A copy of some JSON in which one thing is replaced or removed."""
     if not isinstance(value, dict | list) or not value or rng.random() < 0.15:
         return rng.choice(JSON)
     copied: Any = value.copy()
     place = rng.choice([*value] if isinstance(value, dict) else range(len(value)))
-    copied[place] = damaged(value[place], rng)
+    copied[place] = damage(value[place], rng)
     if rng.random() < 0.2:
         del copied[place]
     return copied
@@ -77,15 +77,16 @@ def games() -> list[dict[str, Any]]:
 
 def replay(rng: random.Random) -> str:
     """A damaged replay, as the board and the commands read it."""
-    whole = json.dumps(damaged(damaged(rng.choice(games()), rng), rng))
+    whole = json.dumps(damage(damage(rng.choice(games()), rng), rng))
     text = rng.choice([whole, whole, whole, whole[: rng.randrange(len(whole) + 1)], "{" + "[" * rng.randrange(100_000)])
-    said: list[dict] = []
+    said: SimpleQueue[dict[str, Any]] = SimpleQueue()
     message = {"type": "read", "text": text, "name": "a.json", "rows": 6, "columns": 7, "inarow": 4}
-    Session(said.append, Analyst(), Opening()).receive(message)
-    assert len(said) == 1 and said[0]["type"] in ("game", "problem"), f"lost: {said}"
-    if said[0]["type"] == "problem" or not text.startswith("{"):
+    Session(said.put, Analyst(), Opening()).receive(message)
+    answer = said.get(timeout=LIMIT / 2)
+    assert answer["type"] in ("game", "problem"), f"lost: {answer}"
+    if answer["type"] == "problem" or not text.startswith("{"):
         return "refused"
-    review = Review(read_game(text, Path("a.json")), [], 0)
+    review = Review(read_only_game(text, Path("a.json")), [], 0)
     return "read" if json.dumps(review.row(), allow_nan=False) and replays_page("me", [review], [], []) else "lost"
 
 
@@ -135,20 +136,20 @@ MESSAGES: list[dict[str, Any]] = [
 
 
 @cache
-def board() -> tuple[Session, SimpleQueue[dict[str, Any]]]:
+def open_board() -> tuple[Session, SimpleQueue[dict[str, Any]]]:
     """A board with a file of games, and what its host sends."""
     with GameDatabase(Path(tempfile.mkdtemp(), "games.sqlite")) as database:
-        database.add([read_game(json.dumps(game), Path("a.json")) for game in games()], "me")
+        database.add([read_only_game(json.dumps(game), Path("a.json")) for game in games()], "me")
     said: SimpleQueue[dict[str, Any]] = SimpleQueue()
     return Session(said.put, Analyst(), Opening(games=database.path)), said
 
 
 def message(rng: random.Random) -> str:
     """A damaged message to a board, and then a good question: a move has to follow, and all answers are strict JSON."""
-    session, said = board()
+    session, said = open_board()
     asked = rng.choice(MESSAGES) | {"game": rng.randrange(2**32)}
     for _ in range(rng.choice((0, 1, 1, 2))):
-        asked = damaged(asked, rng)
+        asked = damage(asked, rng)
     whole = json.dumps(asked)
     if rng.random() < 0.1:
         session.receive(asked)  # as a widget gives it
@@ -167,7 +168,7 @@ def message(rng: random.Random) -> str:
 def answer_to(said: SimpleQueue[dict[str, Any]], number: int | None = None) -> dict[str, Any]:
     """The next answer to a question, to that with the number."""
     while True:
-        answer = json.loads(_encoded(said.get(timeout=LIMIT / 2)), parse_constant=json.loads)
+        answer = json.loads(_encode_message(said.get(timeout=LIMIT / 2)), parse_constant=json.loads)
         if answer["type"] in ("move", "fault", "problem") and number in (None, answer.get("id")):
             return answer
 
@@ -175,7 +176,7 @@ def answer_to(said: SimpleQueue[dict[str, Any]], number: int | None = None) -> d
 def file(rng: random.Random) -> str:
     """A damaged file of some form, beside a good replay, which has to be read whatever the other one is."""
     content = rng.choice(games())
-    text = json.dumps(rng.choice([content, content, damaged(content, rng)])).encode()
+    text = json.dumps(rng.choice([content, content, damage(content, rng)])).encode()
     wrapped = json.dumps({"result": {"replay": text.decode()}}).encode()
     text = rng.choice([text, wrapped, text.decode().encode("utf-16")])
     packed = rng.choice(FORMS)(text)
@@ -186,21 +187,21 @@ def file(rng: random.Random) -> str:
         damaged_one, good = Path(folder, "a.zip"), Path(folder, "b.json")
         damaged_one.write_bytes(packed)
         good.write_text(json.dumps(games()[0]))
-        read = replays_of(damaged_one, good)
+        read = read_replays(damaged_one, good)
         sources = [game.source for game in read.games]
         assert str(good) in sources, "lost"
-        said(["analyse", folder, "--me", "me", "--seconds", "0"], (None, 2))
+        run_command(["analyse", folder, "--me", "me", "--seconds", "0"], (None, 2))
         return "refused" if read.left_out else "read"
 
 
-def zipped(text: bytes) -> bytes:
+def zip_text(text: bytes) -> bytes:
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("2026/a.json", text)
     return packed.getvalue()
 
 
-def tarred(text: bytes) -> bytes:
+def tar_text(text: bytes) -> bytes:
     packed, info = io.BytesIO(), tarfile.TarInfo("2026/a.json")
     with tarfile.open(fileobj=packed, mode="w:gz") as archive:
         info.size = len(text)
@@ -208,10 +209,10 @@ def tarred(text: bytes) -> bytes:
     return packed.getvalue()
 
 
-FORMS: list[Callable[[bytes], bytes]] = [bytes, gzip.compress, zipped, tarred]
+FORMS: list[Callable[[bytes], bytes]] = [bytes, gzip.compress, zip_text, tar_text]
 
 
-def said(arguments: list[str], codes: Collection[int | None]) -> str:
+def run_command(arguments: list[str], codes: Collection[int | None]) -> str:
     """What a command prints; its exit code has to be one of some, and a refusal one line."""
     out, err = io.StringIO(), io.StringIO()
     code: str | int | None
@@ -237,16 +238,16 @@ def answer(rng: random.Random) -> str:
     kept, what = {1, 2, 3}, rng.choice(("all", "replay", "episode"))
     if what == "all":
         name = rng.choice([*answers])
-        answers[name], kept = damaged(answers[name], rng), set()
+        answers[name], kept = damage(answers[name], rng), set()
     elif what == "replay":
-        replays[2], kept = damaged(replays[2], rng), {1, 3}
+        replays[2], kept = damage(replays[2], rng), {1, 3}
     else:
         listed, kept = answers["list_submission_episodes"]["episodes"], {1, 3}
-        listed[1] = damaged(listed[1], rng) if rng.random() < 0.7 else {**listed[1], "agents": [damaged(own, rng)]}
+        listed[1] = damage(listed[1], rng) if rng.random() < 0.7 else {**listed[1], "agents": [damage(own, rng)]}
     connected = mock.patch("connectx_toolkit.kaggle.account.connected", answering(answers, replays))
     with tempfile.TemporaryDirectory() as folder, connected:
         options = ["--games", f"{folder}/games.sqlite", "--seconds", "0"]
-        out = said(["episodes", "7", *options], (None, 1, 2))
+        out = run_command(["episodes", "7", *options], (None, 1, 2))
         if what == "episode" and not out:  # the SDK refuses all of an answer in which one entry is not of its form
             return "refused"
         if kept:
@@ -258,19 +259,19 @@ def answer(rng: random.Random) -> str:
 def answering(answers: dict[str, Any], replays: dict[int, Any]) -> Callable[[], AbstractContextManager[Kaggle]]:
     """``connected`` with answers from here, which the SDK makes its objects of."""
 
-    def made(kind: Any, name: str) -> Callable[[Any], Any]:
+    def make_answer(kind: Any, name: str) -> Callable[[Any], Any]:
         return lambda request: kind.from_dict(json.loads(json.dumps(answers[name])))
 
-    def sent(content: Any) -> requests.Response:
+    def send_content(content: Any) -> requests.Response:
         response = requests.Response()
         response.status_code, response._content = 200, json.dumps(content).encode()
         return response
 
     calls = SimpleNamespace(
-        get_submission=made(ApiSubmission, "get_submission"),
-        list_submission_episodes=made(ApiListSubmissionEpisodesResponse, "list_submission_episodes"),
-        get_episode_replay=lambda request: sent(replays.get(request.episode_id)),
-        get_episode_agent_logs=lambda request: sent([]),
+        get_submission=make_answer(ApiSubmission, "get_submission"),
+        list_submission_episodes=make_answer(ApiListSubmissionEpisodesResponse, "list_submission_episodes"),
+        get_episode_replay=lambda request: send_content(replays.get(request.episode_id)),
+        get_episode_agent_logs=lambda request: send_content([]),
     )
     client: Any = SimpleNamespace(competitions=SimpleNamespace(competition_api_client=calls))
     return lambda: nullcontext(Kaggle(client, "here"))

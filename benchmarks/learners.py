@@ -54,7 +54,7 @@ class Learner(NamedTuple):
     measure: Callable[[int, Path], Measured]
 
 
-def trained(train: Callable[[Any], Any], config: Any) -> Any:
+def train_anew(train: Callable[[Any], Any], config: Any) -> Any:
     """What ``train`` returns; a run that is finished, but of which no result was kept, is done again."""
     (config.run / FINISHED).unlink(missing_ok=True)
     return train(config)
@@ -68,7 +68,7 @@ def policy_gradient_config(seed: int, folder: Path) -> policy_gradient.Config:
 
 def measure_policy_gradient(seed: int, folder: Path) -> Measured:
     """Running reward at the end, when the chapter's stop was met, and mean results of the trained policy."""
-    run = trained(policy_gradient.train, policy_gradient_config(seed, folder))
+    run = train_anew(policy_gradient.train, policy_gradient_config(seed, folder))
     games = policy_gradient.MATCH_GAMES
     results = policy_gradient.matches(run.network, run.strong, games, seed)
     means = [(results[how][0] - results[how][2]) / games for how in ("sampled", "greedy")]
@@ -82,7 +82,7 @@ def measure_value(seed: int, folder: Path) -> Measured:
         policy_gradient.train(policy)
     games, output = policy.run / "games.bin", folder / "weights" / "value_greedy.bin"
     config = value.Config(seed=seed, games=games, policy=policy.output, run=folder / "value", output=output)
-    run = trained(value.train, config)
+    run = train_anew(value.train, config)
     opponent = Network.from_bytes(STRONG_POLICY.read_bytes())
     alone = value.play_match(run.network, opponent, 100, np.random.default_rng(seed), rules=False)
     return Measured([run.result[0], run.result[2], alone[0], alone[2]], run.seconds)
@@ -109,20 +109,20 @@ def measure_course(seed: int, folder: Path) -> Measured:
 
 def measure_ppo(seed: int, folder: Path) -> Measured:
     """Wins in 100 games v random, and in the 50 of either seat, after the course's 60,000 steps."""
-    run = trained(ppo.train, ppo.Config(seed=seed, protocol=ppo.COURSE, run=folder / "ppo-course"))
+    run = train_anew(ppo.train, ppo.Config(seed=seed, protocol=ppo.COURSE, run=folder / "ppo-course"))
     return Measured([sum(run.won), *run.won], run.seconds)
 
 
 def measure_actor_critic(seed: int, folder: Path) -> Measured:
     """Tic-tac-toe: running reward v minimax; wins and losses v the three-step agent, 100 games a seat."""
-    run = trained(actor_critic.train, actor_critic.Config(seed=seed, run=folder / "actor-critic"))
+    run = train_anew(actor_critic.train, actor_critic.Config(seed=seed, run=folder / "actor-critic"))
     seats = actor_critic.against_lookahead(run)
     return Measured([run.running_reward, *(float(seat[index]) for seat in seats for index in (0, 2))], run.seconds)
 
 
 def measure_menace(seed: int, folder: Path) -> Measured:
     """Nim: the first player's wins in percent, of 10,000 games each, for the pairs that the source tells of."""
-    population, results = trained(menace.train, menace.Config(seed=seed, run=folder / "menace"))
+    population, results = train_anew(menace.train, menace.Config(seed=seed, run=folder / "menace"))
     wins = {
         (first, second): 100 * float(results[row, column, 0])
         for row, first in enumerate(menace.PLAYERS)
@@ -204,7 +204,7 @@ LEARNERS = {
 }
 
 
-def measured(name: str, seed: int, folder: Path) -> dict[str, Any]:
+def measure_seed(name: str, seed: int, folder: Path) -> dict[str, Any]:
     """The result of one seed, with commit and date; read from the folder if it is there."""
     path = folder / f"{name}.json"
     if not path.exists():
@@ -242,7 +242,7 @@ def main() -> None:
     options = parser.parse_args()
     rows, lines = list[list[str]](), list[str]()
     for name in options.learners:
-        results = [measured(name, seed, options.folder / f"seed-{seed}") for seed in range(1, options.seeds + 1)]
+        results = [measure_seed(name, seed, options.folder / f"seed-{seed}") for seed in range(1, options.seeds + 1)]
         rows += rows_of(name, results)
         lines += sorted({f"{name}: measured at commit {each['commit']}, {each['date']}" for each in results})
     head(seeds=options.seeds)

@@ -8,14 +8,13 @@ import subprocess
 import sys
 from datetime import UTC, datetime
 from functools import lru_cache
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from connectx_toolkit.arena.store import PACKAGES
 from connectx_toolkit.system.cores import processor_and_cores
-from connectx_toolkit.system.files import ROOT, write_whole
+from connectx_toolkit.system.files import ROOT, version_of, write_whole
 
-PACKAGES = ("numpy", "numba", "torch", "kaggle-environments")
 RESULTS = ROOT / "runs" / "results"
 
 
@@ -28,7 +27,7 @@ def machine() -> str:
 
 def versions() -> dict[str, str]:
     """Of Python and of the packages that a figure may depend on."""
-    return {"Python": platform.python_version()} | {name: version(name) for name in PACKAGES}
+    return {"Python": platform.python_version()} | {name: version_of(name) for name in PACKAGES}
 
 
 def head(**settings: object) -> None:

@@ -31,6 +31,6 @@ def exact_scores(cells: list[int]) -> list[int | None]:
     return [None if score < FULL_COLUMN else score for score in engine().scoreMoves(board)]
 
 
-def scores_of(position: Position) -> list[int | None]:
+def bitbully_scores(position: Position) -> list[int | None]:
     """The same for a position."""
     return exact_scores(position.to_board())

@@ -32,7 +32,7 @@ import numpy as np
 from scipy import stats
 
 from benchmarks.machine import head, record
-from benchmarks.oracle import scores_of
+from benchmarks.oracle import bitbully_scores
 from connectx_core.clock import UNSPENT
 from connectx_core.position import NO_MOVE, STANDARD, Position, sign
 from connectx_core.solver import Solver
@@ -84,13 +84,13 @@ def results_lost(game: Game, seat: int) -> int:
     lost, position = 0, Position.empty(STANDARD)
     for column in game.moves:
         if position.ply % 2 == seat:
-            scores = scores_of(position)
+            scores = bitbully_scores(position)
             lost += sign(scores[column] or 0) < sign(best_of(scores))
         position = position.play(column)
     return lost
 
 
-def play(name: str, file: Path, seat: int, options: argparse.Namespace) -> dict[str, float]:
+def play_seat(name: str, file: Path, seat: int, options: argparse.Namespace) -> dict[str, float]:
     """Plays the games of one seat and prints its row, times being the worst of all games."""
     players = (resolve(str(file)), resolve(OPPONENT)) if seat == 0 else (resolve(OPPONENT), resolve(str(file)))
     tasks = [
@@ -122,7 +122,7 @@ def play(name: str, file: Path, seat: int, options: argparse.Namespace) -> dict[
 def play_games(options: argparse.Namespace, plain: Path) -> None:
     print(f"{'seat':<10}" + "".join(f"{name:>10}" for name in HEADS))
     seats = (("first", options.file, 0), ("choosing", options.file, 1), ("slowest", plain, 1))
-    rows = {name: play(name, file, seat, options) for name, file, seat in seats}
+    rows = {name: play_seat(name, file, seat, options) for name, file, seat in seats}
     unit = f"of {options.count} games won as first player against bitbully with its database"
     record("perfect-games", rows["first"]["won"], unit, seats=rows)
 
@@ -192,11 +192,11 @@ def positions(seed: int, count: int) -> Iterator[Position]:
 def labels_of(positions: Sequence[Position]) -> Labels:
     """The positions with the scores that bitbully gives."""
     stones, masks = (np.array([position[part] for position in positions], np.int64) for part in (0, 1))
-    scores = [[NO_MOVE if score is None else score for score in scores_of(position)] for position in positions]
+    scores = [[NO_MOVE if score is None else score for score in bitbully_scores(position)] for position in positions]
     return Labels(stones, masks, np.array(scores, np.int8))
 
 
-def answered(file: Path, labels: Labels) -> Sheet:
+def ask_file(file: Path, labels: Labels) -> Sheet:
     """A file's answers."""
     given = list[Answer]()
     with open_pool(Setup(Rules())) as pool, progress(len(labels), "position") as bar:
@@ -208,7 +208,7 @@ def answered(file: Path, labels: Labels) -> Sheet:
     return Sheet(file.name, labels, np.array([columns]), np.array([seconds]), faults)
 
 
-def row_of(sheet: Sheet, chosen: np.ndarray) -> dict[str, int]:
+def count_answers(sheet: Sheet, chosen: np.ndarray) -> dict[str, int]:
     """How many of the chosen positions were asked, and what the answers were worth."""
     failed = int((sheet.columns[0, chosen] == NO_ANSWER).sum())
     good, perfect = (int(which[0, chosen].sum()) for which in (sheet.good, sheet.perfect))
@@ -219,11 +219,11 @@ def ask_positions(options: argparse.Namespace, plain: Path) -> None:
     """Compares the replies to all positions with the exact scores, and prints the table."""
     labels = labels_of([*positions(options.seed, options.count)])
     is_lost = labels.values < 0
-    sheet, slow = answered(options.file, labels), answered(plain, labels.take(np.flatnonzero(is_lost)))
+    sheet, slow = ask_file(options.file, labels), ask_file(plain, labels.take(np.flatnonzero(is_lost)))
     results = {"lost": is_lost, "drawn": labels.values == 0, "won": labels.values > 0}
-    rows = {name: row_of(sheet, chosen) for name, chosen in results.items() if chosen.any()}
+    rows = {name: count_answers(sheet, chosen) for name, chosen in results.items() if chosen.any()}
     if is_lost.any():
-        rows["lost, no choice"] = row_of(slow, np.full(len(slow.labels), True))
+        rows["lost, no choice"] = count_answers(slow, np.full(len(slow.labels), True))
     for asked in (sheet, slow):
         for row in np.flatnonzero(~asked.good[0]).tolist():
             position = Position(int(asked.labels.positions[row]), int(asked.labels.masks[row]), STANDARD)

@@ -119,7 +119,7 @@ def may_end_within(solver: Solver, position: Position, moves: int) -> bool:
     return value.low >= quick - 1 or value.high <= 1 - quick
 
 
-def scored(kind: Kind, sample: Sample, solver: Solver) -> Sample | None:
+def score_sample(kind: Kind, sample: Sample, solver: Solver) -> Sample | None:
     """The sample with its score and the nodes that finding it took; None if it is not of this kind."""
     known = openings().score(sample.position)
     if known is not None and not kind.admits(sample, known):
@@ -135,7 +135,7 @@ def scored(kind: Kind, sample: Sample, solver: Solver) -> Sample | None:
     return sample._replace(score=value.low, nodes=solver.nodes - before)
 
 
-def labelled(kind: Kind, size: int, seed: int, solver: Solver, known: Sequence[Sample] = ()) -> Iterator[Sample]:
+def choose_samples(kind: Kind, size: int, seed: int, solver: Solver, known: Sequence[Sample] = ()) -> Iterator[Sample]:
     """``size`` samples of one kind with their scores and nodes, from careful random play; others are dropped.
 
     Args:
@@ -148,7 +148,7 @@ def labelled(kind: Kind, size: int, seed: int, solver: Solver, known: Sequence[S
             return
         if earlier:  # nothing new before the last of them
             earlier.discard(drawn.moves)
-        elif sample := scored(kind, drawn, solver):
+        elif sample := score_sample(kind, drawn, solver):
             band = kind.band(sample.nodes)
             if band is not None and counts[band] < math.ceil(size * band.share):
                 counts[band] += 1
@@ -172,7 +172,7 @@ def six_set(kind: Kind, size: int, seed: int, folder: Path = FOLDER) -> list[Sam
     path = folder / f"{kind.name}-{size}-{seed}.txt"
     samples = [sample_of(line) for line in path.read_text().splitlines()] if path.exists() else []
     with progress(size, kind.name, done=len(samples)) as bar:
-        for sample in labelled(kind, size, seed, Solver(STANDARD, SOLVER_BITS), tuple(samples)):
+        for sample in choose_samples(kind, size, seed, Solver(STANDARD, SOLVER_BITS), tuple(samples)):
             samples.append(sample)
             write_whole(path, "".join(f"{line_of(each)}\n" for each in samples).encode())
             bar.update()

@@ -1,7 +1,6 @@
 """How well a network plays, alone and in its agents, on positions that training did not choose.
 
 python -m benchmarks.recipes [--only NAME ...] [--players network policy] [--count 1000] [--seed 1] [--weights FILE ...]
-python -m benchmarks.recipes --file FILE          positions of others, as evaluate.py exam --positions takes them
 
 The recipes are those of connectx_toolkit/games/recipes.py, and the six sets of benchmarks/positions.py. Positions whose
 moves all have the same exact score are left out, and from 8 stones on those that the network has learnt: the training
@@ -43,10 +42,9 @@ from connectx_core.position import STANDARD, Position
 from connectx_core.puct import Search
 from connectx_core.solver import Solver
 from connectx_toolkit.cli import train
-from connectx_toolkit.games.exam_positions import positions_in
 from connectx_toolkit.games.grades import Sheet
-from connectx_toolkit.games.labelled import Labels, canonical_keys, concatenated, moves_of
-from connectx_toolkit.games.recipes import RECIPES, RECIPES_FOLDER, SOLVER_BITS, labelled, labels_by
+from connectx_toolkit.games.labelled import Labels, canonical_keys, concatenate_labels, moves_of
+from connectx_toolkit.games.recipes import RECIPES, RECIPES_FOLDER, SOLVER_BITS, label_positions, labels_by
 from connectx_toolkit.system.console import progress
 from connectx_toolkit.system.files import WEIGHTS
 from connectx_toolkit.training.makers.labels import TRAINING, labels_of, opening_labels, read_labels
@@ -72,20 +70,19 @@ def labels_for(name: str, options: argparse.Namespace) -> Labels:
     if name not in KINDS:
         return labels_by(name, options.count, options.seed, options.folder)
     samples = six_set(KINDS[name], options.count, options.seed)
-    return labelled(name, (sample.position for sample in samples), options.count, Solver(STANDARD, SOLVER_BITS))
+    return label_positions(name, (sample.position for sample in samples), options.count, Solver(STANDARD, SOLVER_BITS))
 
 
 def training_labels(weights: Path) -> tuple[Labels, str]:
-    """What a network learnt from, and which of it is known: openings, and the files that its manifest's command read.
+    """What a network learnt from, as far as it is known: openings, and the files that its manifest names.
 
-    Raises:
-        ValueError: a file of labels is missing, is none, or is not the one that was read.
+    Raises ValueError: a file of labels is missing, is none, or is not the one that was read.
     """
     manifest = weights.parent / MANIFEST
     entry = json.loads(manifest.read_text(encoding="utf-8")).get(weights.name, {}) if manifest.exists() else {}
     try:
         with redirect_stderr(io.StringIO()):
-            config = config_from(Config, train.parse(shlex.split(entry["command"])[2:]))
+            config = config_from(Config, train.parse_arguments(shlex.split(entry["command"])[2:]))
     except (KeyError, AttributeError, SystemExit):  # no entry, or the command of another method or an older version
         return labels_of(opening_labels(), TRAINING), f"openings; what else {weights} learnt is not known"
     if entry["inputs"]["labels"] != digest_of(config.labels):
@@ -94,10 +91,10 @@ def training_labels(weights: Path) -> tuple[Labels, str]:
     if config.start == Path():
         return learnt, source
     before, source_before = training_labels(config.start)
-    return concatenated([learnt, before]), f"{source}; before that, {source_before}"
+    return concatenate_labels([learnt, before]), f"{source}; before that, {source_before}"
 
 
-def asked(drawn: Labels, learnt: Labels) -> Labels:
+def leave_out_learnt(drawn: Labels, learnt: Labels) -> Labels:
     """Those in which a move can be wrong, but for what a network has learnt with 8 stones or more."""
     differ = (drawn.legal & ~drawn.perfect).any(1)
     keys = canonical_keys(learnt.positions, learnt.masks)[learnt.plies >= OPENING_PLIES]
@@ -157,7 +154,7 @@ def shares(labels: Labels, columns: np.ndarray) -> dict[str, list[float]]:
     return percent
 
 
-def row_of(player: str, labels: Labels, evaluations: int) -> dict[str, Any]:
+def measure_player(player: str, labels: Labels, evaluations: int) -> dict[str, Any]:
     """The shares of right moves in percent, with their intervals, how often the network was asked, and its time."""
     network = value_search.network
     with counting(network) as calls:
@@ -169,11 +166,11 @@ def row_of(player: str, labels: Labels, evaluations: int) -> dict[str, Any]:
     return shares(labels, columns) | {"passes": round(sum(calls) / len(labels), 1), "ms": round(milliseconds, 2)}
 
 
-def measure(name: str, drawn: Labels, options: argparse.Namespace) -> None:
+def measure_set(name: str, drawn: Labels, options: argparse.Namespace) -> None:
     """Prints a row for each network and player, on the positions that are new to all of the networks."""
     labels = drawn
     for learnt in options.learnt.values():
-        labels = asked(labels, learnt)
+        labels = leave_out_learnt(labels, learnt)
     if not len(labels):
         print(f"{name:<18} the networks learnt all {len(drawn):,}", flush=True)
         return
@@ -183,7 +180,7 @@ def measure(name: str, drawn: Labels, options: argparse.Namespace) -> None:
         size = value_search.network.architecture.size
         rows: dict[str, dict[str, Any]] = {}
         for player in options.players:
-            row = rows[player] = row_of(player, labels, options.evaluations)
+            row = rows[player] = measure_player(player, labels, options.evaluations)
             rates = "".join(
                 "{:>8.2f} [{:.1f}, {:.1f}]".format(*row[kind]) if kind in row else 22 * " "
                 for kind in ("perfect", "good", "critical")
@@ -210,7 +207,6 @@ def main() -> None:
     names, players = [*RECIPES, *KINDS], ("network", "policy", "search", "clock")
     parser.add_argument("--only", nargs="+", choices=names, default=list(RECIPES), metavar="NAME", help="the recipes")
     parser.add_argument("--players", nargs="+", choices=players, default=["network"], metavar="NAME")
-    parser.add_argument("--file", type=Path, help="positions of others, in place of the recipes")
     parser.add_argument("--count", type=int, default=1000, help="positions of each (default %(default)s)")
     parser.add_argument(
         "--evaluations", type=int, default=60, help="a move of a search, some ten passes each (default %(default)s)"
@@ -233,16 +229,8 @@ def main() -> None:
     rates = "".join(f"{kind:>8} %{'95%':>12}" for kind in ("perfect", "good", "critical"))
     counts = f"{'parameters':>11}{'number':>7}{'openings':>9}"
     print(f"{'positions':<16}{'network':<14}{'player':<9}{counts}{rates}{'passes':>8}{'ms':>8}")
-    if options.file:
-        try:
-            positions = positions_in(options.file)[0]
-        except ValueError as fault:
-            parser.error(str(fault))
-        labels = labelled(options.file.stem, positions, options.count, Solver(STANDARD, SOLVER_BITS))
-        return measure(options.file.stem, labels, options)
     for name in options.only:
-        measure(name, labels_for(name, options), options)
-    return None
+        measure_set(name, labels_for(name, options), options)
 
 
 if __name__ == "__main__":

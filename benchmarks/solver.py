@@ -2,7 +2,6 @@
 
     python -m benchmarks.solver                     six sets of the kinds of Pons', 200 positions, 50 of Begin-Hard
     python -m benchmarks.solver --size 50 --hard 4  a shorter run
-    python -m benchmarks.solver --file FILE         lines of "moves score", moves are columns from 1, as in Pons' files
     python -m benchmarks.solver --empty             the empty board: its score, that of every first move, and bitbully's
     python -m benchmarks.solver --check 5000        no times: compares scores of positions and of all their moves
     python -m benchmarks.solver --openings [FILE]   the same for the opening table: all positions through ply 8
@@ -24,8 +23,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks.machine import head, record
-from benchmarks.oracle import bitbully_core, scores_of
-from benchmarks.positions import SIX_SETS, Sample, random_samples, sample_of, six_set
+from benchmarks.oracle import bitbully_core, bitbully_scores
+from benchmarks.positions import SIX_SETS, Sample, random_samples, six_set
 from connectx_core.books import Openings, layers, openings
 from connectx_core.position import STANDARD, Position, Scores
 from connectx_core.solver import Solver, job_of, read_queue
@@ -96,7 +95,7 @@ def compare(samples: list[Sample]) -> tuple[Timing, Timing, Timing]:
     return totals[0], totals[1], totals[2]
 
 
-def report(name: str, count: int, timings: tuple[Timing, Timing, Timing]) -> float:
+def print_set(name: str, count: int, timings: tuple[Timing, Timing, Timing]) -> float:
     """Prints the line of a set; returns the seconds of the faster search of bitbully."""
     ours, mtdf, null_window = timings
     theirs = min(mtdf.seconds, null_window.seconds)
@@ -123,7 +122,7 @@ def run_sets(named: dict[str, list[Sample]]) -> int:
     )
     for name, samples in named.items():
         timings = compare(samples)
-        faster = report(name, len(samples), timings)
+        faster = print_set(name, len(samples), timings)
         theirs += faster / len(samples)
         ours += timings[0].seconds / len(samples)
         wrong += timings[0].wrong
@@ -136,22 +135,6 @@ def run_sets(named: dict[str, list[Sample]]) -> int:
     unit = "of bitbully's time, sum of the sets' means"
     record("solver", round(ours / theirs, 3), unit, 1, wrong=wrong, sets=sets, published_us_and_nodes=PUBLISHED)
     return wrong
-
-
-def six_sets(size: int, hard: int, seed: int) -> dict[str, list[Sample]]:
-    counts = {kind: hard if kind.name == "Begin-Hard" else size for kind in SIX_SETS}
-    return {kind.name: six_set(kind, count, seed) for kind, count in counts.items()}
-
-
-def read_file(path: Path) -> list[Sample]:
-    """The samples in a file of ``moves score`` lines. Raises ValueError with the line's number if it is none."""
-    samples = []
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-        try:
-            samples.append(sample_of(line))
-        except ValueError as fault:
-            raise ValueError(f"{path}, line {number}: expected 'moves score', not {line!r} ({fault})") from None
-    return samples
 
 
 Scored = tuple[Position, int | None, Scores | None]  # a position, our score of it, and ours of its moves if known
@@ -178,13 +161,13 @@ def by_table(table: Openings) -> Iterator[Scored]:
             yield position, table.score(position), table.scores(position)
 
 
-def check(name: str, known: Iterable[Scored], count: int) -> int:
+def compare_scores(name: str, known: Iterable[Scored], count: int) -> int:
     """Compares scores of positions and of their moves with bitbully's; returns how many positions were wrong."""
     checked = wrong = moves = 0
     with progress(count, "position", name) as bar:
         for position, score, scores in known:
             checked += 1
-            theirs = scores_of(position)
+            theirs = bitbully_scores(position)
             moves += len(theirs) - theirs.count(None) if scores else 0
             if score != max(one for one in theirs if one is not None) or scores not in (None, theirs):
                 wrong += 1
@@ -220,7 +203,6 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--size", type=int, default=200, help="positions in each set except Begin-Hard")
     parser.add_argument("--hard", type=int, default=50, help="positions in Begin-Hard")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--file", type=Path, action="append", default=[], help="a file of 'moves score' lines")
     parser.add_argument("--check", type=int, metavar="N", help="compare the scores of N positions and of their moves")
     parser.add_argument("--openings", type=Path, nargs="?", const="", metavar="FILE", help="compare an opening table")
     parser.add_argument("--empty", action="store_true", help="solve the empty board")
@@ -229,17 +211,13 @@ def main(arguments: list[str] | None = None) -> int:
     if options.empty:
         return bool(empty_board())
     if options.check is not None:
-        return bool(check("solver-scores", by_solver(options.check, options.seed), options.check))
-    try:
-        if options.openings is not None:
-            given = options.openings != Path()
-            table = Openings.from_bytes(options.openings.read_bytes()) if given else openings()
-            return bool(check("opening-table", by_table(table), len(table)))
-        files = {path.name: read_file(path) for path in options.file}
-    except (OSError, ValueError) as fault:
-        print(f"benchmarks.solver: {fault}", file=sys.stderr)
-        return 2
-    return bool(run_sets(files or six_sets(options.size, options.hard, options.seed)))
+        return bool(compare_scores("solver-scores", by_solver(options.check, options.seed), options.check))
+    if options.openings is not None:
+        given = options.openings != Path()
+        table = Openings.from_bytes(options.openings.read_bytes()) if given else openings()
+        return bool(compare_scores("opening-table", by_table(table), len(table)))
+    counts = {kind: options.hard if kind.name == "Begin-Hard" else options.size for kind in SIX_SETS}
+    return bool(run_sets({kind.name: six_set(kind, count, options.seed) for kind, count in counts.items()}))
 
 
 if __name__ == "__main__":

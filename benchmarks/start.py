@@ -39,7 +39,7 @@ def load_seconds(file: str, way: str) -> float:
     return float(run.stderr.split()[-1])
 
 
-def unpacked(file: Path, folder: Path) -> dict[str, str]:
+def unpack_file(file: Path, folder: Path) -> dict[str, str]:
     """A built file and the same without its machine code, by the way to start it."""
     if file.name.endswith(".tar.gz"):
         with tarfile.open(file) as tar:
@@ -57,7 +57,7 @@ def measure_loads(files: list[Path], count: int) -> None:
     rows = {}
     for file in files:
         with tempfile.TemporaryDirectory() as folder:
-            ways = {"numpy": ""} | unpacked(file, Path(folder))
+            ways = {"numpy": ""} | unpack_file(file, Path(folder))
             runs = [{way: load_seconds(path, way) for way, path in ways.items()} for _ in range(count + 1)][1:]
         seconds = {way: median(run[way] for run in runs) for way in ways}
         name = file.name.partition(".")[0]

@@ -39,7 +39,7 @@ ELOS = (20, 50, 100)
 UNIT = '% false "stronger" at most'
 
 
-def shifted(shares: tuple[float, ...], elo: float) -> np.ndarray:
+def shift_shares(shares: tuple[float, ...], elo: float) -> np.ndarray:
     """The distribution with the mean score of an Elo difference that is nearest to these shares."""
     low, high, scores = -60.0, 60.0, np.array(PAIR_SCORES)
     for _ in range(100):
@@ -101,7 +101,7 @@ def plain_every_pair(shares: np.ndarray, rng: np.random.Generator) -> Seen:
     return Seen(*missed)
 
 
-def advised(shares: np.ndarray, rng: np.random.Generator) -> Seen:
+def follow_advice(shares: np.ndarray, rng: np.random.Generator) -> Seen:
     """50 pairs, then as many in all as the verdict says a difference would need, until there is another verdict."""
     counts, played, missed = draws(shares, MOST_PAIRS, rng), 50, False
     while True:
@@ -119,7 +119,7 @@ def sequential(elo0: float, elo1: float) -> Callable[[np.ndarray, np.random.Gene
 
     def play(shares: np.ndarray, rng: np.random.Generator) -> Seen:
         sprt, counts = Sprt(elo0, elo1), draws(shares, MOST_PAIRS, rng)
-        stop = next((n for n in range(MOST_PAIRS) if sprt.accepted(counts[n])), MOST_PAIRS - 1)
+        stop = next((n for n in range(MOST_PAIRS) if sprt.decision(counts[n])), MOST_PAIRS - 1)
         found = anytime(counts[stop])
         stronger = says_stronger(evidence_of(counts[stop]), sprt)
         return Seen(stronger, not found.low <= truth(shares) <= found.high)
@@ -127,7 +127,7 @@ def sequential(elo0: float, elo1: float) -> Callable[[np.ndarray, np.random.Gene
     return play
 
 
-def repeated(openings: int, chance: float) -> Callable[[np.ndarray, np.random.Generator], Seen]:
+def repeat_openings(openings: int, chance: float) -> Callable[[np.ndarray, np.random.Generator], Seen]:
     """200 pairs from a few openings, a look after every 20. ``chance``: how often a pair is not a copy.
 
     Openings favour an agent, but all of them together neither: the agents are equal from these openings, and whoever
@@ -190,16 +190,16 @@ WORKFLOWS: dict[str, Workflow] = {
     "match, one look at 50 pairs": one_look,
     "match, a look after every pair up to 20": every_pair(20),
     "match, a look after every pair up to 1,000": every_pair(MOST_PAIRS),
-    "match, as many pairs as the verdict asks for": advised,
+    "match, as many pairs as the verdict asks for": follow_advice,
     "match --sprt 0 50, a look at the stop": sequential(0, 50),
     "match --sprt -20 20, a look at the stop": sequential(-20, 20),
-    "5 openings repeated, deterministic": repeated(5, 0),
-    "5 openings repeated, half of the pairs new": repeated(5, 0.5),
+    "5 openings repeated, deterministic": repeat_openings(5, 0),
+    "5 openings repeated, half of the pairs new": repeat_openings(5, 0.5),
     "report over two seeds with the same openings": two_seeds,
 }
 
 
-def skewed(openings: int, lost: float) -> Callable[[np.ndarray, np.random.Generator], Seen]:
+def skew_openings(openings: int, lost: float) -> Callable[[np.ndarray, np.random.Generator], Seen]:
     """20 pairs from each of some openings, in a few of which one agent always loses; a look after each round.
 
     What it gains in the others makes up for that over all openings: there the agents are equal.
@@ -222,8 +222,8 @@ def skewed(openings: int, lost: float) -> Callable[[np.ndarray, np.random.Genera
 
 VARIANTS = {
     "12 decisive openings, variants of play": variants(12),
-    "20 openings, one of ten lost": skewed(20, 0.1),
-    "40 openings, three of a hundred lost": skewed(40, 0.03),
+    "20 openings, one of ten lost": skew_openings(20, 0.1),
+    "40 openings, three of a hundred lost": skew_openings(40, 0.03),
 }
 LOOKS = {
     "match, a look after every pair up to 1,000": every_pair(MOST_PAIRS),
@@ -256,7 +256,7 @@ def share(hits: int, users: int) -> str:
 
 def rows_of(workflows: Mapping[str, Workflow], users: int, rng: np.random.Generator) -> Iterator[list[str]]:
     for name, play in workflows.items():
-        cells = [judged([play(np.array(shares), rng) for _ in range(users)]) for shares in EQUALS.values()]
+        cells = [share_cells([play(np.array(shares), rng) for _ in range(users)]) for shares in EQUALS.values()]
         yield [name, *(cell for kind in cells for cell in kind)]
 
 
@@ -265,11 +265,11 @@ def truth_table(users: int, rng: np.random.Generator) -> Iterator[list[str]]:
     few = max(50, users // 8)
     yield from rows_of(WORKFLOWS, users, rng)
     for pairs, looks in ((20, 1), (50, 5)):
-        cells = judged([tournament(pairs, looks, rng) for _ in range(few)])
+        cells = share_cells([tournament(pairs, looks, rng) for _ in range(few)])
         yield [f"tournament of eight equals, {pairs} pairs each, {looks} look{'s' * (looks > 1)}", *cells, *[""] * 4]
 
 
-def judged(seen: list[Seen]) -> list[str]:
+def share_cells(seen: list[Seen]) -> list[str]:
     """The cells of some users: how many were told a false "stronger", and how many saw the truth."""
     return [share(sum(flags), len(seen)) for flags in zip(*((s.stronger, not s.missed) for s in seen), strict=True)]
 
@@ -295,7 +295,7 @@ def speed_table(users: int, rng: np.random.Generator) -> Iterator[list[str]]:
     """A row for each kind of pairs and each difference: the median number of pairs until a right verdict."""
     for kind, equals in EQUALS.items():
         for elo in ELOS:
-            shares = shifted(equals, elo)
+            shares = shift_shares(equals, elo)
             ours = median(anytime_pairs(shares, rng) for _ in range(users))
             theirs = median(sprt_pairs(shares, elo, rng) for _ in range(max(50, users // 10)))
             yield [kind, f"+{elo}", f"{ours:.0f}", f"{theirs:.0f}", f"{ours / theirs:.2f}"]

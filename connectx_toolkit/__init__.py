@@ -18,7 +18,7 @@ __all__ = ["Board", "adopt", "analyse", "build", "check", "exam", "get_win_perce
 def __getattr__(name: str) -> Any:
     """Imports what is asked for: every command and every agent's process imports this package, and not these."""
     if name == "Board":
-        return _board()
+        return _board_class()
     if name in __all__:
         from connectx_toolkit import api
 
@@ -44,7 +44,7 @@ def _refusing_in_a_line(function: Callable) -> Callable:
     return call
 
 
-def _board() -> Any:
+def _board_class() -> Any:
     """The widget's class; where its packages are missing, what says so in a line when a board is wanted."""
     try:
         from connectx_toolkit.board.widget import Board
@@ -79,13 +79,13 @@ def _refuse_another_core() -> None:
         raise problem
 
 
-def _kept(wanted: Any) -> bytes | None:
+def _load_kernel(wanted: Any) -> bytes | None:
     """What this computer keeps of a kernel. ``connectx_core`` asks for it, also while an agent's file loads."""
     sys.modules.update(hidden)
     try:
-        from connectx_toolkit.system.kernel_compiler import kept
+        from connectx_toolkit.system.kernel_compiler import load_kernel
 
-        return kept(wanted)
+        return load_kernel(wanted)
     finally:
         if hidden:
             hide()
@@ -95,4 +95,4 @@ _refuse_another_core()
 
 from connectx_core import jit  # noqa: E402
 
-jit.kept = _kept
+jit.kept = _load_kernel

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack
 
 from connectx_core.position import STANDARD
-from connectx_toolkit.arena.options import GameOptions, MatchOptions, check_arguments, spelt_out
+from connectx_toolkit.arena.options import GameOptions, MatchOptions, check_arguments
 from connectx_toolkit.kaggle.rules import OVERAGE, Rules
 from connectx_toolkit.players.spec import AgentSpec, resolve, told_apart
 from connectx_toolkit.system.console import as_option, tell
@@ -54,7 +54,7 @@ def _path(path: str | PathLike | None) -> Path | None:
     return None if path is None else Path(path)
 
 
-def _written(found: Written, page: Path | None, mistakes: Path | None) -> Written:
+def _write_results(found: Written, page: Path | None, mistakes: Path | None) -> Written:
     """Writes the page, and adds the positions of the mistakes to a file, if asked; what is found says so."""
     notes = list[str]()
     if page:
@@ -64,30 +64,29 @@ def _written(found: Written, page: Path | None, mistakes: Path | None) -> Writte
     return replace(found, notes=notes)
 
 
-def _reviewed(
+def _review_games(
     read: "Read", seconds: float, html: str | PathLike | None, write_mistakes: str | PathLike | None
 ) -> "Reviewed":
     """One's own of some games, judged; with the page and the mistakes written if asked."""
     from connectx_toolkit.arena.start_positions import check_mistakes
-    from connectx_toolkit.games.reader import each_own_once
-    from connectx_toolkit.games.review import own_judged
+    from connectx_toolkit.games.reader import select_own
+    from connectx_toolkit.games.review import review_own_games
     from connectx_toolkit.report.reviews import Reviewed
 
     page, file = _path(html), _path(write_mistakes)
     check_folder(page)
-    own = each_own_once(read)
+    own = select_own(read)
     if file:
         boards = {game.geometry for game in own.games}
         if len(boards) > 1:
             sizes = ", ".join(sorted(f"{board.columns}x{board.rows}" for board in boards))
             raise ValueError(f"{as_option('write-mistakes')} takes games of one board, not {sizes}: name fewer replays")
         check_mistakes(file, boards.pop())
-    judged = own_judged(own.games, own.me, seconds, is_whole=page is not None)
-    return _written(Reviewed(own.me, judged, own.left_out), page, file)
+    judged = review_own_games(own.games, own.me, seconds, is_whole=page is not None)
+    return _write_results(Reviewed(own.me, judged, own.left_out), page, file)
 
 
 @check_arguments
-@spelt_out
 def get_win_percentages(
     agent1: Agent,
     agent2: Agent,
@@ -135,7 +134,6 @@ def get_win_percentages(
 
 
 @check_arguments
-@spelt_out
 def match(
     agent1: Agent,
     agent2: Agent,
@@ -177,7 +175,6 @@ def match(
 
 
 @check_arguments
-@spelt_out
 def tournament(
     *agents: Agent,
     pairs: int = TOURNAMENT_PAIRS,
@@ -219,7 +216,6 @@ def tournament(
 
 
 @check_arguments
-@spelt_out
 def exam(
     *agents: Agent,
     count: int | None = None,
@@ -275,7 +271,7 @@ def exam(
     check_folder(page)
     count = count or (EXAM_POSITIONS if source is None else None)
     labels, left_out = exam_positions(count, seed, source, from_one, me)
-    return _written(Examined(*examine(specs, labels, setup, workers), left_out), page, file)
+    return _write_results(Examined(*examine(specs, labels, setup, workers), left_out), page, file)
 
 
 @check_arguments
@@ -316,8 +312,8 @@ def analyse(
     """
     from connectx_toolkit.games.forms import LINK, is_columns
     from connectx_toolkit.games.game import UNKNOWN_NAMES
-    from connectx_toolkit.games.reader import games_in, games_meant, own_games
-    from connectx_toolkit.games.review import judged
+    from connectx_toolkit.games.reader import find_games, find_own_games, read_game_file
+    from connectx_toolkit.games.review import review_game
     from connectx_toolkit.report.tables import Analysis
 
     check_folder(_path(html))
@@ -330,8 +326,8 @@ def analyse(
             raise ValueError(f"{as_option('me')}, {as_option('html')} and the like are for replays and files of games")
         what = " ".join(texts) if texts else games[0] if len(games) == 1 else games  # 3 3 4 2 is one game
         from_one |= any(map(LINK.fullmatch, texts))
-        read = games_meant(what, Rules(config or {}).geometry, (first, second), from_one)
-        return Analysis([judged(game, seconds) for game in read.games], read.left_out, int(from_one))
+        read = find_games(what, Rules(config or {}).geometry, (first, second), from_one)
+        return Analysis([review_game(game, seconds) for game in read.games], read.left_out, int(from_one))
     path = Path(texts[0])
     is_one = len(texts) == 1 and not path.is_dir() and (path.exists() or not set("*?[") & set(texts[0]))
     for name, value in (("names", names), ("from-one", from_one and (is_review or not is_one)), ("config", config)):
@@ -339,9 +335,9 @@ def analyse(
             told = "replays and files of games tell theirs"
             raise ValueError(f"{as_option(name)} is for a game given as columns: {told}")
     if is_one and not is_review:
-        read = games_in(path, latest, from_one)
-        return Analysis([judged(game, seconds) for game in read.games], read.left_out, int(from_one))
-    return _reviewed(own_games(texts, me or None, latest), seconds, html, write_mistakes)
+        read = read_game_file(path, latest, from_one)
+        return Analysis([review_game(game, seconds) for game in read.games], read.left_out, int(from_one))
+    return _review_games(find_own_games(texts, me or None, latest), seconds, html, write_mistakes)
 
 
 @check_arguments
@@ -370,7 +366,7 @@ def episodes(
     Raises:
         ValueError: Kaggle refuses, or there are no such games.
     """
-    from connectx_toolkit.games.episodes import fetched, own_submissions
+    from connectx_toolkit.games.episodes import fetch_games, own_submissions
     from connectx_toolkit.report.tables import submissions_table
     from connectx_toolkit.system.table import Told
 
@@ -379,7 +375,7 @@ def episodes(
             if value:
                 raise ValueError(f"{as_option(name)} is for the games of a submission: name one")
         return Told([submissions_table(own_submissions())])
-    return _reviewed(fetched(submission, latest, Path(games), me), seconds, html, write_mistakes)
+    return _review_games(fetch_games(submission, latest, Path(games), me), seconds, html, write_mistakes)
 
 
 @check_arguments
@@ -418,10 +414,12 @@ def explore(
     Raises:
         ValueError: there are no such games, or the columns cannot be played.
     """
-    from connectx_toolkit.games.exploring import explored
+    from connectx_toolkit.games.exploring import explore_position
     from connectx_toolkit.report.tables import explored_parts
 
-    asked = explored(moves, from_one, config, Path(games), origin, add, remove, me, opponent, seat, since, seconds)
+    asked = explore_position(
+        moves, from_one, config, Path(games), origin, add, remove, me, opponent, seat, since, seconds
+    )
     return explored_parts(asked)
 
 
@@ -446,20 +444,20 @@ def report(
     Raises:
         ValueError: there are no games of matches, or a file cannot be written.
     """
-    from connectx_toolkit.games.groups import groups_in, latest_of
-    from connectx_toolkit.games.review import Review, judged
+    from connectx_toolkit.games.groups import latest_of, match_groups
+    from connectx_toolkit.games.review import Review, review_game
     from connectx_toolkit.report.standings import results
 
     if judge and not html:
         raise ValueError(f"{as_option('judge')} is for the games on the page: {as_option('html', 'FILE')}")
     check_folder(_path(html))
     check_folder(_path(ladder))
-    found, left_out = groups_in(Path(games))
+    found, left_out = match_groups(Path(games))
     if ladder and len(found) > 1:
         titles = "; ".join(found)
         raise ValueError(f"{as_option('ladder')} takes a file of one kind of matches, but {games} holds {titles}")
     shown = [latest_of(matches, latest) if html else [] for matches in found.values()]
-    pages = [[judged(game) if judge else Review(game, []) for game in part] for part in shown]
+    pages = [[review_game(game) if judge else Review(game, []) for game in part] for part in shown]
     return results(found, pages, left_out, _path(ladder), _path(html), judge)
 
 
@@ -508,7 +506,7 @@ def board(
         agents, Rules(config or {}, overage), game or None, _path(games),
         second=second, practise=_path(practise), from_one=from_one,
     )  # fmt: skip
-    server.board(opening, browser)
+    server.run_board(opening, browser)
 
 
 @check_arguments

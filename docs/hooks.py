@@ -59,10 +59,10 @@ def parsers(script: str) -> Iterator[tuple[str, argparse.ArgumentParser]]:
         yield "build_submission.py", parser_of(build.parse_arguments)
     elif script == "train.py":
         for name in train.METHODS:
-            yield f"train.py {name}", subcommands(parser_of(train.parse, name))[name]
+            yield f"train.py {name}", subcommands(parser_of(train.parse_arguments, name))[name]
     else:
         for name in main.evaluate_commands():
-            yield f"evaluate.py {name or 'AGENT1 AGENT2'}", parser_of(main.evaluate, *filter(None, [name]))
+            yield f"evaluate.py {name or 'AGENT1 AGENT2'}", parser_of(main.evaluate_command_of, *filter(None, [name]))
 
 
 def reference(script: str) -> str:
@@ -133,7 +133,7 @@ def cell(text: str) -> str:
     return html.escape(words, quote=False).replace("|", "\\|")
 
 
-def relinked(markdown: str, folder: Path, page: str, repository: str) -> str:
+def relink_page(markdown: str, folder: Path, page: str, repository: str) -> str:
     """A page with links that work on the site.
 
     Args:
@@ -176,4 +176,4 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
     markdown = COMMANDS_HERE.sub(lambda found: reference(found[1]), markdown)
     if place.startswith("start/"):
         markdown = markdown.replace("ADDRESS", config.repo_url or "ADDRESS")
-    return relinked(markdown, folder, place, config.repo_url or "")
+    return relink_page(markdown, folder, place, config.repo_url or "")

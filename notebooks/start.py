@@ -43,12 +43,12 @@ def stop_at_failures() -> None:
         return
     system = shell.system
 
-    def checked(_line: str) -> None:
+    def run_checked(_line: str) -> None:
         system(_line)
         if _code := shell.user_ns.get("_exit_code"):
             raise RuntimeError(f"the command above failed (exit code {_code}); the cells below need what it makes")
 
-    shell.system = checked
+    shell.system = run_checked
 
 
 def start() -> tuple[Path, Path, str, str, str]:

@@ -14,7 +14,7 @@ LARGEST = 60_000  # characters of one output; Kaggle's player is longer, and Git
 LIVE = ("application/vnd.jupyter.widget-view+json", "application/javascript")  # need a running notebook
 
 
-def kept(output: nbformat.NotebookNode, paths: dict[str, str]) -> nbformat.NotebookNode | None:
+def shorten_output(output: nbformat.NotebookNode, paths: dict[str, str]) -> nbformat.NotebookNode | None:
     """The output as it is stored: its short forms, with names in place of this machine's paths; None if none is left.
 
     Args:
@@ -46,7 +46,7 @@ def main() -> None:
         for cell in notebook.cells:
             cell.metadata.pop("execution", None)  # when it ran
             if cell.cell_type == "code":
-                cell.outputs = [found for output in cell.outputs if (found := kept(output, paths))]
+                cell.outputs = [found for output in cell.outputs if (found := shorten_output(output, paths))]
     notebook.metadata.pop("widgets", None)
     write_whole(NOTEBOOK, nbformat.writes(notebook).encode())
     print(f"{NOTEBOOK}: {NOTEBOOK.stat().st_size:,} bytes")

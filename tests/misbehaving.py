@@ -35,11 +35,6 @@ def raising(problem: BaseException) -> Callable:
     return agent
 
 
-def first_full_column(obs, config):
-    """Fills column 0, then plays it once more."""
-    return 0
-
-
 def sleeping(seconds: float) -> Callable:
     def agent(obs, config):
         time.sleep(seconds)

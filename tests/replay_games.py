@@ -16,8 +16,6 @@ import numpy as np
 from kaggle_environments import agent as kaggle_agent
 from kaggle_environments import make
 
-from connectx_toolkit.games.game import Read
-from connectx_toolkit.games.reader import replays_of
 from connectx_toolkit.games.replay import logs_path
 from connectx_toolkit.players.spec import resolve
 from tests.misbehaving import Clock
@@ -27,11 +25,6 @@ FIRST_EPISODE = 70_000_001
 ACT_TIMEOUT = 2.0  # Kaggle's
 SEATS = ("first", "second")
 SLOW_EVERY = 4  # one game in so many has slow moves, and one in so many has logs beside it
-
-
-def read_replays(paths: Sequence[Path]) -> Read:
-    """The replays in some files and archives, and, of what is none, why."""
-    return replays_of(*paths)
 
 
 class Fault(NamedTuple):

@@ -28,7 +28,7 @@ from connectx_toolkit.kaggle.rules import Rules
 from connectx_toolkit.players.process import Setup
 from connectx_toolkit.players.spec import AgentSpec
 from connectx_toolkit.system.console import progress, tell
-from connectx_toolkit.system.files import locked, not_written
+from connectx_toolkit.system.files import file_lock, not_written
 from connectx_toolkit.system.foreign import from_json, integer, number
 
 CHUNK = 10  # positions that an agent is asked at a time
@@ -104,9 +104,9 @@ class AnswerFile:
             digest = sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:12]
             name = re.sub(r"[^\w.@~-]", "_", os.path.basename(spec.label)).encode()[:80].decode(errors="ignore")
             self.path = folder / f"{name}-{digest}.jsonl"
-            self._read()
+            self._read_answers()
 
-    def _read(self) -> None:
+    def _read_answers(self) -> None:
         if self.path is None or not self.path.exists():
             return
         for line in self.path.read_text(encoding="utf-8", errors="replace").split("\n"):
@@ -127,7 +127,7 @@ class AnswerFile:
         self.known |= found
         if self.path is not None:
             lines = [json.dumps([*asked, *answer]) for asked, answer in found.items()]
-            with locked(self.path):
+            with file_lock(self.path):
                 try:
                     with self.path.open("a", encoding="utf-8") as file:
                         file.write("\n".join(["", *lines, ""]))  # the line before may have been cut
@@ -202,17 +202,13 @@ class Exam:
         return found
 
 
-class Answered(NamedTuple):
-    """What agents did in an exam."""
-
-    sheets: list[Sheet]
-    act_timeout: float  # seconds that a move was allowed before overage time
-    reused: int  # answers that were known before
-    is_interrupted: bool  # then only positions count that all agents have answered
-
-
-def examine(specs: Sequence[AgentSpec], labels: Labels, setup: Setup, workers: int, folder: Path = EXAMS) -> Answered:
+def examine(
+    specs: Sequence[AgentSpec], labels: Labels, setup: Setup, workers: int, folder: Path = EXAMS
+) -> tuple[list[Sheet], float, int, bool]:
     """Asks the agents in these positions; what is kept in the folder is not asked again.
+
+    Returns:
+        The first fields of ``connectx_toolkit.report.exams.Examined``.
 
     Raises:
         KeyboardInterrupt: it was stopped before all of them had answered in any position.
@@ -223,4 +219,4 @@ def examine(specs: Sequence[AgentSpec], labels: Labels, setup: Setup, workers: i
     sheets = taken.sheets()
     if not len(sheets[0].labels):
         raise KeyboardInterrupt
-    return Answered(sheets, setup.rules.config["actTimeout"], taken.reused, not taken.is_whole)
+    return sheets, setup.rules.config["actTimeout"], taken.reused, not taken.is_whole

@@ -26,7 +26,7 @@ from connectx_toolkit.games.game import Game
 from connectx_toolkit.kaggle import archive
 from connectx_toolkit.kaggle.rules import Rules
 from connectx_toolkit.players.child import end_pools, obstacle
-from connectx_toolkit.players.prepared import Prepared
+from connectx_toolkit.players.fork_server import ForkServer
 from connectx_toolkit.players.process import GRACE, AgentProcess, Inline, Player, Setup, Task, stamp_of
 from connectx_toolkit.players.spec import AgentSpec
 from connectx_toolkit.statistics.evidence import Evidence
@@ -70,19 +70,39 @@ def play_rounds(specs: tuple[AgentSpec, AgentSpec], n_rounds: int, setup: Setup,
     return match
 
 
+class MatchEnd:
+    """Decides when a match is over: the SPRT accepts a hypothesis, or the agents only repeat themselves.
+
+    Pairs are looked at in the order of their numbers, not as they finish, because short games finish first. So a match
+    stops at the same pair for any number of workers; later pairs are left out.
+    """
+
+    def __init__(self, match: Match, on_pair: Callable[[Evidence], None]):
+        self._match, self._on_pair, self._copies = match, on_pair, 0
+        self.evidence = Evidence()  # of the pairs that were looked at
+
+    def is_reached(self) -> bool:
+        """Looks at the pairs that have become complete; the match's ending says why it is over."""
+        match, evidence = self._match, self.evidence
+        while not match.ending and {2 * (index := evidence.pairs), 2 * index + 1} <= match.games.keys():
+            self._copies = 0 if evidence.add(match.pair(index)) else self._copies + 1
+            if match.sprt and match.sprt.decision(evidence.counts):
+                match.ending = "sprt"
+            elif self._copies == COPIES and match.fixed is None:
+                match.ending = "copies"
+            self._on_pair(evidence)
+        return bool(match.ending)
+
+
 def play_match(
     match: Match,
     openings: Sequence[Opening],
     pairs: int,
     pool: Pool,
-    on_game: Callable[[Task, Game], None] = lambda task, game: None,
+    on_game: Callable[[Task, Game], None],
     on_pair: Callable[[Evidence], None] = lambda evidence: None,
 ) -> None:
-    """Plays up to ``pairs`` pairs, or until the SPRT accepts a hypothesis, or the agents only repeat themselves.
-
-    Pairs are looked at in the order of their numbers, not as they finish, because short games finish first. So a match
-    stops at the same pair for any number of workers; later pairs are left out. Ctrl-C ends it with the pairs played so
-    far.
+    """Plays up to ``pairs`` pairs, or until ``MatchEnd`` says that it is over. Ctrl-C ends it with the games so far.
 
     Args:
         match: its agents, its seed, which determines that of every game and agent, and the games that it has, which are
@@ -95,39 +115,24 @@ def play_match(
     assert match.seed is not None
     known = {*match.games, *([match.fixed - 1] if match.fixed and match.fixed % 2 else [])}
     every = pair_tasks(match.first, match.second, openings, pairs, match.seed)
-    evidence, copies, ending = Evidence(), 0, ""
-
-    def is_over() -> bool:
-        """Looks at the pairs that have become complete: whether the match ends after those in ``evidence``."""
-        nonlocal copies, ending
-        while not ending and {2 * (index := evidence.pairs), 2 * index + 1} <= match.games.keys():
-            copies = 0 if evidence.add(match.pair(index)) else copies + 1
-            if match.sprt and match.sprt.accepted(evidence.counts):
-                ending = "sprt"
-            elif copies == COPIES and match.fixed is None:
-                ending = "copies"
-            on_pair(evidence)
-        return bool(ending)
-
+    end = MatchEnd(match, on_pair)
     try:
-        if not is_over():
-            for task, game in pool.play(task for task in every if task.number not in known):
-                on_game(task, game)
-                match.games[task.number] = game
-                if is_over():
-                    break
+        for task, game in () if end.is_reached() else pool.play(task for task in every if task.number not in known):
+            on_game(task, game)
+            match.games[task.number] = game
+            if end.is_reached():
+                break
     except KeyboardInterrupt:
-        match.ending = "interrupted"
-    last = 2 * (evidence.pairs if ending else pairs)
+        match.ending = match.ending or "interrupted"
+    last = 2 * (end.evidence.pairs if match.ending in ("sprt", "copies") else pairs)
     match.games = {number: game for number, game in match.games.items() if number < last}
-    match.ending = ending or match.ending
 
 
 class Unchanged:
     """Agents' files as they are now. They are loaded again before every game, and may be edited between two."""
 
     def __init__(self, specs: Iterable[AgentSpec]):
-        reloaded = [spec for spec in dict.fromkeys(specs) if spec.is_somebodys]
+        reloaded = [spec for spec in dict.fromkeys(specs) if spec.is_users_code]
         self._found = {spec: ({file: stamp_of(file) for file in spec.files()}, spec.fingerprint()) for spec in reloaded}
 
     def check(self) -> None:
@@ -171,8 +176,7 @@ class Pool:
     def check(self, specs: Iterable[AgentSpec]) -> None:
         """Loads each agent once; prints the warnings, and which load takes long, to standard error.
 
-        Raises:
-            CannotLoad: some agents cannot be loaded; all are named in one line.
+        Raises CannotLoad: some agents cannot be loaded; all are named in one line.
         """
         unique = list(dict.fromkeys(specs))
         loads = self.each(Slot.try_load, unique)
@@ -200,11 +204,11 @@ class Pool:
             for item in items:
                 yield item, function(self.slot, item)
             return
-        jobs = ((item, self._expected(item)) for item in items)
+        jobs = ((item, self._fingerprints_of(item)) for item in items)
         for (item, _), result in self._workers.map_unordered(partial(_in_slot, self.slot.setup, function), jobs):
             yield item, result
 
-    def _expected(self, item: Any) -> dict[AgentSpec, str]:
+    def _fingerprints_of(self, item: Any) -> dict[AgentSpec, str]:
         """The fingerprints of an item's agents, with which a machine of a cluster compares its own."""
         if not self._is_remote and HAS_FORK:
             return {}
@@ -254,8 +258,8 @@ def open_pool(setup: Setup, concurrency: int = 1, scheduler: str | None = None) 
         with _playing, archive.shared():
             warm_up(setup.rules, setup.referee)  # before the fork: importing Kaggle's package takes over a second
             end_pools()
-            method, enter = ("fork", _enter_fork) if HAS_FORK else ("spawn", _enter_spawned)
-            with local_workers(concurrency, enter, method=method, own_cores=True) as workers:
+            method, leave = ("fork", _leave_slot) if HAS_FORK else ("spawn", _leave_cluster)
+            with local_workers(concurrency, _enter_slot, (leave,), method, own_cores=True) as workers:
                 yield Pool(setup, workers)
 
 
@@ -272,12 +276,12 @@ class Slot:
     def __init__(self, setup: Setup):
         self.setup = setup
         self.players: dict[tuple[AgentSpec, int], Player] = {}  # in the order of their latest game
-        self._prepared = Prepared()
+        self._fork_server = ForkServer()
 
     def close(self) -> None:
         while self.players:
             self.players.popitem()[1].close()
-        self._prepared.close()
+        self._fork_server.close()
 
     def play(self, task: Task) -> Game:
         first, second = task.players
@@ -319,7 +323,7 @@ class Slot:
         setup = self.setup
         limit = setup.rules.config["actTimeout"] + setup.rules.overage
         is_apart = setup.isolate and (HAS_FORK or not spec.is_here)
-        return AgentProcess(spec, GRACE, limit, self._prepared) if is_apart else Inline(spec, limit)
+        return AgentProcess(spec, GRACE, limit, self._fork_server) if is_apart else Inline(spec, limit)
 
 
 # In a worker's process, whose slot lasts from call to call
@@ -328,19 +332,14 @@ _slot: Slot | None = None
 _compared: set[tuple[AgentSpec, str]] = set()
 
 
-def _enter_fork() -> None:
-    multiprocessing.util.Finalize(None, _leave_slot, exitpriority=10)
-
-
-def _enter_spawned() -> None:
-    multiprocessing.util.Finalize(None, _leave_cluster, exitpriority=10)
+def _enter_slot(leave: Callable[[], None]) -> None:
+    multiprocessing.util.Finalize(None, leave, exitpriority=10)
 
 
 def _in_slot(setup: Setup, function: Callable[[Slot, Item], Result], job: tuple[Item, dict[AgentSpec, str]]) -> Result:
-    """What a slot's ``function`` makes of an item, which comes with the fingerprints that its agents have at the run's.
+    """What a slot's ``function`` makes of an item, whose agents have to have the fingerprints that come with it.
 
-    Raises:
-        ProcessFailed: an agent is another on this machine.
+    Raises ProcessFailed: an agent is another on this machine.
     """
     global _slot  # noqa: PLW0603 (an executor offers no other place for what its processes keep)
     item, expected = job

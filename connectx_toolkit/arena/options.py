@@ -4,7 +4,7 @@ import textwrap
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import wraps
-from inspect import Parameter, cleandoc, signature
+from inspect import Parameter, Signature, cleandoc, signature
 from math import inf
 from numbers import Integral, Real
 from os import PathLike
@@ -49,48 +49,47 @@ class MatchOptions(GameOptions, total=False):
     scheduler: Annotated[str | None, None, "address of a dask cluster to play on; functions cannot play there"]
 
 
-def spelt_out(function: Played) -> Played:
-    """A function with ``**options: Unpack[...]``: it is given all, and its signature and docstring name each.
-
-    Options are in the order of the docstring; what it says of one itself comes before what is declared here.
-    """
-    shown, doc = signature(function), cleandoc(function.__doc__ or "")
-    *own, options = shown.parameters.values()
-    (declared,), defaults = get_args(options.annotation), {}
-    for name, hint in get_type_hints(declared, include_extras=True).items():
-        kind, defaults[name], words = get_args(hint)
-        own.append(Parameter(name, KEYWORD_ONLY, default=defaults[name], annotation=kind))
-        if f"\n    {name}: " not in doc:
-            line = textwrap.fill(f"{name}: {words}.", 116, initial_indent="    ", subsequent_indent=" " * 8)
-            doc = doc.replace("\n\nRaises:", f"\n{line}\n\nRaises:")
-    own.sort(key=lambda one: (one.kind, one.kind == KEYWORD_ONLY and doc.find(f"\n    {one.name}: ")))
-
-    @wraps(function)
-    def call(*arguments: Any, **given: Any) -> Any:
-        return function(*arguments, **defaults | given)
-
-    call.__doc__, call.__dict__["__signature__"] = doc, shown.replace(parameters=own)
-    return cast(Played, call)
-
-
 def check_arguments(function: Played) -> Played:
-    """A function that raises ValueError for an argument that is not of its kind, which the signature says."""
-    shown = signature(function)
+    """A function that raises ValueError for an argument that is not of its kind, which the signature says.
+
+    Where it has ``**options: Unpack[...]``, the signature and the docstring name each of them, and the function is
+    given all. They are in the order of the docstring; what it says of one itself comes before what is declared here.
+    """
+    spelt, doc = _spell_out(function)
 
     @wraps(function)
     def call(*arguments: Any, **options: Any) -> Any:
-        bound = shown.bind(*arguments, **options)
+        bound = spelt.bind(*arguments, **options)
         for name, value in bound.arguments.items():
-            one = shown.parameters[name]
+            one = spelt.parameters[name]
             kind = Sequence[one.annotation] if one.kind is one.VAR_POSITIONAL else one.annotation  # type: ignore[name-defined]
             try:
                 bound.arguments[name] = _of_kind(kind, name, value)
             except ValueError:
                 named = name if one.default is one.empty or one.kind is one.POSITIONAL_ONLY else as_option(name)
-                raise ValueError(f"{named} should be {_expected(kind, name)}, not {value!r:.80}") from None
+                raise ValueError(f"{named} should be {_kind_in_words(kind, name)}, not {value!r:.80}") from None
+        bound.apply_defaults()
         return function(*bound.args, **bound.kwargs)
 
+    call.__doc__, call.__dict__["__signature__"] = doc, spelt
     return cast(Played, call)
+
+
+def _spell_out(function: Callable) -> tuple[Signature, str]:
+    """The signature and the docstring of a function, in which options that a TypedDict declares are named."""
+    whole, doc = signature(function), cleandoc(function.__doc__ or "")
+    own = [one for one in whole.parameters.values() if one.kind is not one.VAR_KEYWORD]
+    if len(own) == len(whole.parameters):
+        return whole, doc
+    (declared,) = get_args(whole.parameters["options"].annotation)
+    for name, hint in get_type_hints(declared, include_extras=True).items():
+        kind, default, words = get_args(hint)
+        own.append(Parameter(name, KEYWORD_ONLY, default=default, annotation=kind))
+        if f"\n    {name}: " not in doc:
+            line = textwrap.fill(f"{name}: {words}.", 116, initial_indent="    ", subsequent_indent=" " * 8)
+            doc = doc.replace("\n\nRaises:", f"\n{line}\n\nRaises:")
+    own.sort(key=lambda one: (one.kind, one.kind == KEYWORD_ONLY and doc.find(f"\n    {one.name}: ")))
+    return whole.replace(parameters=own), doc
 
 
 def _of_kind(kind: Any, name: str, value: Any) -> Any:
@@ -124,13 +123,13 @@ def _of_kind(kind: Any, name: str, value: Any) -> Any:
     return value
 
 
-def _expected(kind: Any, name: str) -> str:
+def _kind_in_words(kind: Any, name: str) -> str:
     """Values of this kind and name in words."""
     origin, inside = get_origin(kind), get_args(kind)
     if origin in (Union, UnionType):
-        return " or ".join(filter(None, (_expected(each, name) for each in inside)))
+        return " or ".join(filter(None, (_kind_in_words(each, name) for each in inside)))
     if origin in (Sequence, tuple):
-        return f"{'a list' if origin is Sequence else 'two values'}, each {_expected(inside[0], name)}"
+        return f"{'a list' if origin is Sequence else 'two values'}, each {_kind_in_words(inside[0], name)}"
     if origin is Literal:
         return f"one of {', '.join(inside)}"
     return NUMBERS.get(name, NUMBERS[kind])[0] if kind in (int, float) else KIND_WORDS.get(kind, "")

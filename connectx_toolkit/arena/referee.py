@@ -102,7 +102,7 @@ class _Transcript:
         return loads.get(0, 0.0), loads.get(1, 0.0)
 
 
-def _begin(players: Sequence[Player], rules: Rules, seeds: Sequence[int]) -> None:
+def _begin_game(players: Sequence[Player], rules: Rules, seeds: Sequence[int]) -> None:
     for player, seed in zip(players, seeds, strict=True):
         player.begin(rules.config, seed)
 
@@ -152,7 +152,7 @@ def play_kaggle(players: Sequence[Player], rules: Rules, opening: Sequence[int],
     """
     env, start = _environment(tuple(rules.config.items()), rules.overage)
     transcript = _Transcript(players, rules, opening)
-    _begin(players, rules, seeds)
+    _begin_game(players, rules, seeds)
     kinds: list[str | None] = []
 
     def player(obs, config):
@@ -246,7 +246,7 @@ class _Board:
 def play_fast(players: Sequence[Player], rules: Rules, opening: Sequence[int], seeds: Sequence[int]) -> Game:
     """One game in our own loop. Arguments and result are those of ``play_kaggle``."""
     config, transcript, board = rules.config, _Transcript(players, rules, opening), _Board(rules, opening)
-    _begin(players, rules, seeds)
+    _begin_game(players, rules, seeds)
     left, start, overage, cut = [rules.overage, rules.overage], perf_counter(), [rules.overage] * len(opening), ""
     while not cut:
         if perf_counter() - start >= config["runTimeout"]:

@@ -88,10 +88,9 @@ class Match(Shown):
     def is_interrupted(self) -> bool:
         return self.ending == "interrupted"
 
-    def pairs(self) -> Iterator[PairOfGames]:
+    def pairs(self) -> list[PairOfGames]:
         """The complete pairs, in order."""
-        for number in sorted(number for number in self.games if number % 2 == 0 and number + 1 in self.games):
-            yield self.pair(number // 2)
+        return [self.pair(number // 2) for number in sorted(self.games) if not number % 2 and number + 1 in self.games]
 
     def pair(self, index: int) -> PairOfGames:
         """A complete pair, from the side of the first agent."""
@@ -121,11 +120,6 @@ class Match(Shown):
         tally = Tally(points.count(1), points.count(0.5), points.count(0))
         return Side(tally, faults, forfeits, tuple(seconds), tuple(loads), overage)
 
-    def shown(self, number: int) -> Game:
-        """A game with other names of the agents than their labels: ``names``, which differ."""
-        first, second = self.names
-        return replace(self.games[number], names=(second, first) if number % 2 else (first, second))
-
     def lost(self, agent: str | PathLike | Callable | int) -> list[Game]:
         """The games that an agent lost, in order, including losses by a fault.
 
@@ -143,8 +137,12 @@ class Match(Shown):
         if len(found) != 1:
             labels = f"1 for {specs[0].label!r}, 2 for {specs[1].label!r}"
             raise ValueError(f"expected one agent by its name, or {labels}, not {agent!r}")
-        games = sorted(self.games.items())
-        return [self.shown(number) for number, game in games if not _points(game, found[0] ^ number % 2)]
+        return self.lost_by(found[0])
+
+    def lost_by(self, agent: int) -> list[Game]:
+        """The same of agent 0 or 1. In the games, the agents have the ``names``, which differ."""
+        lost = [(number, game) for number, game in sorted(self.games.items()) if not _points(game, agent ^ number % 2)]
+        return [replace(game, names=self.names[::-1] if number % 2 else self.names) for number, game in lost]
 
     def parts(self) -> list[Part]:
         """The tables; of a match without a fixed number of games, what they prove as well."""
@@ -159,7 +157,7 @@ class Match(Shown):
             "agents": self.names, "games": len(self.games), "won": self.wins, "drawn": self.draws,
             "forfeits": self.forfeits, "pair_results": evidence.results, "distinct_pairs": evidence.distinct,
             **{name: elo.get(name) for name in ("elo", "low", "high")},
-            "sprt": test and {"llr": test.llr(evidence.counts), "accepted": test.accepted(evidence.counts)},
+            "sprt": test and {"llr": test.llr(evidence.counts), "accepted": test.decision(evidence.counts)},
             "verdict": verdict(evidence, *self.names, test) if elo else None,
             "seed": self.seed, "is_interrupted": self.is_interrupted,
         }  # fmt: skip
@@ -215,7 +213,7 @@ DIFFERENCES = (25, 50, 100, 200)  # Elo, of which a verdict that is missing says
 ANY_TIME = "95% sure, however often you look"
 
 
-def signed(elo: float) -> str:
+def elo_text(elo: float) -> str:
     """A finite Elo difference as text: +12, -3."""
     return f"{elo:+.0f}"
 
@@ -231,9 +229,9 @@ def interval(result: Estimate, kind: str = ANY_TIME) -> str:
     if result.low < -TOO_WIDE and result.high > TOO_WIDE:
         return "too few games for a bound on Elo"
     if all(ends):
-        about = f"{signed(result.elo)}, " if isfinite(result.elo) else ""
-        return f"Elo {about}between {signed(result.low)} and {signed(result.high)} ({kind})"
-    return f"Elo above {signed(result.low)} ({kind})" if ends[0] else f"Elo below {signed(result.high)} ({kind})"
+        about = f"{elo_text(result.elo)}, " if isfinite(result.elo) else ""
+        return f"Elo {about}between {elo_text(result.low)} and {elo_text(result.high)} ({kind})"
+    return f"Elo above {elo_text(result.low)} ({kind})" if ends[0] else f"Elo below {elo_text(result.high)} ({kind})"
 
 
 def kinds(faults: Counter) -> str:
@@ -286,7 +284,7 @@ def pair_words(evidence: Evidence) -> str:
 def sprt_words(sprt: Sprt, evidence: Evidence) -> str:
     """ "SPRT of +0 against +50 Elo accepts +50: LLR 3.07 is above the upper bound 2.94"."""
     counts, (lower, upper) = evidence.counts, sprt.bounds
-    llr, accepted = sprt.llr(counts), sprt.accepted(counts)
+    llr, accepted = sprt.llr(counts), sprt.decision(counts)
     title = f"SPRT of {_bound(sprt.elo0)} against {_bound(sprt.elo1)} Elo"
     if accepted == "H1":
         return f"{title} accepts {_bound(sprt.elo1)}: LLR {llr:.2f} is above the upper bound {upper:.2f}"
@@ -316,7 +314,7 @@ def verdict(evidence: Evidence, first: str, second: str, sprt: Sprt | None = Non
     """
     result, general = difference(evidence)
     scope = "" if general else _scope(evidence)
-    accepted = sprt.accepted(evidence.counts) if sprt else None
+    accepted = sprt.decision(evidence.counts) if sprt else None
     better = f"scores more{scope}" if scope else "is stronger"
     if result.is_proof:
         return f"{first if result.low > 0 else second} {better}"
@@ -332,7 +330,7 @@ def verdict(evidence: Evidence, first: str, second: str, sprt: Sprt | None = Non
         share = mean_and_variance(evidence.results)[0]
         made = f"the first agent made {share:.0%} of the points"
         return f"no verdict: {found}, at least {FEWEST_PAIRS} are needed; {made}{more}"
-    return f"too early to tell{_missing(evidence)}"
+    return f"too early to tell{_pairs_missing(evidence)}"
 
 
 def _scope(evidence: Evidence) -> str:
@@ -340,7 +338,7 @@ def _scope(evidence: Evidence) -> str:
     return f" from these {evidence.openings} openings" if evidence.openings > 1 else " from this opening"
 
 
-def _missing(evidence: Evidence) -> str:
+def _pairs_missing(evidence: Evidence) -> str:
     """ ": a difference of 100 Elo needs about 60 pairs", for the largest one that needs more than were played."""
     needed = ((elo, pairs_needed(evidence.counts, elo)) for elo in reversed(DIFFERENCES))
     elo, pairs = next(((elo, pairs) for elo, pairs in needed if pairs > evidence.distinct), (0, 0))
@@ -370,6 +368,6 @@ def forfeits_line(match: Match) -> list[str]:
 
 def lost_game_lines(match: Match) -> list[str]:
     """The command that analyses the longest game that the first agent lost on the board, on a line of its own."""
-    lost = [game for game in match.lost(1) if game.fault is None and game.geometry.fits_word]
+    lost = [game for game in match.lost_by(0) if game.fault is None and game.geometry.fits_word]
     longest = sorted(lost, key=lambda game: -len(game.moves))[:1]
     return [line for game in longest for line in (f"a game that {match.names[0]} lost:", Typed(game.command))]

@@ -1,4 +1,4 @@
-"""Which games a match and a tournament have, and when a match is over."""
+"""Which games a match and a tournament have: their agents, openings and seeds."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import sha256
@@ -36,8 +36,8 @@ def pair_tasks(
 def participants(agents: Iterable[str | PathLike | Callable | AgentSpec], least: int = 2) -> list[AgentSpec]:
     """Agents given by name, file, function, or folder, which means every Python file and archive in it.
 
-    Raises:
-        ValueError: an agent is unknown or given twice, a folder has none, or there are fewer agents than ``least``.
+    Raises ValueError: an agent is unknown or given twice, a folder has none, or there are fewer agents than
+    ``least``.
     """
     specs: list[AgentSpec] = []
     for agent in agents:

@@ -28,9 +28,9 @@ from itertools import islice
 from pathlib import Path
 
 from connectx_core.position import STANDARD, Columns, Geometry, Position, write_columns
-from connectx_toolkit.games.reader import lines_of, parse_moves
-from connectx_toolkit.system.files import check_folder, locked, write_whole
-from connectx_toolkit.system.foreign import shown
+from connectx_toolkit.games.reader import parse_moves, text_lines
+from connectx_toolkit.system.files import check_folder, file_lock, write_whole
+from connectx_toolkit.system.foreign import printable
 
 PLIES = (2, 8)  # shortest and longest random opening
 BALANCED_PLIES = (4, 10)  # and balanced opening: of 2 and 3 plies there are only 35, which games soon pass again
@@ -51,13 +51,12 @@ def read_openings(path: Path, geometry: Geometry) -> list[Opening]:
     Of several openings that lead to the same position or to its mirror image, only the first counts: games from the
     others would tell little new. One line on stderr says how many are left out.
 
-    Raises:
-        ValueError: the file cannot be read, holds no openings, or holds one that cannot be played. In the last case
-            the text names the line and what is wrong with it.
+    Raises ValueError: the file cannot be read, holds no openings, or holds one that cannot be played. In the last
+    case the text names the line and what is wrong with it.
     """
     openings: dict[int, Opening] = {}
     repeated = []  # numbers of lines
-    for number, text in lines_of(path, "openings: "):
+    for number, text in text_lines(path, "openings: "):
         try:
             opening = parse_moves(text, geometry, from_one=None)
             position = Position.from_moves(opening, geometry)
@@ -95,7 +94,7 @@ def add_openings(path: Path, openings: Iterable[tuple[Opening, str]], geometry: 
         ValueError: the file holds something else, or openings of another board.
         OSError: it cannot be written.
     """
-    with locked(path):
+    with file_lock(path):
         known = read_openings(path, geometry) if path.exists() else []
         keys = {Position.from_moves(opening, geometry).canonical().key for opening in known}
         lines = path.read_text(encoding="utf-8").rstrip("\n").split("\n") if path.exists() else [HEAD]
@@ -104,7 +103,7 @@ def add_openings(path: Path, openings: Iterable[tuple[Opening, str]], geometry: 
             key = Position.from_moves(opening, geometry).canonical().key
             if opening and key not in keys:
                 keys.add(key)
-                lines.append(f"{write_columns(opening)}  # {shown(comment, None)}")
+                lines.append(f"{write_columns(opening)}  # {printable(comment, None)}")
         if len(lines) > before:
             write_whole(path, ("\n".join(lines) + "\n").encode())
     return len(lines) - before, len(keys)
@@ -156,8 +155,7 @@ def balanced_openings(
     Args:
         is_drawn: whether a position is a draw with perfect play.
 
-    Raises:
-        ValueError: there are fewer than that.
+    Raises ValueError: there are fewer than that.
     """
     lengths = range(plies[0], plies[1] + 1)
     sources = [random_openings(geometry, seed + length, (length, length)) for length in lengths]

@@ -21,7 +21,7 @@ from connectx_toolkit.players.process import Setup, Task
 from connectx_toolkit.players.spec import AgentSpec
 from connectx_toolkit.system.console import plural
 from connectx_toolkit.system.cores import processor_and_cores
-from connectx_toolkit.system.files import locked, version_of
+from connectx_toolkit.system.files import file_lock, version_of
 
 PACKAGES = ("numpy", "numba", "torch", "kaggle-environments")
 
@@ -69,7 +69,7 @@ class MatchStore(GameDatabase):
         Yields:
             Those of its ``total`` games that are stored when the turn comes, by number.
         """
-        with locked(self.path, str(match), "another process is playing this match"):
+        with file_lock(self.path, str(match), "another process is playing this match"):
             yield {number: game for number, game in self.match_games(match).items() if number < total}
 
 

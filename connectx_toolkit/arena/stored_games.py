@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Unpack
 
 from connectx_toolkit.arena.match import Unchanged, open_pool, play_match, setup_of
-from connectx_toolkit.arena.options import MatchOptions, spelt_out
+from connectx_toolkit.arena.options import MatchOptions
 from connectx_toolkit.arena.results import Match, sprt_progress
 from connectx_toolkit.arena.start_positions import openings_for, source_of
 from connectx_toolkit.arena.store import MatchStore, conditions_here
@@ -22,7 +22,6 @@ from connectx_toolkit.system.foreign import left_out_lines
 from connectx_toolkit.system.table import print_parts
 
 
-@spelt_out
 def play_matches(
     matches: Sequence[tuple[AgentSpec, AgentSpec]],
     pairs: int,
@@ -35,6 +34,7 @@ def play_matches(
 
     Args:
         matches: the two agents of each.
+        options: all of them.
 
     Raises:
         ValueError: too few cores, openings or a file of games that cannot be read, or an agent that cannot be loaded or
@@ -48,7 +48,7 @@ def play_matches(
     source = source_of(openings, named, setup.rules.geometry)
     here, total = conditions_here(*place), 2 * pairs
     with MatchStore(file) as database, open_pool(setup, *place) as pool:
-        agents = Unchanged(spec for pair in matches for spec in pair)
+        agents = Unchanged([spec for pair in matches for spec in pair])
         entries = [(pair, database.match_id(*pair, setup, openings, seed, source)) for pair in matches]
         known = {number: sum(n < total for n in database.match_games(number)) for _, number in entries}
         if reused := sum(known.values()):

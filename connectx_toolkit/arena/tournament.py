@@ -10,7 +10,7 @@ from connectx_toolkit.games.owner import VERSION_SUFFIX
 from connectx_toolkit.players.spec import AgentSpec
 from connectx_toolkit.statistics.evidence import Evidence
 from connectx_toolkit.statistics.intervals import mean_and_variance
-from connectx_toolkit.statistics.ratings import Rating, connected, ratings
+from connectx_toolkit.statistics.ratings import Rating, agents_connected_with, ratings
 from connectx_toolkit.system.table import Column, Part, Shown, Table, percent, two_digits, whole
 
 __all__ = ["Tournament"]
@@ -73,7 +73,7 @@ class Tournament(Shown):
             swapped = (second, first) in table
             evidence = table.setdefault((second, first) if swapped else (first, second), Evidence())
             for pair in match.pairs():
-                evidence.add(pair.swapped() if swapped else pair)
+                evidence.add(pair.from_other_side() if swapped else pair)
         return {key: evidence for key, evidence in table.items() if evidence.pairs}
 
     def crosstable(self) -> dict[tuple[str, str], tuple[float, int]]:
@@ -89,7 +89,7 @@ class Tournament(Shown):
         pairings, found = self.evidence(), list[set[str]]()
         for name in dict.fromkeys(name for pair in pairings for name in pair):
             if not any(name in group for group in found):
-                found.append(connected(pairings, name))
+                found.append(agents_connected_with(pairings, name))
         return sorted(found, key=len, reverse=True)
 
     def among(self, names: set[str]) -> "Tournament":

@@ -112,7 +112,7 @@ async def _converse(request: web.Request, opening: Opening, analyst: Analyst) ->
 
     async def deliver() -> None:
         while True:
-            await line.send_str(_encoded(await outgoing.get()))
+            await line.send_str(_encode_message(await outgoing.get()))
 
     session, sender = Session(send, analyst, opening), asyncio.create_task(deliver())
     request.app[OPEN_SOCKETS].add(line)
@@ -138,7 +138,7 @@ def _receive(session: Session, text: str | bytes, send: Callable[[dict], None]) 
     session.receive(message)
 
 
-def _encoded(message: dict) -> str:
+def _encode_message(message: dict) -> str:
     """A message as browsers parse it: they know neither NaN nor infinity, and would lose all of it."""
     try:
         return json.dumps(message, allow_nan=False)
@@ -150,8 +150,7 @@ def _encoded(message: dict) -> str:
 def listen() -> tuple[socket.socket, Address]:
     """A socket that listens at the usual port, or where that is taken at a free one; and its address.
 
-    Raises:
-        OSError: no port is free.
+    Raises OSError: no port is free.
     """
     for port in (USUAL_PORT, 0):
         with suppress(OSError):
@@ -160,7 +159,7 @@ def listen() -> tuple[socket.socket, Address]:
     raise OSError(f"no free port on {HOST}")
 
 
-async def serve(sock: socket.socket, address: Address, opening: Opening) -> None:
+async def serve_board(sock: socket.socket, address: Address, opening: Opening) -> None:
     """Serves until it is cancelled."""
     app = application(address, opening, Analyst())
     app.on_response_prepare.append(_add_headers)
@@ -197,7 +196,7 @@ def _others_read_output() -> bool:
     return False
 
 
-def board(opening: Opening, browser: bool) -> None:
+def run_board(opening: Opening, browser: bool) -> None:
     """Serves the board until Ctrl-C, and then returns."""
     sock, address = listen()
     with archive.shared(), tempfile.TemporaryDirectory(prefix="connectx-board-") as folder, suppress(KeyboardInterrupt):
@@ -205,4 +204,4 @@ def board(opening: Opening, browser: bool) -> None:
         print(f"board: {redirect if _others_read_output() else address.url}\nPress Ctrl-C to stop it.", flush=True)
         if browser and may_open_browser():
             webbrowser.open(redirect)
-        asyncio.run(serve(sock, address, opening))
+        asyncio.run(serve_board(sock, address, opening))

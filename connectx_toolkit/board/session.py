@@ -16,16 +16,16 @@ from typing import Any, NamedTuple
 from connectx_core.position import Geometry, Position
 from connectx_toolkit.board.thinking import Analyst, BoardSeat, Found, MoveQuestion
 from connectx_toolkit.games.database import GameDatabase
-from connectx_toolkit.games.exam_positions import positions_in
+from connectx_toolkit.games.exam_positions import read_positions
 from connectx_toolkit.games.forms import is_columns
 from connectx_toolkit.games.game import UNKNOWN_NAMES, Game
-from connectx_toolkit.games.reader import game_meant, parse_game, read_game
+from connectx_toolkit.games.reader import find_one_game, parse_game, read_only_game
 from connectx_toolkit.kaggle.rules import OVERAGE, Rules, sizes_of
-from connectx_toolkit.players.spec import AgentSpec, entry_of, kaggle_agents, resolve, told_apart
+from connectx_toolkit.players.spec import AgentSpec, catalogue_entry, kaggle_agents, resolve, told_apart
 from connectx_toolkit.report.catalogue import read_ladder
 from connectx_toolkit.system.console import as_option, in_a_line
 from connectx_toolkit.system.files import our_agents
-from connectx_toolkit.system.foreign import integer, mapping, shown, text
+from connectx_toolkit.system.foreign import integer, mapping, printable, text
 
 SIZES = ("rows", "columns", "inarow")
 
@@ -33,8 +33,7 @@ SIZES = ("rows", "columns", "inarow")
 def geometry_in(entry: Any) -> Geometry:
     """The geometry of a message with rows, columns and inarow.
 
-    Raises:
-        ValueError: there are none, or no board is of that size.
+    Raises ValueError: there are none, or no board is of that size.
     """
     try:
         return Rules({name: entry[name] for name in SIZES}).geometry
@@ -45,8 +44,7 @@ def geometry_in(entry: Any) -> Geometry:
 def position_in(entry: Any) -> Position:
     """The position of a message. Its cells are a string of 0, 1 and 2, row by row from the top.
 
-    Raises:
-        ValueError: it is none that a game could go on from.
+    Raises ValueError: it is none that a game could go on from.
     """
     geometry = geometry_in(entry)
     cells = entry.get("cells")
@@ -93,10 +91,9 @@ def opening_of(
     agents: Sequence[Any], rules: Rules, game: Any = None, games: Path | None = None, *,
     second: bool = False, practise: Path | None = None, from_one: bool = False,
 ) -> Opening:  # fmt: skip
-    """How a board begins, by the arguments of ``connectx_toolkit.api.board``, or of ``Board``: there None is a person.
+    """How a board begins, by the arguments of ``api.board``, or of ``Board``, where None is a person.
 
-    Raises:
-        ValueError: an unknown agent, a game that cannot be played, no file of games, or a bad one of positions.
+    Raises ValueError: an unknown agent, a game that cannot be played, no file of games, or a bad one of positions.
     """
     if len(agents) > 2:
         raise ValueError(f"a board has two sides, not {len(agents)}")
@@ -108,8 +105,8 @@ def opening_of(
     named = iter(told_apart(resolve(agent) for agent in agents if agent is not None))
     specs = [None if agent is None else next(named) for agent in agents]
     first, other = [None, *specs] if len(specs) == 1 else (specs or [None, None])
-    shown = None if game is None else game_meant(game, rules.geometry, from_one)
-    puzzles = positions_in(practise, from_one)[0] if practise else []
+    shown = None if game is None else find_one_game(game, rules.geometry, from_one)
+    puzzles = read_positions(practise, from_one)[0] if practise else []
     if games:
         with GameDatabase(games, create=False):  # or it is refused
             pass
@@ -119,7 +116,7 @@ def opening_of(
 def choices() -> list[Message]:
     """The agents that can be chosen by name, with what is known of them."""
     _, ladder = read_ladder()
-    ours = [(BUILT_IN, name, entry_of(name).summary) for name in our_agents()]
+    ours = [(BUILT_IN, name, catalogue_entry(name).summary) for name in our_agents()]
     partners = [("easier to beat", name, "") for name in PARTNERS]
     kaggles = [("Kaggle's agents", name, "") for name in sorted(kaggle_agents())]
     return [
@@ -155,7 +152,7 @@ class Session:
             "ask": self._ask,
             "drop": self._drop,
             "check": self._check,
-            "read": self._read,
+            "read": self._read_game,
             "explore": self._explore,
         }
 
@@ -181,7 +178,7 @@ class Session:
             self._answers[message["type"]](message)
         except Exception as problem:  # whatever it is, the board and its agents go on
             words = f"missing {problem}" if isinstance(problem, KeyError) else in_a_line(problem)
-            self._send({"type": "problem", **about, "text": shown(words, LONGEST_PROBLEM)})
+            self._send({"type": "problem", **about, "text": printable(words, LONGEST_PROBLEM)})
 
     def close(self) -> None:
         """Ends the agents, after what waits: that may bring one more."""
@@ -256,7 +253,7 @@ class Session:
         name, seat = text(message["agent"], "agent"), integer(message["seat"], "seat", 0, 1)
         self._send({"type": "checked", "agent": name, "label": self._spec(name).label, "seat": seat})
 
-    def _read(self, message: Message) -> None:
+    def _read_game(self, message: Message) -> None:
         """A game as text: the columns of a game, or the content of a replay file."""
         content, first = str(message["text"]).strip(), integer(message.get("first", 0), "first", 0, 1)
         is_typed = not message.get("name") and not content.startswith(("{", "[", "<", '"'))
@@ -264,5 +261,5 @@ class Session:
             game = parse_game(content, geometry_in(message), from_one=first == 1 or None)
         else:
             place = Path(Path(str(message.get("name") or "the text")).name)
-            game = read_game(content, place, first == 1 and "{" not in content)  # replays have counts of their own
+            game = read_only_game(content, place, first == 1 and "{" not in content)  # replays have counts of their own
         self._send({"type": "game", "game": _game_message(game)})

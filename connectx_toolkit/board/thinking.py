@@ -50,7 +50,7 @@ class Found(NamedTuple):
     def done(self) -> bool:
         return bool(self.why) or (bool(self.values) and all(value is None or value.exact for value in self.values))
 
-    def refined(self, values: Sequence[Value | None], seconds: float) -> "Found":
+    def narrow(self, values: Sequence[Value | None], seconds: float) -> "Found":
         """After another slice: what was proven before stays so."""
         pairs = zip(self.values or values, values, strict=True)
         known = [None if a is None or b is None else Value(max(a.low, b.low), min(a.high, b.high)) for a, b in pairs]
@@ -89,7 +89,7 @@ class Analyst:
         """
         waiting = []
         for position in dict.fromkeys(positions):
-            found = self._known(position)
+            found = self._proven(position)
             if found.values:
                 tell(position, found)
             if not found.done:
@@ -117,7 +117,7 @@ class Analyst:
             self._thread = threading.Thread(target=self._work, name="analyst", daemon=True)
             self._thread.start()
 
-    def _known(self, position: Position) -> Found:
+    def _proven(self, position: Position) -> Found:
         scores = openings().scores(position)
         if scores is not None:
             return Found(tuple(None if score is None else Value(score, score) for score in scores))
@@ -134,7 +134,7 @@ class Analyst:
             self._turn += 1
             wish = busy[self._turn % len(busy)]
             first = wish.positions[0]
-            shares = {p: self._known(p).seconds / (FAVOUR if p == first else 1.0) for p in wish.waiting}
+            shares = {p: self._proven(p).seconds / (FAVOUR if p == first else 1.0) for p in wish.waiting}
             return min(wish.waiting, key=shares.__getitem__)
 
     def _work(self) -> None:
@@ -166,13 +166,13 @@ class Analyst:
 
     def _solve_on(self, position: Position) -> Found:
         """Another slice, twice as long as all before it."""
-        before, geometry = self._known(position), position.geometry
+        before, geometry = self._proven(position), position.geometry
         seconds = min(LONGEST_SLICE, max(FIRST_SLICE, before.seconds))
         if not geometry.fits_word:
             scores = Found(why=UNSOLVABLE)
         else:
             with solvers_for(geometry) as (solver, *_):
-                scores = before.refined(move_values(position, solver, Budget.seconds(seconds)), seconds)
+                scores = before.narrow(move_values(position, solver, Budget.seconds(seconds)), seconds)
         self._found[position] = scores
         if len(self._found) > KEPT_SCORES:
             self._found.popitem(last=False)
@@ -263,14 +263,14 @@ class BoardSeat:
     def _answer(self, question: MoveQuestion) -> dict[str, Any]:
         config, position = question.rules.config, question.position
         try:
-            player = self._begun(question)
+            player = self._begin_game(question)
         except (RuntimeError, ValueError, OSError) as problem:
-            return fault(question, "load", str(problem), 0.0)
+            return fault_answer(question, "load", str(problem), 0.0)
         self._asked = question.number
         self._tell({"type": "thinking", "id": question.number})
         board, mark = bytes(position.to_board()), 1 + position.ply % 2
         reply = player.ask(position.ply, mark, question.overage, board, config["actTimeout"])
-        answer = verdict(question, reply)
+        answer = judge_reply(question, reply)
         if answer["type"] == "fault":
             self._game = None  # what is asked of it next, it is asked anew
         else:
@@ -279,7 +279,7 @@ class BoardSeat:
                 self._game = None
         return answer
 
-    def _begun(self, question: MoveQuestion) -> AgentProcess:
+    def _begin_game(self, question: MoveQuestion) -> AgentProcess:
         """The agent's process, in which the question's game has begun."""
         if self._player is None:
             self._player = AgentProcess(self.spec)
@@ -291,7 +291,7 @@ class BoardSeat:
         return self._player
 
 
-def verdict(question: MoveQuestion, reply: Reply) -> dict[str, Any]:
+def judge_reply(question: MoveQuestion, reply: Reply) -> dict[str, Any]:
     """What a reply amounts to: a move, or the fault that Kaggle would end the game for, which looks at the clock first.
 
     The move is that of ``connectx_toolkit.arena.referee.play_fast``.
@@ -303,7 +303,7 @@ def verdict(question: MoveQuestion, reply: Reply) -> dict[str, Any]:
         kind = "timeout"
     if kind:
         text = reply.action.text if isinstance(reply.action, Opaque) else f"returned {reply.action!r}"
-        return fault(question, kind, reply.detail or f"{text} after {reply.seconds:.3f} s", reply.seconds)
+        return fault_answer(question, kind, reply.detail or f"{text} after {reply.seconds:.3f} s", reply.seconds)
     return {
         "type": "move",
         "id": question.number,
@@ -314,7 +314,7 @@ def verdict(question: MoveQuestion, reply: Reply) -> dict[str, Any]:
     }
 
 
-def fault(question: MoveQuestion, kind: str, detail: str, seconds: float) -> dict[str, Any]:
+def fault_answer(question: MoveQuestion, kind: str, detail: str, seconds: float) -> dict[str, Any]:
     lines = [line.strip() for line in detail.splitlines() if line.strip()]
     last = lines[-1] if lines else kind
     return {"type": "fault", "id": question.number, "kind": kind, "detail": last, "seconds": seconds}

@@ -30,7 +30,7 @@ from connectx_toolkit.builder.source.module import ON_YOUR_WORD, PERHAPS_WITHOUT
 from connectx_toolkit.builder.source.refusals import unknown_package
 from connectx_toolkit.kaggle.remedies import KNOWN_PACKAGES
 from connectx_toolkit.kaggle.upload import Unsuitable, refuse_other_texts
-from connectx_toolkit.system.console import as_option, command, shell, unquoted
+from connectx_toolkit.system.console import as_option, command, function_meant, shell
 from connectx_toolkit.system.files import AGENTS, IS_CHECKOUT, ROOT, WEIGHTS, check_folder, our_agents, read_as
 
 SUBMISSIONS = ROOT / "submissions" if IS_CHECKOUT else Path("submissions")
@@ -167,7 +167,7 @@ def find_agent(name: str) -> Path:
     if not path.is_file():
         known = our_agents()
         close = difflib.get_close_matches(name, [*([] if path.suffix else known), *_files_beside(path)], 1)
-        meant = f"did you mean {meant}? " if (meant := unquoted(name) or next(iter(close), "")) else ""
+        meant = f"did you mean {meant}? " if (meant := function_meant(name) or next(iter(close), "")) else ""
         raise ValueError(f"no agent {name}: {meant}expected a file or one of {', '.join(known)}")
     if path.suffix != ".py":
         if (content := path.read_bytes())[:2] == b"\x1f\x8b":

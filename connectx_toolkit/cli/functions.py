@@ -39,8 +39,7 @@ NOT_TYPED = {"isolate"}  # what only callables need
 def parse_config(text: str) -> dict:
     """``rows=5,columns=4`` as a dict; values are JSON.
 
-    Raises:
-        argparse.ArgumentTypeError: an item is not NAME=NUMBER, or names what another has named.
+    Raises argparse.ArgumentTypeError: an item is not NAME=NUMBER, or names what another has named.
     """
     config = dict[str, Any]()
     for item in text.split(","):
@@ -112,7 +111,7 @@ class Parameter(NamedTuple):
     shown: str = ""
 
 
-def told(function: Callable) -> dict[str, str]:
+def help_of_arguments(function: Callable) -> dict[str, str]:
     """What the docstring says of each argument."""
     text = (inspect.getdoc(function) or "").partition("Args:\n")[2].partition("\n\nRaises:")[0]
     found = re.findall(r"^    (\w[\w, ]*): (.*(?:\n {8}.*)*)", text, re.M)
@@ -129,10 +128,10 @@ def parameters_of(declared: Callable) -> Iterator[Parameter]:
             default, shown = (MISSING, "") if about["comes_first"] else (item.default, shown)
             yield Parameter(item.name, item.type, default, as_help(about["help"]), "", metavar, about["short"], shown)
         return
-    words = told(declared)
+    words = help_of_arguments(declared)
     for name, text in words.items():
         if other := re.match(r"as for (\w+)", text):
-            words[name] = told(getattr(api, other[1]))[name]
+            words[name] = help_of_arguments(getattr(api, other[1]))[name]
     for name, parameter in inspect.signature(declared).parameters.items():
         if name in NOT_TYPED:
             continue

@@ -133,7 +133,7 @@ def _drop_unwritten() -> None:
 def command_of(word: str, arguments: list[str]) -> tuple[str, Callable[[], int | None]]:
     """What follows ``connectx``, and what runs it. Exits with code 2 if the arguments are wrong."""
     if word == "evaluate":
-        return evaluate(arguments)
+        return evaluate_command_of(arguments)
     if word:
         return import_module(f"connectx_toolkit.cli.{word}").command_of(arguments)
     first = arguments[0] if arguments else "--help"
@@ -143,7 +143,7 @@ def command_of(word: str, arguments: list[str]) -> tuple[str, Callable[[], int |
     names = [*SCRIPTS, *filter(None, evaluate_commands())]
     if first not in (*names, "--version"):
         Parser(prog=prog("")).error(f"no command {first!r}: it should be one of {', '.join(names)}")
-    return evaluate(arguments)
+    return evaluate_command_of(arguments)
 
 
 def _our_fault(name: str, problem: Exception) -> int:
@@ -177,7 +177,7 @@ def evaluate_commands() -> "dict[str, Command]":
     return COMMANDS
 
 
-def evaluate(arguments: list[str]) -> tuple[str, Callable[[], int | None]]:
+def evaluate_command_of(arguments: list[str]) -> tuple[str, Callable[[], int | None]]:
     """As ``command_of``, of evaluate.py."""
     commands = evaluate_commands()
     name = arguments.pop(0) if arguments and arguments[0] in commands else ""

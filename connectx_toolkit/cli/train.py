@@ -61,7 +61,7 @@ METHODS = {called.split()[0]: module for group in GROUPS.values() for called, (m
 RENAMED = {"distill": "network"}  # until the next version: {what a method was called: what it is called}
 
 
-def listed() -> str:
+def methods_text() -> str:
     """The methods in their groups, for --help."""
     return "\n\n".join(
         "\n".join([title, *(f"  {called:<23} {summary}" for called, (_, summary) in group.items())])
@@ -74,8 +74,8 @@ def module_of(method: str) -> ModuleType:
     return import_module(f"connectx_toolkit.{METHODS[method]}")
 
 
-def parse(arguments: list[str]) -> argparse.Namespace:
-    parser = Parser(prog=prog("train"), description=as_help(__doc__ or "").format(methods=listed()))
+def parse_arguments(arguments: list[str]) -> argparse.Namespace:
+    parser = Parser(prog=prog("train"), description=as_help(__doc__ or "").format(methods=methods_text()))
     if arguments and arguments[0] in RENAMED:
         parser.error(f"{arguments[0]} is called {RENAMED[arguments[0]]} now")
     parser.add_version()
@@ -91,7 +91,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
 
 def command_of(arguments: list[str]) -> tuple[str, Callable[[], None]]:
     """What follows ``connectx``, and what runs it. Exits with code 2 if the arguments are wrong."""
-    return "train", partial(_train, parse(arguments))
+    return "train", partial(_train, parse_arguments(arguments))
 
 
 def _train(given: argparse.Namespace) -> None:

@@ -172,14 +172,14 @@ def judge_all(
     """
     stop = Event()
 
-    def judged(game: Game) -> list[JudgedMove]:
+    def judge_game(game: Game) -> list[JudgedMove]:
         solver = idle.get()
         try:
-            return judged_by(solver, game)
+            return judge_with(solver, game)
         finally:
             idle.put(solver)
 
-    def judged_by(solver: Solver, game: Game) -> list[JudgedMove]:
+    def judge_with(solver: Solver, game: Game) -> list[JudgedMove]:
         moves, end, share = list[JudgedMove](), time.thread_time() + seconds, max(LEAST_SECONDS, SHARE * seconds)
         after: int | None = None  # the score of the position after the move, if it is known
         for ply, position in reversed(game.positions(game.opening).items()):
@@ -211,7 +211,7 @@ def judge_all(
                 for solver in solvers:
                     idle.put(solver)
                 try:
-                    yield from pool.map(judged, group)
+                    yield from pool.map(judge_game, group)
                 finally:
                     stop.set()
                     pool.shutdown(cancel_futures=True)

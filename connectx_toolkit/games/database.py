@@ -25,8 +25,8 @@ from connectx_core.position import Position, geometry_of, parse_columns, write_c
 from connectx_toolkit.games.game import Game, check_playable
 from connectx_toolkit.kaggle.rules import DEFAULTS, Fault, sizes_of
 from connectx_toolkit.system.console import as_option
-from connectx_toolkit.system.files import in_words, locked
-from connectx_toolkit.system.foreign import noting, shown
+from connectx_toolkit.system.files import file_lock, in_words
+from connectx_toolkit.system.foreign import noting, printable
 
 VERSION = 6
 BUSY_SECONDS = 30.0  # how long to wait while another process writes, which takes milliseconds
@@ -119,12 +119,12 @@ def _upgrade(path: Path) -> None:
     """Brings a file of version 5 up to date. Where it cannot be written it stays as it is."""
     with contextlib.closing(sqlite3.connect(path, timeout=BUSY_SECONDS)) as connection:
         if connection.execute("PRAGMA user_version").fetchone() == (5,):
-            with locked(path):
+            with file_lock(path):
                 if connection.execute("PRAGMA user_version").fetchone() == (5,):
                     connection.executescript(UPGRADE)
 
 
-def _opened(path: Path, create: bool) -> sqlite3.Connection:
+def _open_database(path: Path, create: bool) -> sqlite3.Connection:
     """A connection to a file of games. Raises ValueError if it is none, and what SQLite raises.
 
     On a read-only disk, such as a dataset on Kaggle, SQLite does not read what a killed run has left in a -wal file. So
@@ -134,11 +134,11 @@ def _opened(path: Path, create: bool) -> sqlite3.Connection:
         with contextlib.suppress(sqlite3.Error, OSError):  # what is wrong is said below
             _upgrade(path)
     if create:
-        with locked(path):  # two processes may make it at once
+        with file_lock(path):  # two processes may make it at once
             is_new = not path.exists()  # no other process makes it before the lock is released
             connection = sqlite3.connect(path, timeout=BUSY_SECONDS)
             try:
-                _check(connection, path, may_be_new=True)
+                _check_schema(connection, path, may_be_new=True)
                 connection.executescript(f"PRAGMA journal_mode = WAL; {TABLES} PRAGMA user_version = {VERSION};")
             except sqlite3.Error:
                 connection.close()
@@ -151,7 +151,7 @@ def _opened(path: Path, create: bool) -> sqlite3.Connection:
         raise ValueError(f"no games yet: there is no {path}; match, tournament, episodes and explore --add make it")
     try:
         connection = sqlite3.connect(path, timeout=BUSY_SECONDS)
-        _check(connection, path)
+        _check_schema(connection, path)
     except sqlite3.OperationalError:
         log = Path(f"{path}-wal")
         if log.exists() and log.stat().st_size:
@@ -163,12 +163,12 @@ def _opened(path: Path, create: bool) -> sqlite3.Connection:
                     copied.backup(connection)
         else:
             connection = sqlite3.connect(f"{path.absolute().as_uri()}?immutable=1", uri=True)
-        _check(connection, path)
+        _check_schema(connection, path)
     connection.execute("PRAGMA query_only = ON")
     return connection
 
 
-def _check(connection: sqlite3.Connection, path: Path, may_be_new: bool = False) -> None:
+def _check_schema(connection: sqlite3.Connection, path: Path, may_be_new: bool = False) -> None:
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
     if not (tables >= {"matches", "games"} or (may_be_new and not tables)):
@@ -183,7 +183,7 @@ def row_of(game: Game) -> Row:
     record = {name: getattr(game, name) for name in FIELD_DEFAULTS if name not in RECORDED}
     record = {name: value for name, value in record.items() if name in CLOCK_FIELDS or value != FIELD_DEFAULTS[name]}
     return {
-        **sizes_of(game.geometry), "first": shown(game.names[0]), "second": shown(game.names[1]),
+        **sizes_of(game.geometry), "first": printable(game.names[0]), "second": printable(game.names[1]),
         "opening": game.opening, "moves": write_columns(game.moves), "points": game.points and game.points[0],
         "date": game.date, "episode": game.episode, "submission": game.submission,
         "source": absolute(game.source) if game.source else None, "record": json.dumps(record),
@@ -210,7 +210,7 @@ def game_of(row: sqlite3.Row, path: Path) -> Game:
 
 def absolute(path: str) -> str:
     """A path as sources are stored."""
-    return shown(os.path.abspath(path), None)
+    return printable(os.path.abspath(path), None)
 
 
 class GameDatabase:
@@ -231,7 +231,7 @@ class GameDatabase:
     def __init__(self, path: Path, create: bool = True, origin: str = "ladder"):
         self.path, self.chosen, self.left_out = path, ORIGINS[origin], list[str]()
         try:
-            self.connection = _opened(path, create)
+            self.connection = _open_database(path, create)
         except sqlite3.Error as problem:
             if not isinstance(problem, sqlite3.OperationalError):  # no SQLite file, or a damaged one
                 raise ValueError(f"{path} is not a file of games: {problem}") from None

@@ -8,7 +8,7 @@ from typing import Any
 
 from connectx_toolkit.games.database import GameDatabase
 from connectx_toolkit.games.game import Read
-from connectx_toolkit.games.reader import replays_of
+from connectx_toolkit.games.reader import read_replays
 from connectx_toolkit.kaggle.account import (
     Episode,
     Kaggle,
@@ -32,7 +32,7 @@ def own_submissions() -> list[Any]:
         return submissions(kaggle)
 
 
-def fetched(submission: int, latest: int | None, games: Path, me: str | None) -> Read:
+def fetch_games(submission: int, latest: int | None, games: Path, me: str | None) -> Read:
     """The games of ``connectx_toolkit.api.episodes``, after what is new has been added to the file of games.
 
     Raises:
@@ -48,8 +48,8 @@ def fetched(submission: int, latest: int | None, games: Path, me: str | None) ->
         if not episodes:
             none = ValueError(f"submission {submission} has played no game to its end yet")
             raise NothingLeft(left_out) if left_out else none
-        left_out += _fetch(kaggle, episodes, folder)
-    replays, unread, _ = replays_of(*sorted(folder.glob("*-replay.json")))
+        left_out += _fetch_missing(kaggle, episodes, folder)
+    replays, unread, _ = read_replays(*sorted(folder.glob("*-replay.json")))
     left_out += unread
     if not replays:
         raise NothingLeft(left_out)
@@ -64,11 +64,10 @@ def fetched(submission: int, latest: int | None, games: Path, me: str | None) ->
     return Read(replays, left_out, me or "")
 
 
-def _fetch(kaggle: Kaggle, found: Sequence[Episode], folder: Path) -> list[str]:
+def _fetch_missing(kaggle: Kaggle, found: Sequence[Episode], folder: Path) -> list[str]:
     """Fetches what is not there yet; what could not be fetched, and why.
 
-    Raises:
-        KaggleProblem: Kaggle refuses or breaks off; in words that say how much is there.
+    Raises KaggleProblem: Kaggle refuses or breaks off; in words that say how much is there.
     """
     wanted, absent = missing(found, folder), []
     print(f"{len(found)} games, {len(wanted)} files to fetch into {folder}", file=sys.stderr)

@@ -25,9 +25,9 @@ from connectx_toolkit.games.forms import (
 )
 from connectx_toolkit.games.game import Game
 from connectx_toolkit.games.known_scores import KnownScores
-from connectx_toolkit.games.labelled import LABELS_SUFFIX, Labels, concatenated, read_file, spread_keys
-from connectx_toolkit.games.reader import lines_of, own_games, parse_moves
-from connectx_toolkit.games.recipes import ALL, SOLVER_BITS, STANDARD_COUNT, STANDARD_EXAM, labelled, labels_by
+from connectx_toolkit.games.labelled import LABELS_SUFFIX, Labels, concatenate_labels, read_file, spread_keys
+from connectx_toolkit.games.reader import find_own_games, parse_moves, text_lines
+from connectx_toolkit.games.recipes import ALL, SOLVER_BITS, STANDARD_COUNT, STANDARD_EXAM, label_positions, labels_by
 from connectx_toolkit.kaggle.rules import sizes_of
 from connectx_toolkit.system.console import as_option, plural
 from connectx_toolkit.system.foreign import from_json, noting
@@ -64,17 +64,17 @@ def exam_positions(
     if from_one and (holds_games or source.suffix == LABELS_SUFFIX):
         raise ValueError(f"{source} holds no typed columns: {as_option('from-one')} says how those are counted")
     if holds_games:
-        games, left_out, player = own_games([str(source)], me)
-        positions = [*positions_of(games, player)]
+        games, left_out, player = find_own_games([str(source)], me)
+        positions = [*positions_of_player(games, player)]
         if not positions:
             raise ValueError(f"{source} holds no positions of {player} with two or more legal moves")
-        labels = solved(source.name, positions)
+        labels = solve_positions(source.name, positions)
     elif source.suffix == LABELS_SUFFIX:
         labels, left_out = read_file(source)[0], []
         labels = labels.take(np.flatnonzero(labels.whole))
     else:
-        positions, left_out = positions_in(source, from_one)
-        labels = solved(source.name, positions)
+        positions, left_out = read_positions(source, from_one)
+        labels = solve_positions(source.name, positions)
     return first_of(labels, count or len(labels)), left_out
 
 
@@ -85,7 +85,7 @@ def _holds_games(source: Path) -> bool:
     if source.is_dir() or is_database(source):
         return True
     try:
-        _, text = next(lines_of(source), (0, ""))
+        _, text = next(text_lines(source), (0, ""))
     except ValueError:  # no text: an archive
         return True
     if not text.startswith(("[", "{", "<", '"')):
@@ -114,7 +114,7 @@ def standard_exam(count: int) -> Labels:
 def fresh_exam(count: int, seed: int) -> Labels:
     """``count`` positions by all recipes in turn, ``FRESH_PART`` at a time: each is made once, and kept in a file."""
     parts = list[Labels]()
-    while (known := len(labels := concatenated(parts))) < count:
+    while (known := len(labels := concatenate_labels(parts))) < count:
         parts.append(labels_by(ALL, FRESH_PART, f"{seed}-{len(parts)}", EXAMS, f"{known} of {count} solved"))
     return first_of(labels, count)
 
@@ -124,11 +124,11 @@ def first_of(labels: Labels, count: int) -> Labels:
     return labels.take(np.argsort(spread_keys(labels.positions, labels.masks))[:count])
 
 
-def solved(name: str, positions: Iterable[Position]) -> Labels:
+def solve_positions(name: str, positions: Iterable[Position]) -> Labels:
     """The positions with the score of every move; mirror images count once."""
     different = {position.canonical().key: position for position in positions}
     with KnownScores() as store:
-        return labelled(name, different.values(), len(different), Solver(STANDARD, SOLVER_BITS), store=store)
+        return label_positions(name, different.values(), len(different), Solver(STANDARD, SOLVER_BITS), store=store)
 
 
 def moves_to(position: Position) -> Columns | None:
@@ -151,7 +151,7 @@ def moves_to(position: Position) -> Columns | None:
     return undo(position.position ^ position.mask, position.mask)
 
 
-def positions_in(path: Path, from_one: bool = False) -> tuple[list[Position], list[str]]:
+def read_positions(path: Path, from_one: bool = False) -> tuple[list[Position], list[str]]:
     """The positions of a file, one a line; empty lines and what follows a # are skipped.
 
     A line is columns from 0, such as 3342; columns from 1 and a score, as in Pons' files; cells and a result, as in the
@@ -163,13 +163,12 @@ def positions_in(path: Path, from_one: bool = False) -> tuple[list[Position], li
     Returns:
         The positions in which there is something to choose, and in a line how many others were left out.
 
-    Raises:
-        ValueError: it cannot be read, has no such positions, or a line is none of 7x6 in which the game goes on. The
-            text names the line.
+    Raises ValueError: it cannot be read, has no such positions, or a line is none of 7x6 in which the game goes on.
+    The text names the line.
     """
     positions = list[Position]()
     listed = _positions_in_json(path)
-    for number, text in enumerate(listed, 1) if listed else lines_of(path):
+    for number, text in enumerate(listed, 1) if listed else text_lines(path):
         try:
             positions.append(_position_of(text, from_one))
         except ValueError as problem:
@@ -217,11 +216,10 @@ def _position_of_board(board: Any) -> Position:
     return position
 
 
-def positions_of(games: Iterable[Game], player: str) -> Iterator[Position]:
+def positions_of_player(games: Iterable[Game], player: str) -> Iterator[Position]:
     """The positions in which a player had to move and could choose, in the games that were played on 7x6.
 
-    Raises:
-        ValueError: a game is of another board.
+    Raises ValueError: a game is of another board.
     """
     for game in games:
         if game.geometry != STANDARD:

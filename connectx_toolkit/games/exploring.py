@@ -11,8 +11,8 @@ from connectx_core.exact import exact_scores
 from connectx_core.position import Position, Scores
 from connectx_toolkit.games.analysis import solvers_for
 from connectx_toolkit.games.database import GameDatabase, Played
-from connectx_toolkit.games.owner import name_in
-from connectx_toolkit.games.reader import add_from, own_name, parse_moves
+from connectx_toolkit.games.owner import find_player
+from connectx_toolkit.games.reader import add_replays, owner_of, parse_moves
 from connectx_toolkit.kaggle.rules import Rules
 from connectx_toolkit.system.console import as_option
 from connectx_toolkit.system.foreign import NothingLeft
@@ -32,7 +32,7 @@ class Explored(NamedTuple):
     left_out: list[str]  # why, of games that cannot be read or did not fit
 
 
-def explored(
+def explore_position(
     moves: Sequence[str], from_one: bool, config: dict | None, games: Path, origin: str, add: Sequence[str],
     remove: Sequence[str], me: str | None, opponent: str | None, seat: str | None, since: str | None, seconds: float,
 ) -> Explored:  # fmt: skip
@@ -50,11 +50,11 @@ def explored(
             raise NothingLeft(left_out) if left_out else ValueError(f"{games}: no {origin} games yet; {more}")
         if add and not me:
             try:
-                own_name(database, None)
+                owner_of(database, None)
             except ValueError as unclear:
                 notes.append(f"whose games these are is not known yet: {unclear}")
-        name = name_in(database.names(), opponent, as_option("opponent")) if opponent else ""
-        own = own_name(database, me) if me or seat else ""
+        name = find_player(database.names(), opponent, as_option("opponent")) if opponent else ""
+        own = owner_of(database, me) if me or seat else ""
         played = database.at(position, name, own, SEAT[seat], since or "")
     scores = None
     if position.geometry.fits_word and not position.is_over():
@@ -78,7 +78,7 @@ def _update(path: Path, add: Sequence[str], remove: Sequence[str], me: str | Non
             notes.append(f"{path}: {database.remove(remove)} games removed, {len(database)} in all")
     if not add:
         return notes, []
-    added = add_from(path, add, me or "")
+    added = add_replays(path, add, me or "")
     there = f", {added.known} {'copy' if added.known == 1 else 'copies'} left out" if added.known else ""
     return [*notes, f"{path}: {added.new} games added{there}, {added.whole} in all"], added.left_out
 

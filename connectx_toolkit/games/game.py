@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from connectx_core.position import STANDARD, Geometry, Position, has_line, write_columns
 from connectx_toolkit.kaggle.rules import DEFAULTS, OVERAGE, STATUS_OF, Fault, sizes_of
 from connectx_toolkit.system.console import command
-from connectx_toolkit.system.foreign import shown
+from connectx_toolkit.system.foreign import printable
 
 SEATS = ("first", "second")
 MOVING = ("moving first", "moving second")
@@ -158,7 +158,7 @@ class Game:
     def name(self) -> str:
         """What tables call it: the replay's file without what all have in common; "3-12" of a match."""
         name = Path(self.source).name.removesuffix(".gz").removesuffix(".json").removesuffix("-replay")
-        return shown(name.removeprefix("episode-"))
+        return printable(name.removeprefix("episode-"))
 
     @property
     def identity(self) -> str:

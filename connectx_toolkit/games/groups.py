@@ -33,21 +33,21 @@ def groups(database: GameDatabase) -> dict[str, list[StoredMatch]]:
     return by_title
 
 
-def games_of(matches: Sequence[StoredMatch]) -> list[Game]:
+def group_games(matches: Sequence[StoredMatch]) -> list[Game]:
     """All games of a group."""
     return [game for match in matches for game in match.games.values()]
 
 
 def latest_of(matches: Sequence[StoredMatch], count: int) -> list[Game]:
     """So many games of a group: the latest ones of each two agents, in turn; of each two at least one."""
-    games, met = games_of(matches), defaultdict[frozenset[str], list[int]](list)
+    games, met = group_games(matches), defaultdict[frozenset[str], list[int]](list)
     for index, game in enumerate(games):
         met[frozenset(game.names)].insert(0, index)
     turns = [index for turn in zip_longest(*met.values()) for index in turn if index is not None]
     return [games[index] for index in sorted(turns[: max(count, len(met))])]
 
 
-def groups_in(path: Path) -> tuple[dict[str, list[StoredMatch]], list[str]]:
+def match_groups(path: Path) -> tuple[dict[str, list[StoredMatch]], list[str]]:
     """A file's groups of matches, and why matches and games that cannot be read are left out.
 
     Raises:
@@ -72,7 +72,7 @@ def grouped_games(path: Path, prefix: str = "") -> tuple[list[list[Game]], list[
         NothingLeft: none of its games can be read.
     """
     with GameDatabase(path, create=False) as database:
-        stored, boards = [*map(games_of, groups(database).values())], defaultdict[Geometry, list[Game]](list)
+        stored, boards = [*map(group_games, groups(database).values())], defaultdict[Geometry, list[Game]](list)
         for game in database.games():
             boards[game.geometry].append(game)
     if not stored and not boards:

@@ -14,7 +14,7 @@ from platformdirs import user_cache_path
 from connectx_core.books import LAST_PLY, openings, place_of
 from connectx_core.position import NO_MOVE, STANDARD, Position, Scores, stones_of
 from connectx_core.weights import pack, unpack
-from connectx_toolkit.system.files import locked, write_whole
+from connectx_toolkit.system.files import file_lock, write_whole
 
 KEPT_PLIES = range(LAST_PLY, 15)
 MOST = 200_000  # positions in the file, 15 bytes each: those with the fewest stones, which take longest
@@ -28,7 +28,7 @@ class KnownScores:
 
     def __init__(self) -> None:
         self._path = user_cache_path("connectx-toolkit") / "scores.bin"
-        self._keys, self._scores = _read(self._path)
+        self._keys, self._scores = _read_scores(self._path)
         self._new: dict[int, Scores] = {}  # by key, of canonical positions
 
     def __enter__(self) -> Self:
@@ -68,8 +68,8 @@ class KnownScores:
         """Writes what was added, if it can be written; what others have added meanwhile stays."""
         if not self._new:
             return
-        with suppress(OSError), locked(self._path):
-            keys, scores = _read(self._path)
+        with suppress(OSError), file_lock(self._path):
+            keys, scores = _read_scores(self._path)
             added = np.array([[NO_MOVE if one is None else one for one in row] for row in self._new.values()], np.int8)
             keys, scores = np.concatenate([np.array([*self._new], np.uint64), keys]), np.concatenate([added, scores])
             keys, first = np.unique(keys, return_index=True)
@@ -79,7 +79,7 @@ class KnownScores:
             write_whole(self._path, pack({"keys": keys[kept], "scores": scores[kept]}))
 
 
-def _read(path: Path) -> tuple[np.ndarray, np.ndarray]:
+def _read_scores(path: Path) -> tuple[np.ndarray, np.ndarray]:
     """The keys of canonical positions, sorted: uint64 (n,); and the scores of their moves: int8 (n, columns)."""
     with suppress(OSError, ValueError, KeyError):
         arrays, _ = unpack(path.read_bytes())

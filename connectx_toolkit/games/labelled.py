@@ -102,7 +102,7 @@ class Labels(NamedTuple):
         return (self.legal & ~self.good).any(1)
 
 
-def concatenated(parts: Sequence[Labels]) -> Labels:
+def concatenate_labels(parts: Sequence[Labels]) -> Labels:
     """The labels of all parts, of which there may be none; each position or its mirror image once, by their keys."""
     nothing = Labels(np.empty(0, np.int64), np.empty(0, np.int64), np.empty((0, STANDARD.columns), np.int8))
     labels = Labels(*(np.concatenate(arrays) for arrays in zip(nothing, *parts, strict=True)))
@@ -139,7 +139,7 @@ def score_moves(positions: np.ndarray, masks: np.ndarray, solver: Solver) -> np.
     return scores
 
 
-def scored(positions: Sequence[Position], solver: Solver, store: KnownScores | None = None) -> Labels:
+def score_positions(positions: Sequence[Position], solver: Solver, store: KnownScores | None = None) -> Labels:
     """The positions, in their order, with the score of every move: by what is known, the others by the solver."""
     stones, masks = (np.array([position[part] for position in positions], np.int64) for part in (0, 1))
     known = [openings().scores(position) if store is None else store.whole(position) for position in positions]
@@ -168,41 +168,44 @@ def scores_at_sight(positions: np.ndarray, masks: np.ndarray) -> tuple[np.ndarra
     return scores, (moves != 0) & ~wins & ~replies
 
 
-def _squeezed(numbers: np.ndarray) -> np.ndarray:
+def _compress(numbers: np.ndarray) -> np.ndarray:
     return np.frombuffer(lzma.compress(numbers.tobytes(), lzma.FORMAT_RAW, filters=FILTERS), np.uint8)
 
 
-def _expanded(content: np.ndarray, dtype: str) -> np.ndarray:
+def _decompress(content: np.ndarray, dtype: str) -> np.ndarray:
     return np.frombuffer(lzma.decompress(content.tobytes(), lzma.FORMAT_RAW, filters=FILTERS), dtype)
 
 
-def to_bytes(labels: Labels, recipe: Any) -> bytes:
+def labels_to_bytes(labels: Labels, recipe: Any) -> bytes:
     """The file of these labels. ``recipe``: any JSON; labels of another recipe are not mixed with them.
 
     A column's 7 bits of a key plus its lowest cell are its stones below a guard: they give its height, too.
     """
-    labels = concatenated([labels])
+    labels = concatenate_labels([labels])
     keys = key_of(labels.positions, labels.masks)
     columns = ((keys + STANDARD.bottom_mask) >> SHIFTS[:, None]) & COLUMN
     searched = scores_at_sight(labels.positions, labels.masks)[1]
-    return pack({"columns": _squeezed(columns.astype(np.uint8)), "scores": _squeezed(labels.scores[searched])}, recipe)
+    return pack(
+        {"columns": _compress(columns.astype(np.uint8)), "scores": _compress(labels.scores[searched])},
+        recipe,
+    )
 
 
-def from_bytes(content: bytes) -> tuple[Labels, Any]:
+def labels_from_bytes(content: bytes) -> tuple[Labels, Any]:
     """The labels of a file and their recipe. Raises ValueError if it is damaged or something else."""
     arrays, recipe = unpack(content)
     try:
-        columns = _expanded(arrays["columns"], "uint8").reshape(STANDARD.columns, -1).astype(np.int64)
+        columns = _decompress(arrays["columns"], "uint8").reshape(STANDARD.columns, -1).astype(np.int64)
         positions, masks = stones_of((columns << SHIFTS[:, None]).sum(0) - STANDARD.bottom_mask, STANDARD)
         scores, searched = scores_at_sight(positions, masks)
-        scores[searched] = _expanded(arrays["scores"], "int8")
+        scores[searched] = _decompress(arrays["scores"], "int8")
     except (KeyError, lzma.LZMAError) as fault:
         raise ValueError(f"it is something else ({fault!r})") from None
     return Labels(positions, masks, scores), recipe
 
 
 def write_labels(path: Path, labels: Labels, recipe: Any) -> None:
-    write_whole(path, to_bytes(labels, recipe))
+    write_whole(path, labels_to_bytes(labels, recipe))
 
 
 def read_file(path: Path) -> tuple[Labels, Any]:
@@ -213,6 +216,6 @@ def read_file(path: Path) -> tuple[Labels, Any]:
         OSError: it cannot be read.
     """
     try:
-        return from_bytes(path.read_bytes())
+        return labels_from_bytes(path.read_bytes())
     except ValueError as fault:
         raise ValueError(f"{path} is not a file of labels: {fault}") from None

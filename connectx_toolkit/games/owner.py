@@ -20,18 +20,17 @@ def team_of(games: Sequence[Game], wanted: str | None = None) -> str:
         ValueError: there is no such name, or more than one; in words that say how to choose.
     """
     counts = Counter(name for game in games for name in set(game.names))
-    return name_in(counts, wanted) if wanted is not None else name_in_all(counts, len(games))
+    return find_player(counts, wanted) if wanted is not None else player_of_all(counts, len(games))
 
 
-def name_in(counts: Mapping[str, int], wanted: str, asked: str = "") -> str:
+def find_player(counts: Mapping[str, int], wanted: str, asked: str = "") -> str:
     """The player that was asked for. An agent's file may be called without its folder, and without folder and suffix.
 
     Args:
         counts: games by name.
         asked: what it was asked with; by default the option ``me``.
 
-    Raises:
-        ValueError: no player, or more than one, is called so; in words that say how to choose.
+    Raises ValueError: no player, or more than one, is called so; in words that say how to choose.
     """
     paths = {name: Path(VERSION_SUFFIX.sub("", name)) for name in counts}  # of any version of a file
     called = [name for name, path in paths.items() if str(Path(wanted)) in (str(path), path.name, path.stem)]
@@ -44,7 +43,7 @@ def name_in(counts: Mapping[str, int], wanted: str, asked: str = "") -> str:
     raise ValueError(f"{asked or as_option('me')} {wanted!r} {problem}: {meant}Names and games: {_most(counts)}")
 
 
-def name_in_all(counts: Mapping[str, int], games: int) -> str:
+def player_of_all(counts: Mapping[str, int], games: int) -> str:
     """The one name that is in all of the games. Raises ValueError if there is none, or more than one."""
     everywhere = [name for name, count in counts.items() if count == games]
     if len(everywhere) == 1:

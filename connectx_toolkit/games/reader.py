@@ -30,7 +30,7 @@ from connectx_toolkit.games.database import GameDatabase, is_database
 from connectx_toolkit.games.forms import LINK, is_board, is_columns, is_game, is_position, name_of, of_positions
 from connectx_toolkit.games.game import UNKNOWN_NAMES, Game, Read, check_playable
 from connectx_toolkit.games.groups import grouped_games
-from connectx_toolkit.games.owner import name_in, name_in_all, team_of
+from connectx_toolkit.games.owner import find_player, player_of_all, team_of
 from connectx_toolkit.games.replay import LOGS, replay_of
 from connectx_toolkit.system.console import as_option, plural
 from connectx_toolkit.system.files import in_words
@@ -42,6 +42,8 @@ OPENERS: dict[bytes, Callable[..., Any]] = {GZIP: gzip.open, b"BZh": bz2.open, b
 ZIP, TAR, TAR_AT = b"PK\x03\x04", b"ustar", 257
 LISTED = 10  # games of each group of a file of games, unless it is asked for more
 PLAYER_PAGE = re.compile(r"window\.kaggle = (?=\{)")  # the replay in a page of Kaggle's player
+EXPECTED_LIST = "expected replays, as env.toJSON() gives them; positions for an exam go one a line, as columns or "
+EXPECTED_LIST += '{"board": [...]}'
 EXPECTED = "columns from 0 (3342 or 3,10,3), a replay (.json), a folder of replays or a file of games (.sqlite)"
 
 
@@ -55,8 +57,7 @@ def parse_moves(text: str, geometry: Geometry, from_one: bool | None = False) ->
         from_one: whether the text counts columns from 1, as Pons' files and connect4.gamesolver.org do (a link to that
             site always does); None: no, and there is no option to say so.
 
-    Raises:
-        ValueError: they cannot be played; if they could be counted from 1, it says so.
+    Raises ValueError: they cannot be played; if they could be counted from 1, it says so.
     """
     if link := LINK.fullmatch(text.strip()):
         text, from_one = link[1], True
@@ -85,11 +86,10 @@ def parse_game(
     return Game(geometry, parse_moves(text, geometry, from_one), names)
 
 
-def lines_of(path: Path, what: str = "") -> Iterator[tuple[int, str]]:
+def text_lines(path: Path, what: str = "") -> Iterator[tuple[int, str]]:
     """The lines of a text file with their numbers, from 1; without empty ones and comments, from a # on.
 
-    Raises:
-        ValueError: it cannot be read, or is no text; the words begin with ``what``.
+    Raises ValueError: it cannot be read, or is no text; the words begin with ``what``.
     """
     try:
         lines = path.read_text(encoding="utf-8-sig").split("\n")
@@ -108,41 +108,37 @@ def lines_of(path: Path, what: str = "") -> Iterator[tuple[int, str]]:
 # Documents
 
 
-def _replays_in(content: str | bytes) -> list[Any]:
-    """The JSON of each replay in a document, columns as text, or a ValueError that says what is there instead."""
+def _entries_of(content: str | bytes) -> list[Any]:
+    """What a document holds, as ``_game_of`` takes it: the JSON of replays, columns, or whatever else it is."""
+    if len(content) > MOST_BYTES:
+        return [content]
     try:
-        entries = from_json(content)
-    except ValueError as problem:
-        if len(content) > MOST_BYTES:
-            return [problem]
+        return _entries_of_json(from_json(content))
+    except ValueError:
         text = content if isinstance(content, str) else content.decode("utf-8-sig", "replace")
-        return _replays_in_text(text.strip())
-    return _replays_in_json(entries)
+        return _entries_of_text(text.strip())
 
 
-def _replays_in_json(found: Any) -> list[Any]:
+def _entries_of_json(found: Any) -> list[Any]:
     match found:
         case str():
-            return _replays_in(found)
+            return _entries_of(found)
         case {"environment": dict() | str() as inner}:
-            return _replays_in_json(inner)
+            return _entries_of_json(inner)
         case {"cells": list() as cells, "nbformat": _}:
-            shown = [one for text in _outputs(cells) for one in _replays_in(text) if _has_steps(one)]
-            return shown or [ValueError("a notebook whose outputs show no replay")]
+            return [one for text in _outputs(cells) for one in _entries_of(text) if _has_steps(one)] or [found]
         case {"board": list()}:
-            return [of_positions("a board")]
+            return [found]
         case dict() if "steps" not in found and any(map(_are_replays, found.values())):
-            return _replays_in_json(next(filter(_are_replays, found.values())))
+            return _entries_of_json(next(filter(_are_replays, found.values())))
         case [dict() | str(), *_]:
-            return _of_several(one for each in found for one in _replays_in_json(each))
+            return _entries_of_several(map(_entries_of_json, found))
         case int():
             return [str(found)]
-        case list() if is_board(found) or (found and all(map(is_board, found))):
-            return [of_positions("a board" if is_board(found) else "boards")]
         case list() if is_game(found):
-            return [write_columns(found)]
+            return [tuple(found)]
         case list() if found and all(map(is_game, found)):
-            return [*map(write_columns, found)]
+            return [*map(tuple, found)]
     return [found]
 
 
@@ -154,13 +150,16 @@ def _has_steps(found: Any) -> bool:
     return isinstance(found, dict) and "steps" in found
 
 
-def _of_several(found: Iterable[Any]) -> list[Any]:
-    """The replays of a list, or in place of many things that are none one ValueError."""
-    ones = list(found)
-    if len(ones) < 2 or any(_has_steps(one) or isinstance(one, str) for one in ones):
-        return ones
-    forms = 'positions for an exam go one a line, as columns or {"board": [...]}'
-    return [ValueError(f"a list in which nothing has 'steps': expected replays, as env.toJSON() gives them; {forms}")]
+def _entries_of_several(found: Iterable[list[Any]]) -> list[Any]:
+    """The entries of a list; many things that are none stay one list."""
+    ones = [*chain.from_iterable(found)]
+    is_any = any(_has_steps(one) or isinstance(one, tuple) or _is_typed_game(one) for one in ones)
+    return ones if is_any or len(ones) < 2 else [ones]
+
+
+def _is_typed_game(entry: Any) -> bool:
+    """Whether an entry is a line of columns."""
+    return isinstance(entry, str) and "\n" not in entry and is_columns(entry) and not is_position(entry)
 
 
 def _outputs(cells: Sequence[Any]) -> Iterator[str]:
@@ -170,50 +169,66 @@ def _outputs(cells: Sequence[Any]) -> Iterator[str]:
         yield json.dumps(shown) if isinstance(shown, dict) else "".join(shown or "")
 
 
-def _replays_in_text(text: str) -> list[Any]:
-    """As ``_replays_in``, of what is not JSON: a page, lines of JSON, or lines of columns."""
+def _entries_of_text(text: str) -> list[Any]:
+    """As ``_entries_of``, of what is not JSON: a page, lines of JSON, lines of columns, or the text as it is."""
     for page in (text, html.unescape(text)) if PLAYER_PAGE.search(text) else ():
         with noting([], "the page"):
             entries = [json.JSONDecoder().raw_decode(page, match.end())[0] for match in PLAYER_PAGE.finditer(page)]
-            return [one for each in entries for one in _replays_in_json(each)]
+            return [one for each in entries for one in _entries_of_json(each)]
     lines = [line for line in text.split("\n") if line.strip()]  # a JSON text may hold other ends of lines
     if len(lines) > 1 and all(line.lstrip().startswith(("{", '"')) for line in lines):
-        return _of_several(one for line in lines for one in _replays_in(line))
+        return _entries_of_several(map(_entries_of, lines))
     typed = list(filter(None, (line.partition("#")[0].strip() for line in lines)))
-    if typed and all(map(is_columns, typed)) and not any(map(is_position, typed)):
-        return typed
-    if typed and is_position(typed[0]):
-        return [of_positions("positions")]
-    return [ValueError(f"it is {name_of(text)}")]
+    return typed if typed and all(map(_is_typed_game, typed)) else [text]
 
 
-def read_games(content: str | bytes, place: Path, from_one: bool = False) -> Read:
+def _game_of(entry: Any, place: Path, from_one: bool) -> Game:
+    """The game of an entry. Raises ValueError if it is none of ConnectX; the text says what it is."""
+    match entry:
+        case str() | bytes() if len(entry) > MOST_BYTES:
+            from_json(entry)  # refuses it
+        case str() | tuple() if isinstance(entry, tuple) or _is_typed_game(entry):
+            text = write_columns(entry) if isinstance(entry, tuple) else entry
+            return replace(parse_game(text, STANDARD, from_one=from_one), source=str(place))
+        case str():
+            typed = filter(None, (line.partition("#")[0].strip() for line in entry.split("\n")))
+            raise of_positions("positions") if is_position(next(typed, "")) else ValueError(f"it is {name_of(entry)}")
+        case {"cells": list(), "nbformat": _}:
+            raise ValueError("a notebook whose outputs show no replay")
+        case {"board": list()}:
+            raise of_positions("a board")
+        case list() if is_board(entry) or (entry and all(map(is_board, entry))):
+            raise of_positions("a board" if is_board(entry) else "boards")
+        case [dict() | str(), *_]:
+            raise ValueError(f"a list in which nothing has 'steps': {EXPECTED_LIST}")
+    if from_one:
+        raise ValueError(f"{as_option('from-one')} is for games given as columns, and replays tell theirs")
+    return replay_of(entry, place)
+
+
+def read_document(content: str | bytes, place: Path, from_one: bool = False) -> Read:
     """The replays in a document; left out is what is no replay of ConnectX.
 
     Args:
         place: where it lies, or only its name; with their numbers after it if it holds several.
         from_one: games that are columns are counted from 1.
     """
-    entries, read = _replays_in(content), Read([], [])
-    for number, one in enumerate(entries, 1):
-        name = place / f"{place.stem}-{number}" if len(entries) > 1 else place
-        with noting(read.left_out, place):
-            try:
-                if isinstance(one, ValueError):
-                    raise one
-                if isinstance(one, str):
-                    one = replace(parse_game(one, STANDARD, from_one=from_one), source=str(name))
-                elif from_one:
-                    raise ValueError(f"{as_option('from-one')} is for games given as columns, and replays tell theirs")
-                read.games.append(one if isinstance(one, Game) else replay_of(one, name))
-            except ValueError as problem:
-                raise ValueError(f"{name} is not a ConnectX replay: {problem}") from None
+    read = Read([], [])
+    with noting(read.left_out, place):
+        entries = _entries_of(content)
+        for number, entry in enumerate(entries, 1):
+            name = place / f"{place.stem}-{number}" if len(entries) > 1 else place
+            with noting(read.left_out, place):
+                try:
+                    read.games.append(_game_of(entry, name, from_one))
+                except ValueError as problem:
+                    raise ValueError(f"{name} is not a ConnectX replay: {problem}") from None
     return read
 
 
-def read_game(content: str | bytes, place: Path, from_one: bool = False) -> Game:
-    """The one replay in a document. Raises ValueError if there is none, or more. ``from_one``: as of ``read_games``."""
-    return one_of(read_games(content, place, from_one), place)
+def read_only_game(content: str | bytes, place: Path, from_one: bool = False) -> Game:
+    """The one replay in a document. Raises ValueError otherwise. ``from_one``: as of ``read_document``."""
+    return only_game(read_document(content, place, from_one), place)
 
 
 # Files and archives
@@ -243,9 +258,9 @@ def documents(path: Path) -> Iterator[tuple[Path, Callable[[], bytes]]]:
         unpack = next((one for magic, one in OPENERS.items() if _head(raw, len(magic)) == magic), None)
         with unpack(raw) if unpack else raw as file:
             if _head(file, len(ZIP)) == ZIP:
-                entries = _zipped(file)
+                entries = _zip_entries(file)
             elif _head(file, TAR_AT + len(TAR))[TAR_AT:] == TAR:
-                entries = _tarred(file)
+                entries = _tar_entries(file)
             else:
                 yield path, partial(read_limited, file)
                 return
@@ -265,7 +280,7 @@ def _head(file: IO[bytes], count: int) -> bytes:
     return content
 
 
-def _zipped(file: IO[bytes]) -> Iterator[tuple[str, Callable[[], IO[bytes]]]]:
+def _zip_entries(file: IO[bytes]) -> Iterator[tuple[str, Callable[[], IO[bytes]]]]:
     """The replays of an archive: their names, and what opens them."""
     with zipfile.ZipFile(file) as archive:
         for info in archive.infolist():
@@ -273,8 +288,8 @@ def _zipped(file: IO[bytes]) -> Iterator[tuple[str, Callable[[], IO[bytes]]]]:
                 yield info.filename, lambda info=info: archive.open(info)  # type: ignore[misc]
 
 
-def _tarred(file: IO[bytes]) -> Iterator[tuple[str, Callable[[], IO[bytes]]]]:
-    """As ``_zipped``."""
+def _tar_entries(file: IO[bytes]) -> Iterator[tuple[str, Callable[[], IO[bytes]]]]:
+    """As ``_zip_entries``."""
     with tarfile.open(fileobj=_Bounded(file)) as archive:  # type: ignore[call-overload]
         for member in archive:
             if member.isreg() and is_wanted(member.name):
@@ -293,8 +308,8 @@ class _Bounded:
         return self._file.read(count)
 
 
-def replays_by_document(path: Path, from_one: bool = False) -> Iterator[Read]:
-    """As ``replays_of``, document by document: an archive of a day may be larger than the memory."""
+def documents_of_replays(path: Path, from_one: bool = False) -> Iterator[Read]:
+    """As ``read_replays``, document by document: an archive of a day may be larger than the memory."""
     left_out = list[str]()
     with noting(left_out, path):
         if not path.exists():
@@ -302,24 +317,24 @@ def replays_by_document(path: Path, from_one: bool = False) -> Iterator[Read]:
         for place, content in documents(path):
             unread = list[str]()
             with noting(unread, place):
-                yield read_games(content(), place, from_one)
+                yield read_document(content(), place, from_one)
             yield Read([], unread)
     yield Read([], left_out)
 
 
-def replays_of(*paths: Path, from_one: bool = False) -> Read:
+def read_replays(*paths: Path, from_one: bool = False) -> Read:
     """The replays of files and archives, with those of their agents' logs that lie beside the files.
 
     Left out is what is no replay of ConnectX, or cannot be read.
     """
     read = Read([], [])
-    for one in chain.from_iterable(replays_by_document(path, from_one) for path in paths):
+    for one in chain.from_iterable(documents_of_replays(path, from_one) for path in paths):
         read.games.extend(one.games)
         read.left_out.extend(one.left_out)
     return read
 
 
-def one_of(read: Read, what: object) -> Game:
+def only_game(read: Read, what: object) -> Game:
     """The only one of the games that were read. Raises ValueError if there is none, or more."""
     if len(read.games) != 1:
         several = f"{what} holds several games" if read.games else ""
@@ -330,8 +345,7 @@ def one_of(read: Read, what: object) -> Game:
 def replay_paths(what: Iterable[str]) -> list[Path]:
     """The files that are meant by files, folders (with all that is in them) and patterns, in order, each once.
 
-    Raises:
-        ValueError: one of them stands for no file.
+    Raises ValueError: one of them stands for no file.
     """
     paths: list[Path] = []
     for named in what:
@@ -352,7 +366,7 @@ def replay_paths(what: Iterable[str]) -> list[Path]:
     return list(dict.fromkeys(paths))
 
 
-def games_meant(
+def find_games(
     what: Any, geometry: Geometry = STANDARD, names: tuple[str, str] = UNKNOWN_NAMES, from_one: bool = False
 ) -> Read:
     """Games by what a person gives: a game, its columns, a path, or several of them.
@@ -361,8 +375,7 @@ def games_meant(
         what: columns as text or as a list; the path of a replay, an archive or a file of games; a ``Game``; or a list.
         geometry, names, from_one: of a game that is given as columns.
 
-    Raises:
-        ValueError: it is none of these, or there are no such games.
+    Raises ValueError: it is none of these, or there are no such games.
     """
     if isinstance(what, Game):
         return Read([what], [])
@@ -371,23 +384,23 @@ def games_meant(
             raise ValueError(f"expected {EXPECTED}, not {what!r:.80}")
         if what and all(isinstance(column, int) for column in what):
             return Read([parse_game(",".join(map(str, what)) + ",", geometry, names, from_one)], [])
-        read = [games_meant(one, geometry, names, from_one) for one in what]
+        read = [find_games(one, geometry, names, from_one) for one in what]
         if not any(one.games for one in read):
             raise ValueError("there are no games: an empty list")
         return Read([game for one in read for game in one.games], [why for one in read for why in one.left_out])
     text = fspath(what)
     if is_columns(text) and not os.path.exists(text):
         return Read([parse_game(text, geometry, names, from_one)], [])
-    return games_in(Path(text))
+    return read_game_file(Path(text))
 
 
-def game_meant(what: Any, geometry: Geometry = STANDARD, from_one: bool = False) -> Game:
-    """The one game that is meant, as ``games_meant`` reads it."""
-    return one_of(games_meant(what, geometry, from_one=from_one), what)
+def find_one_game(what: Any, geometry: Geometry = STANDARD, from_one: bool = False) -> Game:
+    """The one game that is meant, as ``find_games`` reads it."""
+    return only_game(find_games(what, geometry, from_one=from_one), what)
 
 
-def games_in(path: Path, latest: int | None = None, from_one: bool = False) -> Read:
-    """The games of a replay or an archive, or the latest games of a file of games. The rest as ``games_meant``.
+def read_game_file(path: Path, latest: int | None = None, from_one: bool = False) -> Read:
+    """The games of a replay or an archive, or the latest games of a file of games. The rest as ``find_games``.
 
     Args:
         latest: games of each group of a file of games; None: ``LISTED``.
@@ -404,13 +417,13 @@ def games_in(path: Path, latest: int | None = None, from_one: bool = False) -> R
     if latest:
         raise ValueError(f"{as_option('latest')} is for files of games, and {path} is none")
     if os.path.exists(path) or path.suffix == ".json":
-        if (read := replays_of(path, from_one=from_one)).games:
+        if (read := read_replays(path, from_one=from_one)).games:
             return read
         raise ValueError(next(iter(read.left_out), f"{path} holds no replay"))
     raise ValueError(f"{path}: no such file, and not a game's columns; expected {EXPECTED}")
 
 
-def each_own_once(read: Read) -> Read:
+def select_own(read: Read) -> Read:
     """One's own of some games, each once. If it is not known whose they are, ``team_of`` finds it out, or raises."""
     kept, left_out = dict[str, Game](), [*read.left_out]
     for game in read.games:
@@ -422,7 +435,7 @@ def each_own_once(read: Read) -> Read:
     return Read([game for game in kept.values() if team in game.names], left_out, team)
 
 
-def own_games(what: Sequence[str], me: str | None, latest: int | None = None) -> Read:
+def find_own_games(what: Sequence[str], me: str | None, latest: int | None = None) -> Read:
     """All games of replays, and one's own of files of games, of each group the ``latest`` if that is given.
 
     Args:
@@ -434,7 +447,7 @@ def own_games(what: Sequence[str], me: str | None, latest: int | None = None) ->
     databases = [path for path in paths if is_database(path)]
     if latest and not databases:
         raise ValueError(f"{as_option('latest')} is for files of games, and there is none in {' '.join(what)}")
-    replays, left_out, _ = replays_of(*(path for path in paths if path not in databases))
+    replays, left_out, _ = read_replays(*(path for path in paths if path not in databases))
     groups = list[list[Game]]()
     for path in databases:
         with noting(left_out, path):
@@ -462,7 +475,7 @@ class Added(NamedTuple):
     left_out: list[str]  # why, of what is no game of ConnectX
 
 
-def add_from(path: Path, what: Sequence[str], me: str = "") -> Added:
+def add_replays(path: Path, what: Sequence[str], me: str = "") -> Added:
     """Adds the games of folders and replays to a file of games, which is made if there is none.
 
     They are read while they are added: what was added before an interruption stays.
@@ -475,7 +488,7 @@ def add_from(path: Path, what: Sequence[str], me: str = "") -> Added:
 
     def replays() -> Iterator[Game]:
         nonlocal count
-        for read in chain.from_iterable(map(replays_by_document, replay_paths(what))):
+        for read in chain.from_iterable(map(documents_of_replays, replay_paths(what))):
             left_out.extend(read.left_out)
             count += len(read.games)
             yield from read.games
@@ -490,7 +503,7 @@ def add_from(path: Path, what: Sequence[str], me: str = "") -> Added:
         return Added(new, known, len(database), [*left_out, *database.left_out])
 
 
-def own_name(database: GameDatabase, wanted: str | None) -> str:
+def owner_of(database: GameDatabase, wanted: str | None) -> str:
     """Whose games these are: as asked for, as said when they were added, or the one name in all of them.
 
     Raises:
@@ -498,7 +511,7 @@ def own_name(database: GameDatabase, wanted: str | None) -> str:
     """
     names, owners = database.names(), database.owners()
     if wanted is not None:
-        return name_in(names, wanted)
+        return find_player(names, wanted)
     if owners:
         return owners.most_common(1)[0][0]
-    return name_in_all(names, len(database))
+    return player_of_all(names, len(database))

@@ -27,9 +27,9 @@ from connectx_toolkit.games.labelled import (
     LABELS_SUFFIX,
     Labels,
     canonical_keys,
-    concatenated,
+    concatenate_labels,
     read_file,
-    scored,
+    score_positions,
     write_labels,
 )
 from connectx_toolkit.system.console import progress
@@ -124,10 +124,10 @@ RECIPES: dict[str, Recipe] = {
 }
 
 
-def sampled(name: str, seed: int | str, solver: Solver) -> Iterator[Position]:
+def draw_positions(name: str, seed: int | str, solver: Solver) -> Iterator[Position]:
     """Positions of a recipe, or of all of them in turn if the name is ``ALL``; for ever."""
     if name == ALL:
-        kinds = [sampled(kind, seed, solver) for kind in RECIPES]
+        kinds = [draw_positions(kind, seed, solver) for kind in RECIPES]
         yield from chain.from_iterable(zip(*kinds, strict=True))
     rng = random.Random(f"{name} {seed}")
     while True:
@@ -135,7 +135,7 @@ def sampled(name: str, seed: int | str, solver: Solver) -> Iterator[Position]:
             yield position
 
 
-def labelled(
+def label_positions(
     name: str,
     positions: Iterable[Position],
     count: int,
@@ -160,11 +160,11 @@ def labelled(
                 break
             if position.canonical().key not in keys:
                 keys.add(position.canonical().key)
-                one = scored([position], solver, store)
+                one = score_positions([position], solver, store)
                 if not critical or one.critical[0]:
                     parts.append(one)
                     bar.update()
-    return concatenated(parts)
+    return concatenate_labels(parts)
 
 
 def labels_by(name: str, count: int, seed: int | str, folder: Path = RECIPES_FOLDER, title: str = "") -> Labels:
@@ -180,15 +180,17 @@ def labels_by(name: str, count: int, seed: int | str, folder: Path = RECIPES_FOL
     path = folder / f"{name.replace(' ', '-')}-{count}-{seed}{LABELS_SUFFIX}"
     if not path.exists():
         solver, made_as = Solver(STANDARD, SOLVER_BITS), {"recipe": name, "count": count, "seed": seed}
-        write_labels(path, labelled(title or name, sampled(name, seed, solver), count, solver), made_as)
+        write_labels(path, label_positions(title or name, draw_positions(name, seed, solver), count, solver), made_as)
     return read_file(path)[0]
 
 
 def main() -> None:
     """``python -m connectx_toolkit.games.recipes`` makes the standard exam and the positions for tuning, in minutes."""
     solver, command = Solver(STANDARD, SOLVER_BITS), "python -m connectx_toolkit.games.recipes"
-    standard = labelled(ALL, sampled(ALL, STANDARD_SEED, solver), STANDARD_COUNT, solver)
-    tuning = labelled(ALL, sampled(ALL, TUNING_SEED, solver), TUNING_COUNT, solver, but=standard, critical=True)
+    standard = label_positions(ALL, draw_positions(ALL, STANDARD_SEED, solver), STANDARD_COUNT, solver)
+    tuning = label_positions(
+        ALL, draw_positions(ALL, TUNING_SEED, solver), TUNING_COUNT, solver, but=standard, critical=True
+    )
     for path, labels, seed in ((STANDARD_EXAM, standard, STANDARD_SEED), (FOR_TUNING, tuning, TUNING_SEED)):
         write_labels(path, labels, {"command": command, "recipes": list(RECIPES), "seed": seed})
         print(f"{path}: {len(labels)} positions")

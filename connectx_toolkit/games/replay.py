@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from connectx_core.position import STANDARD, Geometry, Position
 from connectx_toolkit.games.game import UNKNOWN_NAMES, Game, check_playable
 from connectx_toolkit.kaggle.rules import DEFAULTS, FAMILIES, Fault, Rules, sizes_of
-from connectx_toolkit.system.foreign import MOST_BYTES, from_json, integer, noting, number, shown, text
+from connectx_toolkit.system.foreign import MOST_BYTES, from_json, integer, noting, number, printable, text
 
 LOGS, REPLAY = "-logs.json", "-replay.json"
 UNTOLD = "it has only env.steps, which do not tell its board: save env.toJSON()"
@@ -30,7 +30,7 @@ class LogCall(NamedTuple):
 
 def replay_of(content: Any, path: Path) -> Game:
     """A replay from its JSON. Raises ValueError if it is none; it names the field that is missing or cannot be read."""
-    content, numbered = _unwrapped(content)
+    content, numbered = _unwrap_replay(content)
     with _reading("name"):
         if content["name"] != "connectx":
             raise ValueError(f"it is of {content['name']!r:.80}")
@@ -76,7 +76,7 @@ def replay_of(content: Any, path: Path) -> Game:
     return replace(game, cut="step limit") if is_cut else game
 
 
-def _unwrapped(content: Any) -> tuple[dict[str, Any], Any]:
+def _unwrap_replay(content: Any) -> tuple[dict[str, Any], Any]:
     """A replay without what programs put around it, and the game's number if only the wrapper tells it.
 
     Kaggle's older EpisodeService answered {"result": {"replay": ...}}. ``env.steps`` alone is completed.
@@ -87,11 +87,11 @@ def _unwrapped(content: Any) -> tuple[dict[str, Any], Any]:
         content = from_json(content) if isinstance(content, str) else content
     if isinstance(content, list):
         with _reading("steps"):
-            content = _completed(content)
+            content = _complete_steps(content)
     return content if isinstance(content, dict) else {}, episode
 
 
-def _completed(steps: list[Any]) -> dict[str, Any]:
+def _complete_steps(steps: list[Any]) -> dict[str, Any]:
     """``env.steps`` as a replay. Raises ValueError unless its boards and its end are those of a game on Kaggle's."""
     columns, last = [step[ply % 2]["action"] for ply, step in enumerate(steps[1:])], steps[-1]
     statuses, rewards = [entry["status"] for entry in last], [entry["reward"] for entry in last]
@@ -120,7 +120,7 @@ def _fault_detail(fault: str, action: Any, call: LogCall, geometry: Geometry) ->
     if fault == "illegal move" and isinstance(action, int):
         return f"column {action} is full" if 0 <= action < geometry.columns else f"there is no column {action}"
     lines = call.stderr.split("\n") if fault == "error" else []
-    return next((shown(line.strip()) for line in reversed(lines) if line.strip()), "")
+    return next((printable(line.strip()) for line in reversed(lines) if line.strip()), "")
 
 
 def _clocks(steps: Sequence[Any]) -> tuple[tuple[float, float] | None, tuple[float, ...]]:
@@ -129,15 +129,15 @@ def _clocks(steps: Sequence[Any]) -> tuple[tuple[float, float] | None, tuple[flo
     Games of 2020 had none: each move had to be made in its time.
     """
 
-    def left(entry: Any, otherwise: Any = None) -> float:
+    def overage_left(entry: Any, otherwise: Any = None) -> float:
         return number(entry.get("observation", {}).get("remainingOverageTime", otherwise), "remainingOverageTime")
 
     if not steps or any("remainingOverageTime" not in entry.get("observation", {}) for entry in steps[0][:2]):
         return None, ()
-    overages = left(steps[0][0]), left(steps[0][1])
+    overages = overage_left(steps[0][0]), overage_left(steps[0][1])
     times: list[float] = []
     for ply, step in enumerate(steps[1:]):
-        times.append(left(step[ply % 2], times[ply - 2] if ply >= 2 else overages[ply % 2]))
+        times.append(overage_left(step[ply % 2], times[ply - 2] if ply >= 2 else overages[ply % 2]))
     return overages, tuple(times)
 
 

@@ -117,7 +117,7 @@ class Review:
         }
 
 
-def judged(game: Game, seconds: float = GAME_SECONDS) -> Review:
+def review_game(game: Game, seconds: float = GAME_SECONDS) -> Review:
     """A game with the moves that could be solved in time; shows how far it is if that takes long."""
     if not game.geometry.fits_word:
         return Review(game, [])
@@ -129,7 +129,9 @@ def judged(game: Game, seconds: float = GAME_SECONDS) -> Review:
         return Review(game, judge(game, seconds, bar.update))
 
 
-def own_judged(games: Sequence[Game], me: str, seconds: float = GAME_SECONDS, is_whole: bool = False) -> list[Review]:
+def review_own_games(
+    games: Sequence[Game], me: str, seconds: float = GAME_SECONDS, is_whole: bool = False
+) -> list[Review]:
     """One's own games, judged as ``judge_all`` does; shows how far it is."""
     reviews = list[Review]()
     with progress(len(games), "game", "judging", delay=0) as bar:
@@ -150,7 +152,7 @@ def moves_by_agent(reviews: Iterable[Review]) -> dict[str, list[JudgedMove]]:
 
 def headline(team: str, reviews: Sequence[Review]) -> list[str]:
     """The games in a few sentences: what was scored, by what it was lost, and where to look first."""
-    counted = _counted(reviews)
+    counted = _games_that_count(reviews)
     if not counted:
         return [f"{team}: no game that counts, of {len(reviews)}"]
     tally = Counter(POINTS_WORDS[review.score] for review in counted)
@@ -201,20 +203,20 @@ def _deciding(reviews: Sequence[Review]) -> list[tuple[Review, JudgedMove]]:
     return [(one, one.mistakes[-1]) for one in reviews if one.cause and one.mistakes and not one.fault]
 
 
-def _counted(reviews: Sequence[Review]) -> list[Review]:
+def _games_that_count(reviews: Sequence[Review]) -> list[Review]:
     """The games that give points: those that were ended, against others."""
     return [review for review in reviews if review.score is not None and not review.game.is_self_play]
 
 
 def summary(reviews: Sequence[Review]) -> list[Table]:
     """Where points were lost, by cause, seat and ply; mistakes that come again; and what time was used."""
-    counted = _counted(reviews)
+    counted = _games_that_count(reviews)
     sections = [
         Table("Why points were lost", ("why", "games", "points lost", "for example"), _causes(counted), GIVEN_AWAY),
-        _by_seat(counted),
-        _by_ply(counted),
-        _repeated(counted),
-        _time(reviews),
+        _seats_table(counted),
+        _plies_table(counted),
+        _repeats_table(counted),
+        _times_table(reviews),
     ]
     return [section for section in sections if section.rows]
 
@@ -236,7 +238,7 @@ def _causes(reviews: Sequence[Review]) -> list[tuple[str, int, float, str]]:
     return sorted(causes, key=lambda item: -item[2])
 
 
-def _by_seat(reviews: Sequence[Review]) -> Table:
+def _seats_table(reviews: Sequence[Review]) -> Table:
     rows: list[Row] = []
     for seat, name in enumerate(SEATS):
         if scores := [review.score or 0 for review in reviews if review.seat == seat]:
@@ -244,7 +246,7 @@ def _by_seat(reviews: Sequence[Review]) -> Table:
     return Table("Points by seat", ("moving", "games", "won", "drawn", "lost", "points %"), rows)
 
 
-def _by_ply(reviews: Sequence[Review]) -> Table:
+def _plies_table(reviews: Sequence[Review]) -> Table:
     own = [move for review in reviews for move in review.own if move.holds]
     deciding = [move.ply // BAND * BAND for _, move in _deciding(reviews)]
     rows: list[Row] = []
@@ -284,7 +286,7 @@ def _again(reviews: Sequence[Review]) -> list[list[tuple[Review, JudgedMove]]]:
     return sorted((made for made in by_position.values() if len(made) > 1), key=len, reverse=True)
 
 
-def _repeated(reviews: Sequence[Review]) -> Table:
+def _repeats_table(reviews: Sequence[Review]) -> Table:
     rows: list[Row] = []
     for made in _again(reviews)[:MOST_REPEATED]:
         review, move = made[0]
@@ -295,7 +297,7 @@ def _repeated(reviews: Sequence[Review]) -> Table:
     return Table("Mistakes that come again", heads, rows, "the same position or its mirror image, as in the example")
 
 
-def _time(reviews: Sequence[Review]) -> Table:
+def _times_table(reviews: Sequence[Review]) -> Table:
     rows: list[Row] = []
     if not reviews:
         return Table("Time", (), rows)

@@ -72,24 +72,3 @@ def weaknesses(sheet: Sheet) -> list[Weakness]:
         if chances:
             weak.append(Weakness(theme, chances, missed, missed / total if total else 0.0, worst))
     return sorted(weak, key=lambda weakness: -weakness.missed)
-
-
-class Horizon(NamedTuple):
-    """Wins so many plies ahead that some move gives away."""
-
-    first: int  # plies
-    last: int
-    wins: int
-    kept: float  # their share that the agent keeps
-
-
-def horizons(sheet: Sheet) -> list[Horizon]:
-    """How many wins the agent keeps, by their distance; distances without any are left out."""
-    labels, cells = sheet.labels, STANDARD.cells
-    ends = plies_to_end_table(cells)[labels.plies.astype(np.int64), labels.values.astype(np.int64) + cells]
-    by_distance = []
-    for first, last in AHEAD:
-        rows = np.flatnonzero((labels.values > 0) & labels.critical & (ends >= first) & (ends <= last))
-        if len(rows):
-            by_distance.append(Horizon(first, last, len(rows), float(sheet.good[:, rows].mean())))
-    return by_distance

@@ -34,7 +34,7 @@ from requests.adapters import HTTPAdapter
 
 from connectx_toolkit.system.console import shell
 from connectx_toolkit.system.files import write_whole
-from connectx_toolkit.system.foreign import from_json, integer, noting, shown
+from connectx_toolkit.system.foreign import from_json, integer, noting, printable
 
 COMPETITION = "connectx"
 PAUSE = 1.0  # seconds between two requests: Kaggle's documentation of episodes asks for no more than 60 a minute
@@ -127,12 +127,12 @@ def in_one_line(source: str) -> Iterator[None]:
     except Exception as problem:  # whatever: the SDK makes objects of what came, unchecked
         if isinstance(problem, KaggleProblem | OSError) and not isinstance(problem, requests.RequestException):
             raise
-        raise KaggleProblem(f"Kaggle's answer cannot be read: {shown(problem) or type(problem).__name__}") from None
+        raise KaggleProblem(f"Kaggle's answer cannot be read: {printable(problem) or type(problem).__name__}") from None
 
 
 def _refused(problem: requests.HTTPError, source: str) -> KaggleProblem:
     status = problem.response.status_code if problem.response is not None else None
-    said = shown(str(problem).partition(" for url")[0].splitlines()[0], 200) if str(problem) else ""
+    said = printable(str(problem).partition(" for url")[0].splitlines()[0], 200) if str(problem) else ""
     if status == UNAUTHORIZED:
         return KaggleProblem(f"Kaggle does not accept the credentials of {source}: {said}", status)
     if status == TOO_MANY:
@@ -226,7 +226,7 @@ def _episode(episode: Any, own: Sequence[Any]) -> Episode:
         when = when.astimezone(UTC)
     seats = tuple(integer(agent.index, "its seat", 0, 1) for agent in own)
     date = when.strftime("%Y-%m-%dT%H:%M:%SZ") if when else ""
-    return Episode(integer(episode.id, "its number", 1), seats, shown(own[0].team_name or ""), date)
+    return Episode(integer(episode.id, "its number", 1), seats, printable(own[0].team_name or ""), date)
 
 
 def missing(episodes: Sequence[Episode], folder: Path) -> list[tuple[Episode, Path, int | None]]:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from connectx_toolkit.kaggle.raised import Raised
 from connectx_toolkit.kaggle.sandbox import FOLDER, WORK
-from connectx_toolkit.system.console import as_option, named
+from connectx_toolkit.system.console import as_option, bare_name
 
 SEEN_THERE = frozenset({"kaggle_environments", "numba", "numpy", "scipy", "torch"})  # in submissions that played
 _REQUIRED_NAMES = """
@@ -103,9 +103,8 @@ def _no_file(path: str, situation: Situation) -> str:
         where = f"{path} is a path of this machine; Kaggle has only what you submit"
     if inside:
         return f"{where}: the archive has it, open {FOLDER}/{inside}"
-    return (
-        f"{where}: open {FOLDER}/{name}{situation.packing}; {named('build')} packs it with {as_option('data', 'FILE')}"
-    )
+    packs = f"{bare_name('build')} packs it with {as_option('data', 'FILE')}"
+    return f"{where}: open {FOLDER}/{name}{situation.packing}; {packs}"
 
 
 def _no_module(fault: Raised, situation: Situation) -> str:
@@ -123,13 +122,13 @@ def _no_module(fault: Raised, situation: Situation) -> str:
         return f"your submission does not contain it; {NEW_NAME}"
     return (
         f"Kaggle is not known to have {top}, and your submission does not contain it: pack it"
-        f"{situation.packing} ({named('build')} puts helper modules into one file), or catch ImportError and play "
+        f"{situation.packing} ({bare_name('build')} puts helper modules into one file), or catch ImportError and play "
         "without it"
     )
 
 
 def build_it() -> str:
-    return f"let {named('build')} build it"
+    return f"let {bare_name('build')} build it"
 
 
 def _taken_name(fault: Raised, situation: Situation) -> str:
@@ -148,7 +147,7 @@ def _no_name(fault: Raised, situation: Situation) -> str:
         return "it is a notebook's command, not Python: leave it out"
     if not fault.name or fault.kinds[0] != "NameError":  # a local variable is not one of another cell
         return ""
-    page = named("build NAME.ipynb", 'build("NAME.ipynb")')
+    page = bare_name("build NAME.ipynb", 'build("NAME.ipynb")')
     cells = f"other cells of a notebook are not submitted, but {page} brings them along"
     file = (fault.place.partition(",")[0] or "main.py").replace("main.py", situation.name)
     return f"import or define {fault.name} in {file}: {cells}"
@@ -198,7 +197,7 @@ def _saved_whole(fault: Raised, situation: Situation) -> str:
         return ""
     return (
         "it was saved whole, and Kaggle does not find its class: save net.state_dict() and build the network in the "
-        f"agent, or let {named('train adopt')} make an agent of it"
+        f"agent, or let {bare_name('train adopt')} make an agent of it"
     )
 
 

@@ -23,7 +23,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from connectx_toolkit.system.posix import HAS_FORK, c_function, slashed
+from connectx_toolkit.system.posix import HAS_FORK, c_function, with_slashes
 
 FOLDER = "/kaggle_simulations/agent"  # where Kaggle puts a submission
 
@@ -237,11 +237,11 @@ class Watch:
     """
 
     def __init__(self, folder: str, own: tuple[str, ...], hides_files: bool, hides_programs: bool):
-        self.folder, self.own = f"{slashed(folder)}/", tuple(f"{slashed(path)}/" for path in (folder, *own))
+        self.folder, self.own = f"{with_slashes(folder)}/", tuple(f"{with_slashes(path)}/" for path in (folder, *own))
         self.hides_files, self.hides_programs = hides_files, hides_programs
-        self._python = tuple(f"{slashed(path)}/" for path in (sys.prefix, sys.base_prefix, *sys.path) if path)
+        self._python = tuple(f"{with_slashes(path)}/" for path in (sys.prefix, sys.base_prefix, *sys.path) if path)
         here = os.path.dirname(__file__)  # tracebacks, and torch when it is imported, show the runner's lines
-        own_source = tuple(map(slashed, (here, os.path.join(os.path.dirname(here), "system"))))
+        own_source = tuple(map(with_slashes, (here, os.path.join(os.path.dirname(here), "system"))))
         self._readable = (*SYSTEM_FOLDERS, *self._python, *own_source, *(self.own if hides_files else ()))
         self._seen: list[tuple[str, str]] = []
         self._told = 0
@@ -303,7 +303,7 @@ class Watch:
         if not isinstance(path, (str, bytes)):
             return
         path = os.path.abspath(os.fsdecode(path))
-        if f"{slashed(path)}/".startswith(self._readable) or path in self._written:
+        if f"{with_slashes(path)}/".startswith(self._readable) or path in self._written:
             return
         exists = os.path.exists(path)
         writes = bool((flags or 0) & (os.O_CREAT | os.O_WRONLY | os.O_RDWR))
@@ -320,7 +320,7 @@ class Watch:
         frame: FrameType | None = sys._getframe(2)  # the caller of the hook
         while frame is not None and "importlib" in frame.f_code.co_filename:
             frame = frame.f_back
-        if frame is not None and slashed(frame.f_code.co_filename).startswith(self.folder):
+        if frame is not None and with_slashes(frame.f_code.co_filename).startswith(self.folder):
             self._imported.add(given[0].split(".")[0])
 
     def _kind_of_import(self, name: str) -> str:
@@ -339,7 +339,7 @@ class Watch:
 
     def _is_own(self, path: str | None) -> bool:
         """Whether a path is the agent's: not if it is Python's, which may lie in /tmp, too."""
-        place = f"{slashed(path or '')}/"
+        place = f"{with_slashes(path or '')}/"
         is_pythons = place.startswith(self._python) and not place.startswith(self.folder)
         return path is not None and place.startswith(self.own) and not is_pythons
 
@@ -357,7 +357,7 @@ class Watch:
 
     def _start(self, program: str | bytes, arguments: Any) -> None:
         path = os.fsdecode(program) if isinstance(program, (str, bytes, os.PathLike)) else str(program)
-        is_own = "/" in slashed(path) and self._is_own(os.path.abspath(path))
+        is_own = "/" in with_slashes(path) and self._is_own(os.path.abspath(path))
         if is_own or os.path.realpath(path) == os.path.realpath(sys.executable):
             return
         is_shell = os.path.basename(path) in SHELLS  # allowed: if programs are hidden, its PATH leads nowhere

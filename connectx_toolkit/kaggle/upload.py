@@ -11,7 +11,7 @@ import zlib
 from pathlib import Path
 
 from connectx_toolkit.kaggle import archive as archives
-from connectx_toolkit.system.console import named
+from connectx_toolkit.system.console import bare_name
 
 OTHER_KINDS = {
     b"PK\x03\x04": "a .zip",
@@ -84,9 +84,9 @@ def refuse_other_texts(name: str, content: bytes) -> None:
         return
     keys = value.keys() if isinstance(value, dict) else ()
     if "cells" in keys:
-        raise Unsuitable(f"it is a notebook: {named('build')} makes a file of its agent")
+        raise Unsuitable(f"it is a notebook: {bare_name('build')} makes a file of its agent")
     if "steps" in keys:
-        raise Unsuitable(f"it is the replay of a game, not an agent: {named('evaluate analyse')} reads replays")
+        raise Unsuitable(f"it is the replay of a game, not an agent: {bare_name('evaluate analyse')} reads replays")
     raise Unsuitable(f"it is JSON, not Python: {UPLOAD_REMEDY}")
 
 

@@ -15,7 +15,7 @@ EXPORT = re.compile(r"^export (?!default)", re.M)
 
 def style() -> str:
     """The component's style sheet."""
-    return _read("board.css")
+    return _file_text("board.css")
 
 
 def script(name: str) -> str:
@@ -30,12 +30,12 @@ def script(name: str) -> str:
 
 
 def _collect(name: str, texts: dict[str, str]) -> None:
-    text = _read(name)
+    text = _file_text(name)
     for imported in IMPORT.findall(text):
         if imported not in texts:
             _collect(imported, texts)
     texts[name] = EXPORT.sub("", IMPORT.sub("", text))
 
 
-def _read(name: str) -> str:
+def _file_text(name: str) -> str:
     return (PAGE_FOLDER / name).read_text(encoding="utf-8")

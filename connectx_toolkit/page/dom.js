@@ -22,7 +22,7 @@ export function setText(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
 
-// Makes a change that replaces buttons, and gives the focus to the one in the place of that which had it.
+// Makes a change that replaces buttons: if one of them had the focus, the one in its place gets it.
 export function keepingFocus(container, change) {
   const buttons = () => [...container.querySelectorAll("button")];
   const place = buttons().indexOf(document.activeElement);

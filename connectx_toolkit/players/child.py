@@ -89,24 +89,24 @@ class HostedAgent:
         loader = self.spec.loader(self.place, self.is_alone, parsed)  # not on the agent's clock
         self.prepared.due += parsed.seconds if parsed else 0.0
         waited = waiting("self")
-        seconds, column, extra = self._timed(lambda: self._load(loader), "load")
+        seconds, column, extra = self._time_call(lambda: self._load(loader), "load")
         seconds = max(0.0, seconds - waited())
         seed_everything(self.seed)  # the load may have drawn numbers, or imported numpy or torch
         if extra is None:
             extra = {"warning": self.warning, "source": None if self.entry is None else (self.place, self.entry)}
-        return self._settled(seconds, column, extra)
+        return self._add_charges(seconds, column, extra)
 
     def move(self, ply: int, mark: int, overage: float, board: bytes) -> Timed:
         """(seconds, column, details of a reply that is not a plain column or None); see ``_describe``."""
         obs = Struct(remainingOverageTime=overage, step=ply, board=list(board), mark=mark)
         config = Struct(**self.config)
-        if self.spec.is_somebodys:
+        if self.spec.is_users_code:
             config["__raw_path__"] = self.place
         assert self.agent is not None
         agent, arguments = self.agent, (obs, config)[: self.arguments]
-        return self._settled(*self._timed(lambda: agent(*arguments), "exception"))
+        return self._add_charges(*self._time_call(lambda: agent(*arguments), "exception"))
 
-    def _settled(self, seconds: float, column: int, extra: dict[str, Any] | None) -> Timed:
+    def _add_charges(self, seconds: float, column: int, extra: dict[str, Any] | None) -> Timed:
         """A reply with what the agent is charged for what was prepared, and the heavy packages that it has imported."""
         charged = self.prepared.take()
         imported = [name for name in heavy_imports() if name not in self.told] if self.is_alone else []
@@ -133,7 +133,7 @@ class HostedAgent:
         self.agent = agent
         return 0
 
-    def _timed(self, call: Callable[[], Any], fault: str) -> Timed:
+    def _time_call(self, call: Callable[[], Any], fault: str) -> Timed:
         """The seconds of a call and ``_describe`` of its result; ``fault`` is the kind of fault if it raises."""
         ours = sys.stdout, sys.stderr
         sys.stdout, sys.stderr = io.StringIO(), io.StringIO()  # as on Kaggle: what it prints never reaches our streams
@@ -146,7 +146,7 @@ class HostedAgent:
             seconds = time.perf_counter() - start
             kind = fault if isinstance(problem, Exception) else "exit"
             hint = f" ({self.missing})" if self.missing and isinstance(problem, OSError | ImportError) else ""
-            detail = self.spec.shown(_last_lines(problem), self.place) + hint
+            detail = self.spec.as_its_author_sees(_last_lines(problem), self.place) + hint
             return seconds, 0, {"fault": kind, "detail": detail, "raised": raised(problem)}
         finally:
             sys.stdout, sys.stderr = ours
@@ -191,7 +191,7 @@ def _last_lines(problem: BaseException) -> str:
     return "".join(lines)[-DETAIL:]
 
 
-def serve(
+def serve_agent(
     sock: socket.socket, spec: AgentSpec, place: str = "", missing: str = "", prepared: Preparation | None = None
 ) -> None:
     """Answers requests until the other end closes the socket. Arguments: see ``HostedAgent``."""
@@ -227,7 +227,7 @@ def serve_alone(sock: socket.socket, parent: int = 0, prepared: Preparation | No
     told = json.loads(sock.recv(length, socket.MSG_WAITALL))
     sys.path[:] = told["path"]
     spec, place, missing = AgentSpec(*told["spec"]), told["place"], ""
-    if spec.is_somebodys:
+    if spec.is_users_code:
         with contextlib.suppress(OSError):  # a precaution, which not every system allows
             hide_credentials()
         try:
@@ -236,11 +236,11 @@ def serve_alone(sock: socket.socket, parent: int = 0, prepared: Preparation | No
             missing = f"{FOLDER} cannot be shown here: {problem.strerror}"
     die_with_parent()  # not earlier: entering a user namespace would undo it
     if not parent or os.getppid() == parent:  # else the parent died before the lines above
-        serve(sock, spec, place, missing, prepared)
+        serve_agent(sock, spec, place, missing, prepared)
 
 
-def begin(descriptor: int, parent: int, token: str) -> None:
-    """Entry point of a new interpreter (see ``connectx_toolkit.players.prepared``).
+def serve_interpreter(descriptor: int, parent: int, token: str) -> None:
+    """Entry point of a new interpreter (see ``connectx_toolkit.players.fork_server``).
 
     Args:
         descriptor: of the socket that orders forks come from; with a ``token``, a port of this machine, where the token
@@ -282,7 +282,7 @@ def serve_forks(orders: socket.socket, parent: int) -> None:
                 os.close(descriptors[0])
                 agents.add(pid)
             else:
-                pid, status = _ended(*ORDER.unpack(order))
+                pid, status = _wait_for_agent(*ORDER.unpack(order))
                 agents.discard(pid)
                 for stray in _children() - agents:
                     os.waitpid(stray, os.WNOHANG)
@@ -313,7 +313,7 @@ def _fork(orders: socket.socket, descriptor: int, prepared: Preparation) -> int:
     return pid
 
 
-def _ended(pid: int, options: int) -> tuple[int, int]:
+def _wait_for_agent(pid: int, options: int) -> tuple[int, int]:
     """What ``os.waitpid`` tells of an agent's process; SIGKILL of one that an earlier prepared process took along."""
     try:
         return os.waitpid(pid, options)
@@ -339,7 +339,7 @@ REMEDY = "isolate=False and one worker let it play in this process"
 NEEDS_THIS_PROCESS = "a GPU, JAX and numba's parallel=True need isolate=False"
 
 
-def _loaded(part: str) -> Iterator[ctypes.CDLL]:
+def _libraries_with(part: str) -> Iterator[ctypes.CDLL]:
     """The libraries loaded in this process with ``part`` in their path; none if the system does not list them."""
     with contextlib.suppress(OSError):
         with open("/proc/self/maps", encoding="utf-8", errors="replace") as file:
@@ -358,7 +358,7 @@ def end_pools() -> None:
     import multiprocessing  # here alone: an agent's process does without
 
     if multiprocessing.parent_process() is None:
-        for library in _loaded("libgomp"):
+        for library in _libraries_with("libgomp"):
             if hasattr(library, "omp_pause_resource_all"):  # since GCC 9
                 library.omp_pause_resource_all(OMP_PAUSE_HARD)
 
@@ -368,7 +368,7 @@ def use_one_thread() -> None:
     if torch := sys.modules.get("torch"):
         torch.set_num_threads(1)
     for part, names in SINGLE.items():
-        for library in _loaded(part):
+        for library in _libraries_with(part):
             for name in names:
                 if hasattr(library, name):
                     getattr(library, name)(1)

@@ -30,7 +30,7 @@ LIVE_FOLDERS = ("/proc/", "/sys/", "/dev/")  # files there change by themselves
 PARSE_TRIES = 10
 
 
-def _parsed(source: bytes) -> ast.Module:
+def _parse_source(source: bytes) -> ast.Module:
     """The source's tree, tried again where Python mistakes another thread's parsing for an error of this one's.
 
     It checks the depth of the tree by a count that all threads share (cpython issue 106905, seen with 3.11.7). In a
@@ -54,7 +54,7 @@ def _mentions(source: bytes) -> tuple[tuple[tuple[int, str], ...], Mentions]:
     An import is (leading dots, dotted name): "from a import b" may mean a module a.b.
     """
     try:
-        nodes = list(ast.walk(_parsed(source)))
+        nodes = list(ast.walk(_parse_source(source)))
     except (SyntaxError, ValueError):
         nodes = []
     modules: dict[tuple[int, str], None] = {}

@@ -29,8 +29,8 @@ from connectx_toolkit.kaggle.preparation import KnownSource
 from connectx_toolkit.kaggle.remedies import Situation, remedy
 from connectx_toolkit.kaggle.rules import Limits, Rules
 from connectx_toolkit.players import child
-from connectx_toolkit.players.child import HostedAgent, serve
-from connectx_toolkit.players.prepared import START_LIMIT, Prepared, exit_reason, our_sockets, start_and_accept
+from connectx_toolkit.players.child import HostedAgent, serve_agent
+from connectx_toolkit.players.fork_server import START_LIMIT, ForkServer, exit_reason, our_sockets, start_and_accept
 from connectx_toolkit.players.protocol import LENGTH, REPLY, Reply, pack_request, receive, reply_of, unpack_reply
 from connectx_toolkit.players.spec import AgentSpec, UnknownAgent
 from connectx_toolkit.system.console import ProcessFailed
@@ -72,7 +72,7 @@ class Player:
     def __init__(self, spec: AgentSpec, load_limit: float = LOAD_LIMIT):
         self.spec = spec
         self.load_limit = load_limit
-        self.is_reloaded = spec.is_somebodys  # before every game, as Kaggle does; any other agent is kept
+        self.is_reloaded = spec.is_users_code  # before every game, as Kaggle does; any other agent is kept
         self.load_seconds: float | None = None  # None: not loaded
         self.load_charged = 0.0  # the part of them that did not pass in the load, see ``Reply``
         self.warning = ""  # of the latest load
@@ -101,7 +101,7 @@ class Player:
         """The agent's reply to a position. ``board``: cells in Kaggle's order, one byte each."""
         limit = act_timeout + max(overage, 0.0)
         if not self.is_first_move:
-            return self._explained(self._move(ply, mark, overage, board, limit))
+            return self._add_remedy(self._move(ply, mark, overage, board, limit))
         self.is_first_move = False
         charged = self.load_seconds or 0.0
         if self.load_seconds is None and self.failed is None:
@@ -110,7 +110,7 @@ class Player:
         if self.failed is not None:
             return self.failed._replace(load=self.failed.seconds)
         load_seconds = self.load_seconds or 0.0
-        reply = self._explained(self._move(ply, mark, overage, board, limit))
+        reply = self._add_remedy(self._move(ply, mark, overage, board, limit))
         return reply._replace(seconds=reply.seconds + load_seconds, load=load_seconds, charged=charged + reply.charged)
 
     def load(self, limit: float | None = None) -> Reply | None:
@@ -128,13 +128,13 @@ class Player:
             time_out = f"still loading when its clock ran out ({limit:g} s: actTimeout and overage time)"
             return reply._replace(detail=time_out)
         if reply.fault:
-            return self._explained(reply)
+            return self._add_remedy(reply)
         self.load_seconds, self.load_charged, self.warning = reply.seconds, reply.charged, reply.detail
         return None
 
-    def _explained(self, reply: Reply) -> Reply:
+    def _add_remedy(self, reply: Reply) -> Reply:
         """A fault's reply with the cure that the pre-flight would give for the file as it is."""
-        if not self.spec.is_somebodys or reply.raised is None:
+        if not self.spec.is_users_code or reply.raised is None:
             return reply
         folder, name = os.path.split(os.path.abspath(self.spec.target))
         cure = remedy(reply.raised, Situation(frozenset({"main.py"}), version_of("numpy"), name, folder))
@@ -172,17 +172,17 @@ class AgentProcess(Player):
 
     Args:
         grace: seconds that a call may exceed its limit before the process is killed.
-        prepared: what its process is forked from, which others may share; by default its own.
+        server: what its process is forked from, which others may share; by default its own.
     """
 
     def __init__(
-        self, spec: AgentSpec, grace: float = GRACE, load_limit: float = LOAD_LIMIT, prepared: Prepared | None = None
+        self, spec: AgentSpec, grace: float = GRACE, load_limit: float = LOAD_LIMIT, server: ForkServer | None = None
     ):
         super().__init__(spec, load_limit)
         self.grace = grace
         self.sock: socket.socket | None = None
         self.process: subprocess.Popen | Forked | None = None
-        self._prepared, self._is_shared = prepared or Prepared(), prepared is not None
+        self._fork_server, self._is_shared = server or ForkServer(), server is not None
         self._version = "", ""  # the file that its process loads, and its stamp
         self._source: KnownSource | None = None  # as a process has told that has loaded it
 
@@ -199,7 +199,7 @@ class AgentProcess(Player):
     def close(self) -> None:
         super().close()
         if not self._is_shared:
-            self._prepared.close()
+            self._fork_server.close()
 
     def thoughts(self) -> Any:
         """What the agent tells of its last move, as JSON has it; None where it tells nothing."""
@@ -265,7 +265,7 @@ class AgentProcess(Player):
 
     def _learn(self, reply: Reply) -> None:
         """Notes what to prepare for the processes of later games."""
-        self._prepared.packages |= dict.fromkeys(reply.imported)
+        self._fork_server.packages |= dict.fromkeys(reply.imported)
         if reply.source is not None:
             file, stamp = self._version
             self._source = KnownSource(file, *reply.source, stamp)
@@ -308,7 +308,7 @@ class AgentProcess(Player):
             self._version = place, stamp_of(place)
             known = self._source
             is_same = known is not None and (known.file, known.stamp) == self._version
-            self._connect(partial(self._prepared.fork, source=known if is_same else None))
+            self._connect(partial(self._fork_server.fork, source=known if is_same else None))
         else:
             self.process, self.sock = start_and_accept()
         assert self.sock is not None
@@ -334,7 +334,7 @@ class AgentProcess(Player):
                     sock.close()
                 _silence()
                 child.use_one_thread()
-                serve(theirs, self.spec)
+                serve_agent(theirs, self.spec)
             finally:
                 os._exit(1)
         return Forked(pid)

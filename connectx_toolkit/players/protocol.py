@@ -86,12 +86,12 @@ def reply_of(seconds: float, column: int, extra: dict[str, Any] | None) -> Reply
     """The reply, from the seconds, the column, and the details that ``HostedAgent`` gives."""
     if extra is None:
         return Reply(column, seconds)
-    reply, source = _described(seconds, column, extra), extra.get("source")
+    reply, source = _reply_with_details(seconds, column, extra), extra.get("source")
     imported = tuple(extra.get("imported", ()))
     return reply._replace(charged=extra.get("charged", 0.0), imported=imported, source=source and tuple(source))
 
 
-def _described(seconds: float, column: int, extra: dict[str, Any]) -> Reply:
+def _reply_with_details(seconds: float, column: int, extra: dict[str, Any]) -> Reply:
     if "fault" in extra:
         told = extra.get("raised")
         return Reply(None, seconds, extra["fault"], extra["detail"], told and Raised(*told))

@@ -24,7 +24,7 @@ from connectx_toolkit.kaggle.agent_file import Loaded, Parsed, load_agent, modul
 from connectx_toolkit.kaggle.archive import BadArchive, contents, kept, unpacked
 from connectx_toolkit.kaggle.sources import Needs, beside, needs_building, redirect
 from connectx_toolkit.players.fingerprint import add_contents, add_files, callable_digest, files_of
-from connectx_toolkit.system.console import cell_of, unquoted
+from connectx_toolkit.system.console import cell_of, function_meant
 from connectx_toolkit.system.files import AGENTS, our_agents, version_of
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class AgentSpec(_Stored):
     depends on. A new kind is a class, its line in ``AGENT_KINDS``, and what ``resolve`` knows it by.
     """
 
-    is_somebodys = False  # code of somebody's own, which is loaded before every game as Kaggle loads it
+    is_users_code = False  # code of somebody's own, which is loaded before every game as Kaggle loads it
     is_here = False  # in this process alone, and in its forks
 
     def __new__(cls, kind: str, target: str, label: str) -> "AgentSpec":
@@ -104,7 +104,7 @@ class AgentSpec(_Stored):
         """
         return lambda: Loaded(self.load(), "")
 
-    def shown(self, text: str, place: str) -> str:
+    def as_its_author_sees(self, text: str, place: str) -> str:
         """The end of a traceback, with lines of the file as the agent's author knows them."""
         return text
 
@@ -153,7 +153,7 @@ class WeakenedAgent(AgentSpec):
 class FileAgent(AgentSpec):
     """A Python file, which may be a source: some of what it needs only a built file has."""
 
-    is_somebodys = True
+    is_users_code = True
 
     def files(self) -> list[Path]:
         return files_of(Path(self.target))
@@ -224,21 +224,21 @@ class NotebookAgent(FileAgent):
             raise UnknownAgent("; ".join(str(problem).splitlines())) from None
 
     def files(self) -> list[Path]:
-        page, written = page_named(self.target), _written(self.place())
+        page, written = page_named(self.target), _read_notebook_agent(self.place())
         return [*([page[0]] if page else []), *files_of(written.agent, written.root, written.folders)]
 
     def _add_to(self, digest: Any) -> None:
-        written = _written(self.place())
+        written = _read_notebook_agent(self.place())
         add_files(digest, written.agent, written.root, written.folders)
         digest.update(written.entry.encode())
 
     def alone(self, place: str) -> str:
         super().alone(place)
-        redirect(beside(str(_written(place).root)))
+        redirect(beside(str(_read_notebook_agent(place).root)))
         return place
 
     def loader(self, place: str, stays: bool = False, parsed: Parsed | None = None) -> Callable[[], Loaded]:
-        written = _written(place)
+        written = _read_notebook_agent(place)
         folders = [str(folder) for folder in (written.root, *written.folders, written.agent.parent)]
 
         def load() -> Loaded:
@@ -249,12 +249,12 @@ class NotebookAgent(FileAgent):
 
         return load
 
-    def shown(self, text: str, place: str) -> str:
-        return _written(place).placed(text)
+    def as_its_author_sees(self, text: str, place: str) -> str:
+        return _read_notebook_agent(place).placed(text)
 
 
 @cache
-def _written(place: str) -> "Written":
+def _read_notebook_agent(place: str) -> "Written":
     """What is known of a notebook's agent, by its file. Read before it loads: then its process cannot import this."""
     from connectx_toolkit.builder.notebook.written import read_written
 
@@ -304,8 +304,7 @@ def register(agent: Callable) -> AgentSpec:
 
     It stays there as long as a spec of it exists.
 
-    Raises:
-        UnknownAgent: it cannot be an agent.
+    Raises UnknownAgent: it cannot be an agent.
     """
     label = _label(agent)
     if problem := _why_not_an_agent(agent):
@@ -383,8 +382,7 @@ class AgentName(NamedTuple):
 def parse_agent_name(text: str) -> AgentName | None:
     """The parts of NAME, NAME@DEPTH, NAME~PERCENT or NAME@DEPTH~PERCENT; None for any other text, such as a path.
 
-    Raises:
-        UnknownAgent: the depth is 0, or the percentage is above 100.
+    Raises UnknownAgent: the depth is 0, or the percentage is above 100.
     """
     parts = NAME.fullmatch(text)
     if parts is None:
@@ -406,7 +404,7 @@ class Entry(NamedTuple):
     size: int  # bytes of its own source
 
 
-def entry_of(name: str, folder: Path = AGENTS) -> Entry:
+def catalogue_entry(name: str, folder: Path = AGENTS) -> Entry:
     """Reads an agent's source; data files are those that it names in calls of ``read_data``."""
     path = folder / f"{name}.py"
     tree = ast.parse(path.read_text(encoding="utf-8"))
@@ -426,8 +424,7 @@ ONLY_NAMED = "only minimax has a depth, only named agents can be made to err"
 def kaggle_agents() -> dict[str, Callable]:
     """Kaggle's built-in agents by name. Only their file is loaded, because importing the package takes seconds.
 
-    Raises:
-        UnknownAgent: kaggle-environments is not installed.
+    Raises UnknownAgent: kaggle-environments is not installed.
     """
     package = importlib.util.find_spec("kaggle_environments")
     if package is None or package.origin is None:
@@ -468,7 +465,7 @@ def resolve(agent: str | os.PathLike | Callable | AgentSpec) -> AgentSpec:
         return AgentSpec("file", os.path.abspath(text), text)
     if (parts := parse_agent_name(text)) and parts[1:] != (None, None):
         base = resolve(parts.base)
-        if base.is_somebodys or (parts.depth and base.target != "minimax"):
+        if base.is_users_code or (parts.depth and base.target != "minimax"):
             raise UnknownAgent(f"{text!r}: {ONLY_NAMED}")
         return AgentSpec("partner", text, text)
     if text in our_agents():
@@ -487,7 +484,7 @@ def resolve(agent: str | os.PathLike | Callable | AgentSpec) -> AgentSpec:
     names = [] if is_path else [*our_agents(), *kaggle_agents()]
     files = [str(path) for path in Path(text).parent.glob("*") if path.is_file()]
     beside = [file for file in files if file.endswith((".py", *SUFFIXES))]
-    close = unquoted(text) or next(iter(difflib.get_close_matches(text, [*names, *beside], 1)), "")
+    close = function_meant(text) or next(iter(difflib.get_close_matches(text, [*names, *beside], 1)), "")
     meant = f"did you mean {close}? " if close else ""
     known = f", and the names are {', '.join(names)}, minimax@DEPTH and NAME~PERCENT (of random moves)"
     raise UnknownAgent(f"no agent {text!r}: {meant}there is no such file{'' if is_path else known}")

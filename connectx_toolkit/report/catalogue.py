@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from connectx_toolkit.players.spec import entry_of, kaggle_agents
+from connectx_toolkit.players.spec import catalogue_entry, kaggle_agents
 from connectx_toolkit.system.console import shell
 from connectx_toolkit.system.files import AGENTS, our_agents
 from connectx_toolkit.system.table import Column, Table, Told, whole
@@ -16,8 +16,7 @@ KAGGLES = "one of Kaggle's own"
 def read_ladder(path: Path = PUBLISHED) -> tuple[str, dict[str, float]]:
     """The anchor, and the Elo above it by agent; "" and none if there is no such file.
 
-    Raises:
-        ValueError: it is not a ladder.
+    Raises ValueError: it is not a ladder.
     """
     if not path.exists():
         return "", {}
@@ -31,7 +30,7 @@ def read_ladder(path: Path = PUBLISHED) -> tuple[str, dict[str, float]]:
 def catalogue() -> Told:
     """The table of agents. The strengths come from agents/ladder.json, which a tournament writes."""
     anchor, ladder = read_ladder()
-    rows, entries = list[tuple[object, ...]](), [*map(entry_of, our_agents())]
+    rows, entries = list[tuple[object, ...]](), [*map(catalogue_entry, our_agents())]
     for entry in entries:
         about = entry.summary.replace("``", "")
         rows.append((entry.name, about, ladder.get(entry.name), sum(entry.data.values()) or None, entry.size))

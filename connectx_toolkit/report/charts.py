@@ -42,20 +42,20 @@ class Axis(NamedTuple):
         return [step * n for n in range(math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9) + 1)]
 
 
-def text(x: float, y: float, words: str, anchor: str = "start", class_: str = "") -> str:
+def text_element(x: float, y: float, words: str, anchor: str = "start", class_: str = "") -> str:
     """A line of text. A label that is too long loses its middle, and has all of it as its title."""
     cut = shorten([words], LABEL).get(words, words)
     title = element("title", html.escape(words)) if cut != words else ""
     return element("text", title + html.escape(cut), x=f"{x:.1f}", y=f"{y:.1f}", text_anchor=anchor, class_=class_)
 
 
-def line(x1: float, y1: float, x2: float, y2: float, **stroke: object) -> str:
+def line_element(x1: float, y1: float, x2: float, y2: float, **stroke: object) -> str:
     """A straight line, of the grid unless a stroke is given."""
     ends = (f"{value:.1f}" for value in (x1, y1, x2, y2))
     return element("line", "", **dict(zip(("x1", "y1", "x2", "y2"), ends, strict=True)), **stroke or {"class_": "grid"})
 
 
-def dot(x: float, y: float, colour: str) -> str:
+def dot_element(x: float, y: float, colour: str) -> str:
     """A point."""
     return element("circle", "", cx=f"{x:.1f}", cy=f"{y:.1f}", r=3.5, fill=colour)
 
@@ -94,16 +94,22 @@ def line_chart(
     parts = []
     for tick in up.ticks(0 if top else 1):
         words = f"{tick:g}{unit}" if top else POWERS[round(tick) + 6]
-        parts += [line(70, up.at(tick), right, up.at(tick)), text(62, up.at(tick) + 4, words, "end", "soft")]
-    parts += [text(across.at(x), bottom + LINE_HEIGHT, f"{x:g}", "middle", "soft") for x in across.ticks(1)]
-    parts.append(text((70 + right) / 2, bottom + 2 * LINE_HEIGHT, x_label, "middle"))
+        parts += [
+            line_element(70, up.at(tick), right, up.at(tick)),
+            text_element(62, up.at(tick) + 4, words, "end", "soft"),
+        ]
+    parts += [text_element(across.at(x), bottom + LINE_HEIGHT, f"{x:g}", "middle", "soft") for x in across.ticks(1)]
+    parts.append(text_element((70 + right) / 2, bottom + 2 * LINE_HEIGHT, x_label, "middle"))
     for number, (name, points) in enumerate(shown.items()):
         at, colour = [(across.at(x), up.at(y)) for x, y in points], COLOURS[number % len(COLOURS)]
         stroke = {"stroke": colour, "stroke_width": 2, "stroke_dasharray": DASHES[number // len(COLOURS) % len(DASHES)]}
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in at)
-        parts += [element("polyline", "", points=path, fill="none", **stroke), *(dot(x, y, colour) for x, y in at)]
+        parts += [
+            element("polyline", "", points=path, fill="none", **stroke),
+            *(dot_element(x, y, colour) for x, y in at),
+        ]
         x, y = 20 + entry * (number % abreast), bottom + LINE_HEIGHT * (3 + number // abreast)
-        parts += [line(x, y, x + 24, y, **stroke), text(x + 30, y + 4, name)]
+        parts += [line_element(x, y, x + 24, y, **stroke), text_element(x + 30, y + 4, name)]
     told = "; ".join(
         f"{name}: {', '.join(f'{y:.3g} {unit} at {x:g}' for x, y in points)}" for name, points in curves.items()
     )

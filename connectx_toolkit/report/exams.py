@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from connectx_core.position import STANDARD, Position, write_columns
+from connectx_core.position import STANDARD, Position, plies_to_end_table, write_columns
 from connectx_toolkit.arena.results import kinds
 from connectx_toolkit.arena.start_positions import add_openings
 from connectx_toolkit.games.analysis import JudgedMove
@@ -18,7 +18,7 @@ from connectx_toolkit.games.exam_positions import EXAMS, moves_to
 from connectx_toolkit.games.game import Game
 from connectx_toolkit.games.grades import NO_ANSWER, MeanEstimate, Sheet, mean_difference, rate, rate_difference
 from connectx_toolkit.games.review import Review
-from connectx_toolkit.games.themes import THEMES, horizons, themes_of_moves, weaknesses
+from connectx_toolkit.games.themes import AHEAD, THEMES, themes_of_moves, weaknesses
 from connectx_toolkit.report.pages import exam_page, game_entry
 from connectx_toolkit.system.console import plural
 from connectx_toolkit.system.foreign import left_out_lines
@@ -89,15 +89,15 @@ TIMES = (  # of rows (sheet, actTimeout); seconds of a move, without the load
 )
 
 
-def _signed(estimate: MeanEstimate) -> str:
+def _percent_text(estimate: MeanEstimate) -> str:
     return f"{100 * estimate.mean:+.1f}% ({100 * estimate.low:+.1f}% to {100 * estimate.high:+.1f}%)"
 
 
-def _points(estimate: MeanEstimate) -> str:
+def _points_text(estimate: MeanEstimate) -> str:
     return f"{estimate.mean:+.2f} ({estimate.low:+.2f} to {estimate.high:+.2f})"
 
 
-def compared(sheets: Sequence[Sheet]) -> list[tuple[Sheet, Sheet]]:
+def pairs_to_compare(sheets: Sequence[Sheet]) -> list[tuple[Sheet, Sheet]]:
     """Every two agents; of more than ``ALL_PAIRS``, each with the next by good moves."""
     if len(sheets) <= ALL_PAIRS:
         return [*combinations(sheets, 2)]
@@ -107,24 +107,24 @@ def compared(sheets: Sequence[Sheet]) -> list[tuple[Sheet, Sheet]]:
 def differences_table(sheets: Sequence[Sheet]) -> Table:
     """Two agents on the same positions."""
     columns = [
-        Column(metric.kept, show=_points, help="mean for each move", align="right")
+        Column(metric.kept, show=_points_text, help="mean for each move", align="right")
         if metric.kept
-        else Column(metric.name, show=_signed, align="right")
+        else Column(metric.name, show=_percent_text, align="right")
         for metric in METRICS
     ]
     rows = [
         (f"{one.agent} less {other.agent}", *(metric.difference(one, other) for metric in METRICS))
-        for one, other in compared(sheets)
+        for one, other in pairs_to_compare(sheets)
     ]
     return Table("differences in the same positions", ["agents", *columns], rows, HOLDS)
 
 
 def verdicts(sheets: Sequence[Sheet]) -> list[str]:
     """Who is better, in words, of two agents."""
-    return [_verdict(one, other) for one, other in compared(sheets)]
+    return [_compare_two(one, other) for one, other in pairs_to_compare(sheets)]
 
 
-def _verdict(one: Sheet, other: Sheet) -> str:
+def _compare_two(one: Sheet, other: Sheet) -> str:
     words, unproven = list[str](), list[str]()
     for metric in (metric for metric in METRICS if not metric.kept):
         found = metric.difference(one, other)
@@ -191,13 +191,14 @@ def weaknesses_tables(sheet: Sheet) -> list[Table]:
 
 
 def horizons_table(sheets: Sequence[Sheet]) -> Table:
-    """How many wins each agent finds, by their distance in plies."""
-    by_agent = {sheet.agent: horizons(sheet) for sheet in sheets}
-    rows = [
-        (f"{line[0].first} to {line[0].last}", line[0].wins, *(each.kept for each in line))
-        for line in zip(*by_agent.values(), strict=True)
-    ]
-    columns: list[Column | str] = ["plies to the win", "wins", *(Column(agent, show=percent) for agent in by_agent)]
+    """How many wins each agent keeps, by their distance in plies; distances without any are left out."""
+    labels, cells, rows = sheets[0].labels, STANDARD.cells, list[tuple[str | int | float, ...]]()
+    ends = plies_to_end_table(cells)[labels.plies.astype(np.int64), labels.values.astype(np.int64) + cells]
+    for first, last in AHEAD:
+        wins = np.flatnonzero((labels.values > 0) & labels.critical & (ends >= first) & (ends <= last))
+        if len(wins):
+            rows.append((f"{first} to {last}", len(wins), *(float(each.good[:, wins].mean()) for each in sheets)))
+    columns: list[Column | str] = ["plies to the win", "wins", *(Column(each.agent, show=percent) for each in sheets)]
     return Table("wins found", columns, rows, "positions with a win that some legal move gives away")
 
 

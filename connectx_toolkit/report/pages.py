@@ -65,7 +65,7 @@ def group_html(
     if ladder:
         names = [line.name for line in ladder]
         sections += [ladder_table(ladder, anchor).html(), _chart_html(ladder_chart(ladder))]
-        sections += [_titled(cross_table(tournament, names), "h3")]
+        sections += [_table_section(cross_table(tournament, names), "h3")]
     sections += ["<h3>Median time per move, without each agent's first move</h3>", _chart_html(time_chart(tournament))]
     if judged := moves_by_agent(games):
         count = f"{len(games)} {plural('game', len(games))}"
@@ -79,7 +79,7 @@ def _chart_html(svg: str) -> str:
     return f'<div class="wide">{svg}</div>'
 
 
-def _titled(table: Table, heading: str = "h2") -> str:
+def _table_section(table: Table, heading: str = "h2") -> str:
     """A table under its title, as a section."""
     title = html.escape(table.title[:1].upper() + table.title[1:])
     return f"<section><{heading}>{title}</{heading}>{table.html()}</section>"
@@ -94,54 +94,59 @@ def row_entry(review: Review) -> dict[str, Any]:
 
 def results_page(sections: Sequence[str], games: Sequence[Mapping[str, Any]]) -> str:
     """The page of matches. ``sections``: HTML; ``games``: from ``game_entry``."""
-    body = _filled("results.html", sections="\n".join(sections))
-    return _page("ConnectX results", body, games, _file_text("replays.css"), _file_text("results.js"))
+    body = _fill_template("results.html", sections="\n".join(sections))
+    return _whole_page("ConnectX results", body, games, _file_text("replays.css"), _file_text("results.js"))
 
 
 def replays_page(team: str, reviews: Sequence[Review], headline: Sequence[str], sections: Sequence[Table]) -> str:
     """The page of one's own games: a table to filter, the games to replay with exact scores, and the summary."""
-    body = _filled(
+    body = _fill_template(
         "replays.html",
         team=html.escape(team),
         headline=_paragraphs(headline),
-        sections="\n".join(map(_titled, sections)),
+        sections="\n".join(map(_table_section, sections)),
         table=games_table(team, reviews).html("games"),
         rows=_json([row_entry(review) for review in reviews]),
     )
     games = [game_entry(one) for one in reviews]
     script = f"{{\n{_file_text('replays.js')}}}\n"  # a scope of its own: the replayer's script has the same names
-    return _page(f"Games of {html.escape(team)}", body, games, _file_text("replays.css"), script)
+    return _whole_page(f"Games of {html.escape(team)}", body, games, _file_text("replays.css"), script)
 
 
 def exam_page(
     title: str, lines: Sequence[str], tables: Sequence[Table], mistakes: Table, entries: Sequence[Mapping[str, Any]]
 ) -> str:
     """The page of an exam. ``entries``: from ``game_entry``, with ``ply``, of the rows of ``mistakes``."""
-    body = _filled(
+    body = _fill_template(
         "exam.html",
         title=html.escape(title),
         headline=_paragraphs(lines),
         table=mistakes.html("mistakes"),
-        sections="\n".join(map(_titled, tables)),
+        sections="\n".join(map(_table_section, tables)),
     )
-    return _page(html.escape(title), body, entries, _file_text("replays.css"), _file_text("exam.js"))
+    return _whole_page(html.escape(title), body, entries, _file_text("replays.css"), _file_text("exam.js"))
 
 
 def tuning_page(title: str, lines: Sequence[str], numbers: Table, chart: str, tables: Sequence[Table]) -> str:
     """The page of a search for better numbers. ``chart``: SVG of its course."""
-    parts = [f"<h1>{html.escape(title)}</h1>", _paragraphs(lines), _titled(numbers), "<h2>Course of the search</h2>"]
-    parts += [_chart_html(chart), *map(_titled, tables)]
+    parts = [
+        f"<h1>{html.escape(title)}</h1>",
+        _paragraphs(lines),
+        _table_section(numbers),
+        "<h2>Course of the search</h2>",
+    ]
+    parts += [_chart_html(chart), *map(_table_section, tables)]
     body = f'<main class="report scout">{"".join(parts)}</main>'
-    return _page(html.escape(title), body, [], _file_text("tuning.css"), "")
+    return _whole_page(html.escape(title), body, [], _file_text("tuning.css"), "")
 
 
 def _paragraphs(lines: Sequence[str]) -> str:
     return "\n".join(f"<p>{html.escape(line)}</p>" for line in lines)
 
 
-def _page(title: str, body: str, games: Sequence[Mapping[str, Any]], style: str, script: str) -> str:
+def _whole_page(title: str, body: str, games: Sequence[Mapping[str, Any]], style: str, script: str) -> str:
     """A whole page around a replayer of games. ``style`` and ``script`` are added to those that all pages have."""
-    return _filled(
+    return _fill_template(
         "page.html",
         title=title,
         body=body,
@@ -151,7 +156,7 @@ def _page(title: str, body: str, games: Sequence[Mapping[str, Any]], style: str,
     )
 
 
-def _filled(name: str, **fields: str) -> str:
+def _fill_template(name: str, **fields: str) -> str:
     return Template(_file_text(name)).substitute(fields)
 
 

@@ -14,7 +14,7 @@ from connectx_toolkit.games.exploring import Explored
 from connectx_toolkit.games.game import MOVING, SEATS, Game
 from connectx_toolkit.games.review import POINTS_WORDS, Review, moves_by_agent
 from connectx_toolkit.system.console import as_option
-from connectx_toolkit.system.foreign import left_out_lines, shown
+from connectx_toolkit.system.foreign import left_out_lines, printable
 from connectx_toolkit.system.table import Column, Part, Shown, Table, Told, percent
 
 __all__ = ["Analysis"]
@@ -68,13 +68,13 @@ def moves_table(game: Game, judged: Sequence[JudgedMove], first: int) -> Table:
     rows, ply = list[tuple[str, ...]](), game.opening
     for move in judged[:decided]:
         if move.ply > ply:
-            rows.append(_unsolved(ply, move.ply))
+            rows.append(_unsolved_row(ply, move.ply))
         ply = move.ply + 1
         words = [score_words(value, move.ply, game.geometry) for value in (move.played, move.value)]
         who = (str(move.ply), game.player(move.seat), str(move.column + first))
         rows.append((*who, *words, move.best(first).replace(",", ""), _result_words(move)))
     if judged and ply < (end := judged[decided].ply if judged[decided:] else len(game.moves)):
-        rows.append(_unsolved(ply, end))
+        rows.append(_unsolved_row(ply, end))
     if folded := judged[decided:]:
         loser = game.player(folded[-1].seat if folded[-1].value < 0 else 1 - folded[-1].seat)
         sooner = sum(move.shortens_loss for move in folded)
@@ -84,7 +84,7 @@ def moves_table(game: Game, judged: Sequence[JudgedMove], first: int) -> Table:
     return Table("", MOVE_COLUMNS, rows, note, lambda row: "given away" if row[-1].startswith(GIVEN) else "")
 
 
-def _unsolved(first: int, end: int) -> tuple[str, ...]:
+def _unsolved_row(first: int, end: int) -> tuple[str, ...]:
     """The row of the plies from ``first`` on, before ``end``."""
     return (str(first) if end == first + 1 else f"{first}-{end - 1}", *[""] * 5, "not solved in time")
 
@@ -159,9 +159,9 @@ SUBMISSION_COLUMNS = (  # of the SDK's ApiSubmission
     Column("number", lambda one: one.ref),
     Column("date", lambda one: one.date or None, "{:%Y-%m-%d %H:%M}".format),
     Column("status", lambda one: one.status.name.lower()),
-    Column("score", lambda one: one.public_score, shown, align="right"),
-    Column("file", lambda one: one.file_name, shown),
-    Column("message", lambda one: one.description, shown),
+    Column("score", lambda one: one.public_score, printable, align="right"),
+    Column("file", lambda one: one.file_name, printable),
+    Column("message", lambda one: one.description, printable),
 )
 
 

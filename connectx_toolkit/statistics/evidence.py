@@ -24,7 +24,7 @@ class PairOfGames(NamedTuple):
     games: tuple[Moves, Moves]  # the moves after it; first the game in which the first agent moves first
     points: float  # 0 to 2
 
-    def swapped(self) -> "PairOfGames":
+    def from_other_side(self) -> "PairOfGames":
         """The pair as the second agent sees it."""
         return PairOfGames(self.opening, self.games[::-1], 2 - self.points)
 

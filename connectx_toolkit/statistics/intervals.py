@@ -1,4 +1,4 @@
-"""Statistics of results: Elo differences with intervals, SPRT, ratings of many agents. Pure functions of counts.
+"""What the results of two agents prove: the Elo difference with its interval, and the SPRT. Pure functions of counts.
 
 The unit is a pair: two games from the same opening with swapped seats, whose results are correlated. Counts are
 pentanomial: in ``counts[k]`` pairs the first agent made k/2 of 2 points, k = 0 .. 4. They may be fractions, because
@@ -44,8 +44,7 @@ def score_of(elo: float) -> float:
 def pentanomial(pair_scores: Iterable[float]) -> list[int]:
     """Counts of pairs, from the points (0 to 2) that the first agent made in each.
 
-    Raises:
-        ValueError: two games cannot give these points.
+    Raises ValueError: two games cannot give these points.
     """
     counts = [0] * 5
     for points in pair_scores:
@@ -56,11 +55,7 @@ def pentanomial(pair_scores: Iterable[float]) -> list[int]:
 
 
 def mean_and_variance(counts: Sequence[float]) -> tuple[float, float]:
-    """Mean score of a game, and the variance of a pair's mean score.
-
-    Raises:
-        ValueError: there are no pairs.
-    """
+    """Mean score of a game, and the variance of a pair's mean score. Raises ValueError: there are no pairs."""
     pairs = sum(counts)
     if pairs <= 0:
         raise ValueError("there are no pairs of games to judge by")
@@ -238,7 +233,7 @@ class Sprt(NamedTuple):
         ratio = (deviance(counts, score_of(self.elo0)) - deviance(counts, score_of(self.elo1))) / 2
         return ratio / (1 + (2 * self.bounds[1] + 1) / (2 * pairs))
 
-    def accepted(self, counts: Sequence[float]) -> str | None:
+    def decision(self, counts: Sequence[float]) -> str | None:
         """ "H0" or "H1", or None while neither is accepted."""
         llr, (lower, upper) = self.llr(counts), self.bounds
         return "H1" if llr >= upper else "H0" if llr <= lower else None

@@ -20,7 +20,7 @@ from connectx_toolkit.statistics.intervals import (
     mean_and_variance,
 )
 
-FEWEST_OPENINGS = 20  # that stand for others: one's own few are not drawn from all
+FEWEST_OPENINGS = 20  # distinct ones, below which a result holds for them alone, not for openings in general
 TOO_WIDE = 400.0  # Elo; an interval that reaches further to both sides says nothing
 FEWEST_SUMMED = 20  # distinct pairs, or openings, below which their sum is not taken for normal, as the margins here do
 
@@ -77,10 +77,10 @@ def ratings(pairings: Pairings, anchor: str) -> dict[str, Rating]:
         raise ValueError(f"{anchor} has played only against itself, and an agent against itself has no rating")
     if anchor not in names:
         raise ValueError(f"{anchor}, whose Elo would be 0, has not played a pair of games to its end: play more")
-    cut_off = set(names) - connected(pairings, anchor)
+    cut_off = set(names) - agents_connected_with(pairings, anchor)
     if cut_off:
         raise ValueError(f"no games connect {', '.join(sorted(cut_off))} with the anchor {anchor!r}")
-    fit = _fit(pairings, names)
+    fit = _fit_strengths(pairings, names)
     if len(names) == 2:
         return _of_two(pairings, fit, names)
     order = np.argsort(-fit.strengths, kind="stable")
@@ -124,7 +124,7 @@ def _games(pairings: Pairings, name: str) -> int:
     return 2 * sum(evidence.pairs for pairing, evidence in pairings.items() if name in pairing)
 
 
-def connected(pairings: Pairings, start: str) -> set[str]:
+def agents_connected_with(pairings: Pairings, start: str) -> set[str]:
     """The agents that are connected with ``start`` by a chain of pairings with games, including itself."""
     reached, frontier = {start}, [start]
     while frontier:
@@ -167,7 +167,7 @@ class _Fit(NamedTuple):
         return z + (z**3 + z) / (4 * max(1, self.openings - 1))
 
 
-def _fit(pairings: Pairings, names: Sequence[str]) -> _Fit:
+def _fit_strengths(pairings: Pairings, names: Sequence[str]) -> _Fit:
     """Fits the strengths by Newton's method; the first of the names has strength 0."""
     played = {pairing: evidence for pairing, evidence in pairings.items() if evidence.pairs}
     counts = [evidence.counts for evidence in played.values()]

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from connectx_core import __version__
 from connectx_toolkit.system.files import IS_CHECKOUT, ROOT, in_words
-from connectx_toolkit.system.foreign import shown
+from connectx_toolkit.system.foreign import printable
 
 if TYPE_CHECKING:  # --help is answered at once, and where packages are missing
     from tqdm import tqdm
@@ -30,7 +30,7 @@ def ctrl_c_waits() -> Iterator[list[int]]:
     """Raises a KeyboardInterrupt of the block at its end; gives a list that is empty as long as there was none.
 
     For what numba compiles: llvmlite calls Python back from C, and there an exception is printed and forgotten, so that
-    the command would run on. So it is in what Python calls when objects go, as of SQLAlchemy.
+    the command would run on. The same happens in finalizers, such as those of SQLAlchemy.
     """
     pressed: list[int] = []
     if threading.current_thread() is not threading.main_thread():  # which never gets one
@@ -65,7 +65,7 @@ def at_python() -> bool:
     return in_notebook() or hasattr(sys, "ps1") or DOOR not in os.environ
 
 
-def unquoted(text: str) -> str:
+def function_meant(text: str) -> str:
     """ "my_agent, without quotes": what people mean who put the name of their function in quotes; "" of any other."""
     is_function = at_python() and callable(vars(sys.modules["__main__"]).get(text))
     return f"{text}, without quotes" if is_function else ""
@@ -110,7 +110,7 @@ def command(words: str, call: str = "") -> str:
     return call if call and at_python() else shell(words)
 
 
-def named(words: str, call: str = "") -> str:
+def bare_name(words: str, call: str = "") -> str:
     """A command in a sentence, by its name alone: "build_submission.py", or "build(...)" where Python is typed."""
     return command(words, call).removeprefix("python ")
 
@@ -140,7 +140,7 @@ def complain(script: str, *lines: str) -> None:
     """Prints to stderr what went wrong in a script, line by line; what a terminal would obey is shown as escapes."""
     with suppress(OSError):  # nobody reads it
         for line in lines:
-            print(shown(f"{script}: {line}", None), file=sys.stderr)
+            print(printable(f"{script}: {line}", None), file=sys.stderr)
 
 
 def tell(line: str) -> None:
@@ -212,7 +212,7 @@ class Parser(argparse.ArgumentParser):
 def in_a_line(problem: BaseException) -> str:
     """What went wrong, in one line for a person."""
     text = in_words(problem) if isinstance(problem, OSError) else str(problem)
-    return shown(" ".join(text.split()), None) or type(problem).__name__
+    return printable(" ".join(text.split()), None) or type(problem).__name__
 
 
 EXTRAS = {  # of pyproject.toml, by the module that is missing

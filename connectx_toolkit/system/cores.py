@@ -47,7 +47,7 @@ def seed_everything(seed: int) -> None:
 
 
 @contextmanager
-def seeded(seed: int) -> Iterator[None]:
+def temporary_seed(seed: int) -> Iterator[None]:
     """Seeds the global generators within the block; after it they go on as if nothing had been drawn from them."""
     numpy, torch = sys.modules.get("numpy"), sys.modules.get("torch")
     of_python = random.getstate()
@@ -180,7 +180,7 @@ def core_of_its_own() -> Iterator[None]:
         unlock(reserved.lock)
 
 
-def restricted(share: float) -> dict[str, Any]:
+def share_of_core(share: float) -> dict[str, Any]:
     """Settings of a job of the runner that gets ``share`` of one core: it is stopped and continued."""
     core = {"core": max(os.sched_getaffinity(0))} if hasattr(os, "sched_getaffinity") else {}
     return core | {"duty": share}

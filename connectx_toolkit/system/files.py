@@ -150,7 +150,7 @@ def read_as(parse: Callable[[bytes], Content], path: Path) -> Content:
 
 
 @contextlib.contextmanager
-def locked(path: Path, part: str = "", words: str = "") -> Iterator[None]:
+def file_lock(path: Path, part: str = "", words: str = "") -> Iterator[None]:
     """Lets one process at a time read ``path``, change it and write it again; others wait here until the block ends.
 
     The lock is a file beside it, ``.NAME.lock``, which is there only during the block. The system releases it when the

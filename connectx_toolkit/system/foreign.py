@@ -29,8 +29,7 @@ class NothingLeft(RuntimeError):
 def from_json(content: str | bytes) -> Any:
     """What a JSON document says, with or without a byte order mark, in UTF-8, UTF-16 or UTF-32.
 
-    Raises:
-        ValueError: it is no JSON, nested too deeply for Python, or larger than ``MOST_BYTES``.
+    Raises ValueError: it is no JSON, nested too deeply for Python, or larger than ``MOST_BYTES``.
     """
     if len(content) > MOST_BYTES:
         raise ValueError(f"it has more than {MOST_BYTES >> 20} MiB")
@@ -60,10 +59,10 @@ def number(value: Any, name: str, least: float = float("-inf")) -> float:
 
 
 def text(value: Any, name: str) -> str:
-    """A text as ``shown`` gives it. Raises ValueError if it is none; ``name`` says of what."""
+    """A text as ``printable`` gives it. Raises ValueError if it is none; ``name`` says of what."""
     if not isinstance(value, str):
         raise ValueError(f"{name} should be a text, not {value!r:.80}")
-    return shown(value)
+    return printable(value)
 
 
 def mapping(value: Any, name: str) -> dict[str, Any]:
@@ -73,17 +72,17 @@ def mapping(value: Any, name: str) -> dict[str, Any]:
     return value
 
 
-def shown(value: object, longest: int | None = LONGEST_NAME) -> str:
+def printable(value: object, longest: int | None = LONGEST_NAME) -> str:
     r"""Any value as a text that can be printed and stored: control characters and the like are written as escapes.
 
-    >>> shown("\x1b[2Jevil \ud800")
+    >>> printable("\x1b[2Jevil \ud800")
     '\\x1b[2Jevil \\ud800'
     """
-    plain = "".join(map(_shown, str(value)[: None if longest is None else longest + 1]))
+    plain = "".join(map(_printable_character, str(value)[: None if longest is None else longest + 1]))
     return plain if longest is None or len(plain) <= longest else f"{plain[: longest - 3]}..."
 
 
-def _shown(character: str) -> str:
+def _printable_character(character: str) -> str:
     is_printed = unicodedata.category(character) not in ("Cc", "Cf", "Cs", "Zl", "Zp") or character in JOINERS
     return character if is_printed else character.encode("unicode_escape").decode()
 

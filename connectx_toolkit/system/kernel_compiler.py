@@ -81,7 +81,7 @@ def module_texts() -> Iterator[dict[str, str]]:
         CPUCodeLibrary._finalize_final_module = finalize  # type: ignore[method-assign]
 
 
-def entry_of(text: str, native: str, args: Sequence) -> str:
+def entry_function(text: str, native: str, args: Sequence) -> str:
     """The function that takes the arguments from a buffer, after a word for the result, and calls one of the text.
 
     Raises:
@@ -93,30 +93,30 @@ def entry_of(text: str, native: str, args: Sequence) -> str:
     types = [str(argument.type) for argument in arguments][2:]
     lines, given = list[str](), list[str]()
 
-    def loaded(kind: str, base: str, offset: int) -> str:
+    def load_word(kind: str, base: str, offset: int) -> str:
         name = f"%v{len(lines)}"
         lines.append(f"{name}.at = getelementptr i8, ptr {base}, i64 {offset}\n  {name} = load {kind}, ptr {name}.at")
         return name
 
     for place, leaf in enumerate(leaves(args), 1):
         if not isinstance(leaf, np.ndarray):
-            given.append(loaded(types[len(given)], "%words", 8 * place))
+            given.append(load_word(types[len(given)], "%words", 8 * place))
             continue
-        array, items = loaded("ptr", "%words", 8 * place), "1"
-        data, shape, strides = (loaded("ptr", array, offset) for offset in (DATA, SHAPE, STRIDES))
-        sizes = [loaded("i64", shape, 8 * axis) for axis in range(leaf.ndim)]
+        array, items = load_word("ptr", "%words", 8 * place), "1"
+        data, shape, strides = (load_word("ptr", array, offset) for offset in (DATA, SHAPE, STRIDES))
+        sizes = [load_word("i64", shape, 8 * axis) for axis in range(leaf.ndim)]
         for size in sizes:
             lines.append(f"%n{len(lines)} = mul i64 {items}, {size}")
             items = f"%n{len(lines) - 1}"
         given += ["null", "null", items, str(leaf.itemsize), data, *sizes]
-        given += [loaded("i64", strides, 8 * axis) for axis in range(leaf.ndim)]
+        given += [load_word("i64", strides, 8 * axis) for axis in range(leaf.ndim)]
     if len(given) != len(types):
         raise ValueError(f"{native} takes {len(types)} arguments, not {len(given)}")
     texts = "".join(f", {kind} {value}" for kind, value in zip(types, given, strict=True))
     return ENTRY.format(lines="\n  ".join(lines), native=native, given=texts)
 
 
-def reduced(text: str, entry: str) -> Any:
+def reduce_module(text: str, entry: str) -> Any:
     """The module of a text with ``entry`` and what that needs."""
     import llvmlite.binding as llvm
 
@@ -130,7 +130,7 @@ def reduced(text: str, entry: str) -> Any:
     return module
 
 
-def object_of(module: Any, cpu: str, features: str) -> bytes:
+def compile_object(module: Any, cpu: str, features: str) -> bytes:
     """A relocatable ELF file of a module. Raises ValueError if what it computes depends on the processor."""
     import llvmlite.binding as llvm
 
@@ -142,7 +142,7 @@ def object_of(module: Any, cpu: str, features: str) -> bytes:
     return machine.emit_object(module)
 
 
-def linked(obj: bytes) -> tuple[int, bytes]:
+def link_object(obj: bytes) -> tuple[int, bytes]:
     """(offset of its symbol ``entry``, one piece) of a relocatable ELF file (x86-64).
 
     Raises:
@@ -177,13 +177,12 @@ def linked(obj: bytes) -> tuple[int, bytes]:
     return entry, bytes(flat)
 
 
-def made(wanted: Wanted, targets: Mapping[str, str]) -> dict[str, bytes]:
+def compile_kernel(wanted: Wanted, targets: Mapping[str, str]) -> dict[str, bytes]:
     """A kernel's machine code for each target, {cpu: features}, as ``connectx_core.machine_code.in_memory`` takes it.
 
     numba has to compile for the first of the targets.
 
-    Raises:
-        ValueError: its code needs something outside, so that numba is needed; or it returns no bool.
+    Raises ValueError: its code needs something outside, so that numba is needed; or it returns no bool.
     """
     from numba import typeof
     from numba.core.types import boolean, unliteral
@@ -195,8 +194,8 @@ def made(wanted: Wanted, targets: Mapping[str, str]) -> dict[str, bytes]:
     if unliteral(compiled.signature.return_type) != boolean:
         raise ValueError(f"it returns {compiled.signature.return_type}")
     text = texts[compiled.library.name]
-    module = reduced(text, entry_of(text, compiled.fndesc.llvm_func_name, wanted.examples))
-    codes = {cpu: linked(object_of(module.clone(), cpu, features)) for cpu, features in targets.items()}
+    module = reduce_module(text, entry_function(text, compiled.fndesc.llvm_func_name, wanted.examples))
+    codes = {cpu: link_object(compile_object(module.clone(), cpu, features)) for cpu, features in targets.items()}
     return {cpu: b"%d\n" % entry + code for cpu, (entry, code) in codes.items()}
 
 
@@ -217,7 +216,7 @@ def for_submission(load: Callable[[], Callable]) -> dict[str, bytes]:
     os.environ |= {"NUMBA_CPU_NAME": cpu, "NUMBA_CPU_FEATURES": features}
     parts = dict[str, bytes]()
     for each in {one.key: one for one in wanted}.values():
-        codes = made(each, WIDE_TARGETS if each.is_wide else {NARROW: ""})
+        codes = compile_kernel(each, WIDE_TARGETS if each.is_wide else {NARROW: ""})
         parts |= {f"{each.key}.{target}": code for target, code in codes.items()}
         targets = [*machine_code.TARGETS]
         runs = [codes[target] for target in targets[targets.index(here) :] if target in codes] if here else []
@@ -226,7 +225,7 @@ def for_submission(load: Callable[[], Callable]) -> dict[str, bytes]:
     return parts
 
 
-def kept(wanted: Wanted) -> bytes | None:
+def load_kernel(wanted: Wanted) -> bytes | None:
     """A kernel's machine code for this computer, from the user's folder, where it is made if need be.
 
     None where numba does not work, or makes code that needs it.
@@ -244,7 +243,7 @@ def kept(wanted: Wanted) -> bytes | None:
 
     features = llvm.get_host_cpu_features().flatten()
     try:
-        (code,) = made(wanted, {llvm.get_host_cpu_name(): features}).values()
+        (code,) = compile_kernel(wanted, {llvm.get_host_cpu_name(): features}).values()
     except (ValueError, NumbaError):  # somebody's evaluation: who compiles it without keeping it says why
         return None
     with suppress(OSError):

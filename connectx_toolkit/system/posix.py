@@ -35,12 +35,12 @@ class Forked:
         self._waitpid = waitpid or os.waitpid
 
     def poll(self) -> int | None:
-        return self._ended(os.WNOHANG)
+        return self._exit_code(os.WNOHANG)
 
     def wait(self) -> int | None:
-        return self._ended(0)
+        return self._exit_code(0)
 
-    def _ended(self, options: int) -> int | None:
+    def _exit_code(self, options: int) -> int | None:
         if self.code is None:
             pid, status = self._waitpid(self.pid, options)
             self.code = os.waitstatus_to_exitcode(status) if pid else None
@@ -97,7 +97,7 @@ def is_own(found: os.stat_result, forbidden: int) -> bool:
     return not hasattr(os, "getuid") or (found.st_uid == os.getuid() and not found.st_mode & forbidden)
 
 
-def slashed(path: str, system: Any = os.path) -> str:
+def with_slashes(path: str, system: Any = os.path) -> str:
     """A path with slashes, and in one spelling where capitals make no difference: "c:/users/me". ``system``: of paths.
 
     >>> import ntpath

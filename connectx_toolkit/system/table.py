@@ -17,7 +17,7 @@ from rich.segment import Segment
 from rich.text import Text
 
 from connectx_toolkit.system.console import in_notebook
-from connectx_toolkit.system.foreign import shown
+from connectx_toolkit.system.foreign import printable
 
 # How columns show numbers.
 whole, two_digits, three_digits, percent = "{:.0f}".format, "{:.2f}".format, "{:.3f}".format, "{:.1%}".format
@@ -112,26 +112,26 @@ class Table:
         """
         width, rows, columns = options.max_width, [*self.cells()], self.columns
         if self.title:
-            yield Text(f"\n{_fitted([self.title], width)[0]}", "table.title")
+            yield Text(f"\n{_shorten_words([self.title], width)[0]}", "table.title")
         texts = [[row[n][1] for row in rows] for n in range(len(columns))]
         cells, least = [max(map(cell_len, each), default=0) for each in texts], list[int]()
         for column, each, size in zip(columns, texts, cells, strict=True):
             words = map(cell_len, " ".join([column.head, *each]).split())
             least.append(max([size if column.align == "right" else min(size, ONE_LINE), *words]))
         names = min(self.names, len(columns))
-        least[:names] = _narrowed(least[:names], [1] * names, width // 2)
+        least[:names] = _narrow_widths(least[:names], [1] * names, width // 2)
         room = max(1, width - sum(letters + GAP for letters in least[:names]))
         least[names:] = [min(room, letters) for letters in least[names:]]
         for number, others in enumerate(_blocks(least[names:], room)):
             block = [*range(names), *(names + n for n in others)]
             widths = [max(cells[n], cell_len(columns[n].head)) for n in block]
             for floors in ([max(least[n], cells[n]) for n in block], [least[n] for n in block]):  # heads first
-                widths = _narrowed(widths, floors, width - GAP * (len(block) - 1))
+                widths = _narrow_widths(widths, floors, width - GAP * (len(block) - 1))
             grid = rich.table.Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
             for n, letters in zip(block, widths, strict=True):
-                (head,) = _fitted([columns[n].head], letters)
+                (head,) = _shorten_words([columns[n].head], letters)
                 grid.add_column(head, justify=columns[n].align or "left", width=letters, overflow="fold")
-            fitted = [_fitted(texts[n], letters) for n, letters in zip(block, widths, strict=True)]
+            fitted = [_shorten_words(texts[n], letters) for n, letters in zip(block, widths, strict=True)]
             for kind, row, *line in zip(self.kinds, rows, *fitted, strict=True):
                 shown_cells = (Text(text, _ground(row[n][2])) for n, text in zip(block, line, strict=True))
                 grid.add_row(*shown_cells, style=STYLES.get(kind))
@@ -211,13 +211,13 @@ def shorten(words: Collection[str], width: int) -> dict[str, str]:
     return {}
 
 
-def _fitted(texts: Sequence[str], width: int) -> list[str]:
+def _shorten_words(texts: Sequence[str], width: int) -> list[str]:
     """Texts, in which words that are wider than so many letters are shortened."""
     short = shorten(" ".join(texts).split(), width)
     return [re.sub(r"\S+", lambda found: short.get(found[0], found[0]), text) for text in texts]
 
 
-def _narrowed(widths: Sequence[int], floors: Sequence[int], most: int) -> list[int]:
+def _narrow_widths(widths: Sequence[int], floors: Sequence[int], most: int) -> list[int]:
     """Widths that together are at most ``most``, if the floors allow it: one by one, the widest loses a letter."""
     widths = [*widths]
     while sum(widths) > most and (wide := [n for n, width in enumerate(widths) if width > floors[n]]):
@@ -228,7 +228,7 @@ def _narrowed(widths: Sequence[int], floors: Sequence[int], most: int) -> list[i
 def _blocks(widths: Sequence[int], room: int) -> list[list[int]]:
     """The places of columns, of which each fits into the room, in as few tables as hold them, about equally wide."""
 
-    def filled(most: int) -> list[list[int]]:
+    def fill_blocks(most: int) -> list[list[int]]:
         blocks, left = [list[int]()], most
         for n, width in enumerate(widths):
             if blocks[-1] and width > left:
@@ -237,11 +237,11 @@ def _blocks(widths: Sequence[int], room: int) -> list[list[int]]:
             left -= width + GAP
         return blocks
 
-    return min(map(filled, range(1, room + 1)), key=len)
+    return min(map(fill_blocks, range(1, room + 1)), key=len)
 
 
-def _printable(text: str) -> str:
-    return "\n".join(shown(line, None) for line in text.split("\n"))
+def _printable_lines(text: str) -> str:
+    return "\n".join(printable(line, None) for line in text.split("\n"))
 
 
 class _Plain(Console):
@@ -249,7 +249,7 @@ class _Plain(Console):
         """What is printed, with escape sequences in texts shown: those of colours are put around it later."""
         for segment in super().render(renderable, options):
             is_plain = segment.control or (segment.text.isascii() and segment.text.replace("\n", "").isprintable())
-            yield segment if is_plain else segment._replace(text=_printable(segment.text))
+            yield segment if is_plain else segment._replace(text=_printable_lines(segment.text))
 
     def on_broken_pipe(self) -> None:
         """Rich would end the process with code 1 here."""

@@ -77,7 +77,7 @@ class Workers:
                     if not some:
                         break
                     try:
-                        under_way[self.submit(_call, function, some)] = some
+                        under_way[self.submit(_call_batch, function, some)] = some
                     except BrokenExecutor:
                         lost.append(some)
                 if lost and not under_way:
@@ -124,7 +124,7 @@ class Workers:
         self._batch = max(1, min(fitting, 2 * self._batch, LARGEST_BATCH))
 
 
-def _call(function: Callable[[Item], Result], items: Iterable[Item]) -> tuple[list[Result], float]:
+def _call_batch(function: Callable[[Item], Result], items: Iterable[Item]) -> tuple[list[Result], float]:
     """The results for a batch, and the seconds that they took."""
     start = time.perf_counter()
     return [function(item) for item in items], time.perf_counter() - start
@@ -133,7 +133,7 @@ def _call(function: Callable[[Item], Result], items: Iterable[Item]) -> tuple[li
 # In processes of this machine
 
 
-def _enter(cores: Any, initializer: Callable[..., None], arguments: tuple[Any, ...]) -> None:
+def _enter_worker(cores: Any, initializer: Callable[..., None], arguments: tuple[Any, ...]) -> None:
     """Initialises a worker's process. ``cores``: a queue with a core for each, or with None."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the run, which then ends its workers
     die_with_parent()
@@ -170,7 +170,7 @@ def local_workers(
             queue = context.SimpleQueue()
             for core in cores or [None] * count:
                 queue.put(core)
-            return Processes(count, context, _enter, (queue, initializer, arguments))
+            return Processes(count, context, _enter_worker, (queue, initializer, arguments))
 
         workers, is_whole = Workers(start, 2 * count), False
         try:
@@ -202,8 +202,7 @@ _entered = ""  # the name of the latest run
 def _bind_to_own_core() -> None:
     """Binds the current thread, and the processes that it starts, to a core that no other worker has.
 
-    Raises:
-        ProcessFailed: every core is taken.
+    Raises ProcessFailed: every core is taken.
     """
     global _reserved  # noqa: PLW0603 (a process has one core)
     if _reserved is None:
@@ -261,8 +260,7 @@ def cluster_workers(
         finalizer: called in each worker at the end of the run.
         own_cores: bind each worker to a core that no other has reserved.
 
-    Raises:
-        ValueError: the cluster cannot be reached, has no workers, or has some with several threads.
+    Raises ValueError: the cluster cannot be reached, has no workers, or has some with several threads.
     """
     from distributed import Client  # takes a second
 

@@ -32,7 +32,7 @@ from connectx_core.position import STANDARD
 from connectx_core.weights import unpack
 from connectx_toolkit.builder.notebook.predictors import is_algorithm
 from connectx_toolkit.builder.preflight.trial import Question, openings_of_games, question, random_moves
-from connectx_toolkit.players.prepared import CREDENTIAL
+from connectx_toolkit.players.fork_server import CREDENTIAL
 from connectx_toolkit.players.process import AgentProcess
 from connectx_toolkit.players.spec import resolve
 from connectx_toolkit.system.console import as_option, command, progress

@@ -30,7 +30,7 @@ from connectx_core.search import Searcher
 from connectx_toolkit.kaggle.agent_file import Struct, load_agent
 from connectx_toolkit.kaggle.rules import DEFAULTS, NODE_BUDGET, sizes_of
 from connectx_toolkit.players.spec import parse_agent_name
-from connectx_toolkit.system.cores import seeded
+from connectx_toolkit.system.cores import temporary_seed
 from connectx_toolkit.system.files import AGENTS, our_agents
 from connectx_toolkit.training.vector_games import NO_ACTION, ConnectX, Games, Player, erring, random_player
 
@@ -266,7 +266,7 @@ class AgentPlayer:
         self._agents: dict[int, Agent] = {}
 
     def __call__(self, games: Games, which: np.ndarray) -> np.ndarray:
-        with seeded(int(self._rng.integers(2**63))):
+        with temporary_seed(int(self._rng.integers(2**63))):
             return np.array([self._column(games, game) for game in which.tolist()], np.int64)
 
     def _column(self, games: Games, game: int) -> int:

@@ -25,7 +25,7 @@ from matplotlib.figure import Figure
 from connectx_core.position import STANDARD
 from connectx_core.solver import Solver
 from connectx_core.weights import pack, unpack
-from connectx_toolkit.system.files import check_folder, locked, read_as, write_whole
+from connectx_toolkit.system.files import check_folder, file_lock, read_as, write_whole
 from connectx_toolkit.system.foreign import from_json, mapping
 from connectx_toolkit.system.workers import cluster_workers, local_workers
 from connectx_toolkit.training.options import check_same
@@ -121,7 +121,7 @@ def publish(config: Any, content: bytes, facts: dict[str, Any], score: str) -> N
     path = config.output
     write_whole(path, content)
     manifest = path.parent / MANIFEST
-    with locked(manifest):
+    with file_lock(manifest):
         entries = _entries(manifest)
         made = {"seconds": round(time.monotonic() - config.began), "sha256": hashlib.sha256(content).hexdigest()}
         entries[path.name] = {**config.origin, **made, **facts}

@@ -36,7 +36,7 @@ class Number(NamedTuple):
         """Whether the range has whole numbers only: if the file's value and both ends are whole."""
         return all(type(each) is int for each in (self.value, self.low, self.high))
 
-    def rounded(self, value: Value) -> Value:
+    def to_file(self, value: Value) -> Value:
         """A value of the search as it is written into the file."""
         if self.words or self.is_whole:
             return value
@@ -46,8 +46,7 @@ class Number(NamedTuple):
 def numbers_in(text: str, file: str = "the file") -> list[Number]:
     """The numbers to tune, in the order of the file.
 
-    Raises:
-        ValueError: there are none, or one cannot be tuned; the text names the file and the line, and says why.
+    Raises ValueError: there are none, or one cannot be tuned; the text names the file and the line, and says why.
     """
     numbers, end = list[Number](), 0
     for count, line in enumerate(io.StringIO(text), 1):  # which ends lines as Python does, at line feeds
@@ -81,14 +80,14 @@ def _number(code: str, words: str, start: int, where: str) -> Number:
     if (value := _literal(written)) is None:
         raise ValueError(f"{where}{name} is not set to a number or a word, but to something that is computed")
     first = start + code.index(written, match.start(2))
-    return _ranged(Number(name, value, words, (first, first + len(written))), where + name)
+    return _with_range(Number(name, value, words, (first, first + len(written))), where + name)
 
 
-def _ranged(number: Number, where: str) -> Number:
+def _with_range(number: Number, where: str) -> Number:
     """The number with its range. Raises ValueError if that is no range, or the file's value lies outside."""
     value, words, match = number.value, number.range, RANGE.fullmatch(number.range)
     if match is None:
-        return _chosen(number, where)
+        return _with_words(number, where)
     try:
         low, high = (float(end) if set(end) & set(".eEinf") else int(end) for end in match.group(1, 2))
     except ValueError:
@@ -104,7 +103,7 @@ def _ranged(number: Number, where: str) -> Number:
     return number._replace(low=low, high=high, log=bool(match[3]))
 
 
-def _chosen(number: Number, where: str) -> Number:
+def _with_words(number: Number, where: str) -> Number:
     """The number with the words that it is chosen from."""
     pieces = [piece.strip() for piece in number.range.split(",")]
     values = (piece if isinstance(number.value, str) else _literal(piece) for piece in pieces)

@@ -55,25 +55,25 @@ class Study:
         study.sampler = optuna.samplers.TPESampler(seed=self.seed + len(study.trials), multivariate=True)
         return study
 
-    def finished(self, states: tuple[TrialState, ...] = (TrialState.COMPLETE, TrialState.PRUNED)) -> list[FrozenTrial]:
+    def trials(self, states: tuple[TrialState, ...] = (TrialState.COMPLETE, TrialState.PRUNED)) -> list[FrozenTrial]:
         """The candidates that were asked to the end or given up."""
         return self.study.get_trials(deepcopy=False, states=states)
 
     def cost_of_original(self) -> float | None:
         """What the file's own numbers cost; None until they were asked."""
         original = {number.name: number.value for number in self.numbers}
-        return next((trial.value for trial in self.finished((TrialState.COMPLETE,)) if trial.params == original), None)
+        return next((trial.value for trial in self.trials((TrialState.COMPLETE,)) if trial.params == original), None)
 
     def values(self, trial: BaseTrial) -> dict[str, Value]:
         """A candidate's numbers as its file has them; of a new one, as optuna proposes them."""
-        return {number.name: number.rounded(_proposed(trial, number)) for number in self.numbers}
+        return {number.name: number.to_file(_propose_value(trial, number)) for number in self.numbers}
 
     def importances(self) -> dict[str, float]:
         """How much of the costs' spread each number explains, from 0 to 1, by PED-ANOVA."""
         evaluator = optuna.importance.PedAnovaImportanceEvaluator()  # the default needs scikit-learn
         return optuna.importance.get_param_importances(self.study, evaluator=evaluator)
 
-    def written(self, values: Mapping[str, Value], folder: Path, name: str) -> AgentSpec:
+    def write_candidate(self, values: Mapping[str, Value], folder: Path, name: str) -> AgentSpec:
         """Writes a candidate into a folder, with links to what lies beside the original, which it may need.
 
         A folder of a call before is used again; nothing in it is removed.
@@ -97,7 +97,7 @@ class Study:
             OSError: the database cannot be read or written.
         """
         try:
-            done, limit = self.finished(), 60 * minutes or float("inf")
+            done, limit = self.trials(), 60 * minutes or float("inf")
             left = limit - sum(trial.duration.total_seconds() for trial in done if trial.duration)
             end = time.monotonic() + left
             if len(done) >= trials or left <= 0:
@@ -105,16 +105,16 @@ class Study:
             if self.cost_of_original() is None:
                 self.study.enqueue_trial({number.name: number.value for number in self.numbers})
 
-            def told(count: int) -> str:
+            def progress_words(count: int) -> str:
                 spent = minutes - (end - time.monotonic()) / 60
                 words = f"tuning: {spent:.1f} of {minutes:g} minutes, {count} of at most {trials} candidates"
                 return words if minutes else "tuning"
 
             def show(*_: object) -> None:
-                bar.set_description_str(told(bar.n + 1), refresh=False)
+                bar.set_description_str(progress_words(bar.n + 1), refresh=False)
                 bar.update()
 
-            bar = progress(None if minutes else trials, "candidate", told(len(done)), done=len(done), delay=0)
+            bar = progress(None if minutes else trials, "candidate", progress_words(len(done)), done=len(done), delay=0)
             with TemporaryDirectory(prefix="connectx-tune-") as folder, bar, ctrl_c_waits() as pressed:
                 cost = partial(self._cost, pool=pool, folder=Path(folder), pressed=pressed, limit=limit)
                 rest, timeout = trials - len(done), left if minutes else None
@@ -126,11 +126,11 @@ class Study:
     def _cost(self, trial: Trial, pool: Pool, folder: Path, pressed: list[int], limit: float) -> float:
         """Points that a candidate gives away a move. Raises TrialPruned if they are surely more than the best one's."""
         values, is_first = self.values(trial), self.cost_of_original() is None
-        if known := next((other for other in self.finished() if other.params == trial.params), None):
+        if known := next((other for other in self.trials() if other.params == trial.params), None):
             if known.state == TrialState.PRUNED or known.value is None:
                 raise optuna.TrialPruned
             return known.value
-        spec = self.written(values, folder / str(trial.number), self.agent.name)
+        spec = self.write_candidate(values, folder / str(trial.number), self.agent.name)
         given, faults, loaded = list[float](), Counter[str](), 0.0
         chunks = chunks_of(spec, self.labels, range(len(self.labels)), self.seed, STEP)
         for chunk, answers in pool.each(_answers, chunks):
@@ -160,7 +160,7 @@ class Study:
             raise ValueError(f"a candidate takes about {whole:.0f} s, so {few}: {less}")
 
 
-def _proposed(trial: BaseTrial, number: Number) -> Value:
+def _propose_value(trial: BaseTrial, number: Number) -> Value:
     if number.words:
         return trial.suggest_categorical(number.name, number.words)  # type: ignore[return-value] # no None
     if number.is_whole:

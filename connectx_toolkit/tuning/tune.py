@@ -97,7 +97,7 @@ def train(config: Config) -> None:
         OSError: a file cannot be read or written.
         KeyboardInterrupt: it was stopped; what is known has been printed.
     """
-    numbers = numbers_in(text := _text(config), str(config.agent))
+    numbers = numbers_in(text := _agent_text(config), str(config.agent))
     check_folder(config.folder / "study.db", is_made=True)
     from connectx_toolkit.tuning.study import Study
 
@@ -112,12 +112,12 @@ def train(config: Config) -> None:
             search.run(pool, config.trials, config.minutes)
         except KeyboardInterrupt:
             if search.cost_of_original() is not None:
-                print_parts([*_lines(search), _table(search)])
+                print_parts([*_search_lines(search), _numbers_table(search)])
             raise KeyboardInterrupt("the search is kept; the same command goes on") from None
-    _judge(config, search, original, setup)
+    _judge_best(config, search, original, setup)
 
 
-def _text(config: Config) -> str:
+def _agent_text(config: Config) -> str:
     """The agent's text. Raises ValueError, or OSError, where there is none, or the result would replace what is not."""
     agent, tuned = config.agent, config.tuned
     if agent.suffix != ".py":
@@ -132,16 +132,16 @@ def _text(config: Config) -> str:
     return text
 
 
-def _judge(config: Config, search: "Study", original: AgentSpec, setup: Setup) -> None:
+def _judge_best(config: Config, search: "Study", original: AgentSpec, setup: Setup) -> None:
     """Compares the best candidate with the original, prints what is proven, and writes it if it is."""
-    values, lines, tables = search.values(search.study.best_trial), _lines(search), list[Table]()
-    print_parts([*lines, numbers := _table(search)])
+    values, lines, tables = search.values(search.study.best_trial), _search_lines(search), list[Table]()
+    print_parts([*lines, numbers := _numbers_table(search)])
     if search.study.best_value == search.cost_of_original():
         said = ["nothing is proven: no candidate was better than the original. Nothing is written"]
     else:
         place = config.folder / "best" / f"{search.name}-{search.study.best_trial.number}"  # another call has its own
-        tuned = search.written(values, place, config.tuned.name)
-        exam, match = _compared(config, tuned, original, setup)
+        tuned = search.write_candidate(values, place, config.tuned.name)
+        exam, match = _compare_agents(config, tuned, original, setup)
         tables = [*exam.tables(), match_table(match), seconds_table(match)]
         said = [*exam_lines(exam.sheets), *match_lines(match)]
         if is_proven(exam.sheets, match.evidence):
@@ -150,12 +150,12 @@ def _judge(config: Config, search: "Study", original: AgentSpec, setup: Setup) -
         else:
             said.append("nothing is proven, so nothing is written; --pairs and --judged ask for more evidence")
     words = [said[-1], *lines, *said[:-1]]
-    page = tuning_page(f"Numbers of {config.agent.name}", words, numbers, _plots(search), tables)
+    page = tuning_page(f"Numbers of {config.agent.name}", words, numbers, _search_plots(search), tables)
     write_whole(config.folder / "page.html", page.encode())
     print_parts([*said, f"page: {config.folder / 'page.html'}"])
 
 
-def _compared(config: Config, tuned: AgentSpec, original: AgentSpec, setup: Setup) -> tuple[Examined, Match]:
+def _compare_agents(config: Config, tuned: AgentSpec, original: AgentSpec, setup: Setup) -> tuple[Examined, Match]:
     """Both in fresh positions, and in a match. What is known of an earlier call is not asked or played again."""
     print("comparing the best with the original", flush=True)
     seen, fresh = read_file(FOR_TUNING)[0], fresh_exam(config.judged, config.seed)
@@ -163,8 +163,8 @@ def _compared(config: Config, tuned: AgentSpec, original: AgentSpec, setup: Setu
     unseen, folder = fresh.take(np.flatnonzero(~known)), config.folder
     exam = Examined(*examine([tuned, original], unseen, setup, config.workers, folder / "answers"))
     played = play_matches(
-        [(tuned, original)], config.pairs, config=setup.rules.config, overage=setup.rules.overage,
-        seed=config.seed, games=folder / "games.sqlite", workers=config.workers,
+        [(tuned, original)], config.pairs, config=setup.rules.config, overage=setup.rules.overage, openings=None,
+        seed=config.seed, games=folder / "games.sqlite", workers=config.workers, isolate=True, scheduler=None,
     )  # fmt: skip
     match = None if exam.is_interrupted else next(played)
     if match is None or match.ending == "interrupted":
@@ -185,9 +185,9 @@ def tuned_text(config: Config, search: "Study", values: dict[str, Value]) -> str
     return "\n".join([f"{TUNED_BY} {command_line_of(config)}", *old, with_values(search.text, search.numbers, values)])
 
 
-def _lines(search: "Study") -> list[str]:
+def _search_lines(search: "Study") -> list[str]:
     """How many candidates were tried, and what the best costs."""
-    finished = search.finished()
+    finished = search.trials()
     early = sum(trial.state.name == "PRUNED" for trial in finished)
     return [
         f"{len(finished)} candidates: {len(finished) - early} to the end, {early} given up early",
@@ -196,14 +196,14 @@ def _lines(search: "Study") -> list[str]:
     ]
 
 
-def _table(search: "Study") -> Table:
+def _numbers_table(search: "Study") -> Table:
     """The numbers, before and at their best."""
     matters, best = search.importances(), search.values(search.study.best_trial)
     rows = [(n.name, n.range, n.value, best[n.name], matters[n.name]) for n in search.numbers]
     return Table("numbers", NUMBER_COLUMNS, rows)
 
 
-def _plots(search: "Study") -> str:
+def _search_plots(search: "Study") -> str:
     """optuna's plots of the search's course and of each number, as SVG."""
     from matplotlib import pyplot
     from optuna.visualization import matplotlib as plots

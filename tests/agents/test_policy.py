@@ -15,7 +15,7 @@ from connectx_core.afterstates import MoveNetwork
 from connectx_core.position import STANDARD, Position
 from connectx_toolkit.builder.build import render
 from connectx_toolkit.builder.source.inline import inline
-from connectx_toolkit.players.spec import entry_of
+from connectx_toolkit.players.spec import catalogue_entry
 from connectx_toolkit.system.files import AGENTS
 from tests.conftest import observe, random_game
 
@@ -106,5 +106,5 @@ def test_torch_uses_one_thread():
 
 
 def test_its_summary_says_its_size():
-    summary = entry_of("policy").summary
+    summary = catalogue_entry("policy").summary
     assert f"{policy.network.architecture.size / 1e6:.1f} million parameters" in summary

@@ -126,11 +126,11 @@ def test_sprt_stops_at_the_same_pair():
     test, cores = Sprt(0, 50), min(2, len(usable_cores()))
     runs = [play(RANDOM, LEFT, FAST, OPENINGS, 400, 1, concurrency, test) for concurrency in (1, cores)]
     counts = [run.evidence.counts for run in runs]
-    assert counts[0] == counts[1] and sum(counts[0]) < 200 and test.accepted(counts[0]) == "H0"
+    assert counts[0] == counts[1] and sum(counts[0]) < 200 and test.decision(counts[0]) == "H0"
     before = dict(runs[0].games)
     last = max(before) // 2
     assert (
-        test.accepted(Match(RANDOM, LEFT, {n: g for n, g in before.items() if n // 2 < last}).evidence.counts) is None
+        test.decision(Match(RANDOM, LEFT, {n: g for n, g in before.items() if n // 2 < last}).evidence.counts) is None
     )
     again = play(RANDOM, LEFT, FAST, OPENINGS, 400, 1, 1, test, known=before)
     assert again.games == before
@@ -229,12 +229,3 @@ def test_a_file_that_is_changed_while_it_plays(edit, tmp_path):
         assert len(database) == 0
     with pytest.raises(ValueError, match=r"mine\.py was changed while it played"):
         api.get_win_percentages(path, "middle", 2)
-
-
-def test_ctrl_c_keeps_the_pairs_played_so_far():
-    def on_game(task: Task, game: Game) -> None:
-        if task.number == 5:
-            raise KeyboardInterrupt
-
-    match = play(RANDOM, LEFT, FAST, OPENINGS, 20, seed=1, on_game=on_game)
-    assert match.ending == "interrupted" and sorted(match.games) == [0, 1, 2, 3, 4] and match.evidence.pairs == 2

@@ -17,14 +17,14 @@ from connectx_toolkit.arena.referee import REFEREES, play_fast, play_kaggle
 from connectx_toolkit.games.game import Game
 from connectx_toolkit.kaggle import seats
 from connectx_toolkit.kaggle.rules import DEFAULTS, OVERAGE, STATUS_OF, Rules
-from connectx_toolkit.players.prepared import Prepared
+from connectx_toolkit.players.fork_server import ForkServer
 from connectx_toolkit.players.process import AgentProcess, Inline
 from connectx_toolkit.players.spec import resolve
 from tests.conftest import REAL_CLOCK
-from tests.misbehaving import CASES, CONFIGS, Clock, first_full_column, returning, scripted_games
+from tests.misbehaving import CASES, CONFIGS, Clock, returning, scripted_games
 
 pytestmark = pytest.mark.slow
-PREPARED = Prepared()  # from which all agents' processes are forked; it ends with this one
+FORK_SERVER = ForkServer()  # from which all agents' processes are forked; it ends with this one
 TIGHT = Rules({"actTimeout": 0.2}, overage=0.2)
 
 
@@ -33,7 +33,7 @@ def random_legal(obs, config):
 
 
 def play(referee, agents, rules, opening=(), seeds=(1, 2), grace=0.3):
-    workers = [AgentProcess(resolve(agent), grace, prepared=PREPARED) for agent in agents]
+    workers = [AgentProcess(resolve(agent), grace, server=FORK_SERVER) for agent in agents]
     return play_with(workers, referee, rules, opening, seeds)
 
 
@@ -138,20 +138,6 @@ def test_the_same_without_isolation(name):
     assert sys.stdout is not None and not sys.stdout.closed
 
 
-@pytest.mark.parametrize("referee", REFEREES.values(), ids=REFEREES)
-def test_full_column(referee):
-    game = play(referee, [first_full_column, first_full_column], Rules())
-    assert game.moves == (0,) * 6 and game.fault.kind == "full column" and game.rewards == (None, 0)
-
-
-@pytest.mark.parametrize("referee", REFEREES.values(), ids=REFEREES)
-def test_none_plays_column_0_until_it_is_full(referee):
-    """Kaggle plays it; the count shows it."""
-    game = play(referee, [returning(None), returning(0)], Rules())
-    assert game.moves == (0,) * 6 and game.rewards == (None, 0)
-    assert [(f.ply, f.kind, f.fatal) for f in game.faults] == [(p, "none", p == 6) for p in (0, 2, 4, 6)]
-
-
 @pytest.mark.parametrize("config", CONFIGS, ids=str)
 def test_same_games_with_real_agents(config):
     """Seeded agents in processes play the same game under either referee, after an opening too."""
@@ -163,27 +149,6 @@ def test_same_games_with_real_agents(config):
 
 @REAL_CLOCK
 @pytest.mark.parametrize("referee", REFEREES.values(), ids=REFEREES)
-def test_the_bank_pays_for_long_moves(referee):
-    """Moves of 1 s at 0.5 s a move cost 0.5 s of the overage time each; the one it cannot pay for forfeits."""
-
-    def slow(obs, config):
-        import time
-
-        overages.append(obs.remainingOverageTime)
-        time.sleep(1.0)
-        return len(overages) % 7
-
-    overages: list[float] = []
-    game = play(referee, [slow, random_legal], Rules({"actTimeout": 0.5}, overage=1.25))
-    assert game.ending == "timeout" and game.statuses == ("TIMEOUT", "DONE") and len(game.moves) == 4
-    first, second = ([*game.calls(seat).values()] for seat in (0, 1))
-    assert first == pytest.approx([1.1] * 3, abs=0.1) and max(second) < 0.5
-    assert game.overage_left(0) == pytest.approx(-0.4, abs=0.15)  # Kaggle's clock starts earlier
-    assert game.overage_left(1) == 1.25
-
-
-@REAL_CLOCK
-@pytest.mark.parametrize("referee", REFEREES.values(), ids=REFEREES)
 def test_every_game_pays_for_the_load(referee, tmp_path):
     """A process that stays loads once, 0.4 s; each game is charged for it, and forfeits if that is too much."""
     path, notes = tmp_path / "agent.py", tmp_path / "notes"
@@ -191,7 +156,7 @@ def test_every_game_pays_for_the_load(referee, tmp_path):
         f"import time\nopen({str(notes)!r}, 'a').write('loaded ')\ntime.sleep(0.4)\n"
         "def agent(obs, config):\n    return obs.step // 2 % 7\n"
     )
-    workers = [AgentProcess(resolve(agent), prepared=PREPARED) for agent in (str(path), random_legal)]
+    workers = [AgentProcess(resolve(agent), server=FORK_SERVER) for agent in (str(path), random_legal)]
     workers[0].is_reloaded = False  # as if it had a name
     try:
         games = [referee(workers, Rules({"actTimeout": 0.2}, overage=1.0), (), (1, 2)) for _ in range(3)]

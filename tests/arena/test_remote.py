@@ -7,26 +7,16 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from functools import partial
-from itertools import islice
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from benchmarks.positions import random_samples
-from connectx_core.opponent import arrays_of, columns_of_scores
-from connectx_toolkit.games.labelled import Labels
 from connectx_toolkit.players.spec import AgentSpec
 from connectx_toolkit.system import workers
 from connectx_toolkit.system.cores import usable_cores
-from connectx_toolkit.training import runs
-from connectx_toolkit.training.makers import labels
-from connectx_toolkit.training.makers.exact_scores import solve
 from tests.arena.test_store import ROOT, stored_rows
 from tests.conftest import LINUX
 from tests.conftest import evaluate as main
-from tests.training.in_place import pool_in_place
 
 pytestmark = [pytest.mark.slow, LINUX]  # cores are reserved by Linux's means
 PAIRS = 100
@@ -137,23 +127,3 @@ def test_no_scheduler(tmp_path, monkeypatch, capsys):
     for address in ("tcp://127.0.0.1:9", "nonsense://x"):
         err = refusal(["middle", "--games", str(tmp_path / "store"), "--scheduler", address], capsys)
         assert "--scheduler" in err
-
-
-def make_few(note: Path, network: Path, seed: int, open_lines: float, file: tuple[int, int]) -> Labels:
-    """In place of ``labels.make``: few positions, and late ones. Kills its own process unless there is a note."""
-    if not note.exists():
-        note.touch()
-        os.kill(os.getpid(), signal.SIGKILL)
-    late = [sample.position for sample in islice(random_samples(100 * seed + file[0], [20, 30]), 4)]
-    positions, masks = arrays_of(late)
-    return Labels(positions, masks, columns_of_scores([solve(position) for position in late]).astype(np.int8))
-
-
-def test_a_worker_dies_while_it_labels(cluster, tmp_path, monkeypatch):
-    """What it was doing is done again by another one, and the file is the one that a single process makes."""
-    monkeypatch.setattr(runs, "worker_pool", pool_in_place)
-    monkeypatch.setattr(labels, "make", partial(make_few, tmp_path / "note"))
-    for name, scheduler in (("remote", cluster), ("here", "")):
-        assert (tmp_path / "note").exists() == (name == "here")
-        labels.train(labels.Config(games=6 * labels.FILE_GAMES, scheduler=scheduler, workers=1, run=tmp_path / name))
-    assert (tmp_path / "remote" / "labels.labels").read_bytes() == (tmp_path / "here" / "labels.labels").read_bytes()

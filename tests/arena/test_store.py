@@ -99,25 +99,6 @@ def test_a_game_is_stored_once(tmp_path):
         assert games_in(store, match) == {0: FAULTY}
 
 
-@pytest.mark.parametrize(
-    "game",
-    [
-        SHORT,
-        replace(FAULTY, faults=(Fault(0, 2, "none", "played", False), *FAULTY.faults)),
-        replace(SHORT, cut="run limit"),
-        replace(SHORT, moves=(1, 2, 1, 2, 1, 2, 1), cut="", measured=(0.1,) * 7),
-    ],
-    ids=lambda game: game.ending,
-)
-def test_every_ending_comes_back(game, tmp_path):
-    """A game that the run limit ended is half a point for either."""
-    with MatchStore(tmp_path / "store") as store:
-        match = store.match_id(LEFT, RANDOM, FAST, OPENINGS, 1, "mine.txt")
-        found = add(store, match, 0, game)
-    assert (found.ending, found.points, found.faults) == (game.ending, game.points, game.faults)
-    assert found.points == {"line": (1, 0), "timeout": (1, 0)}.get(game.ending, (0.5, 0.5))
-
-
 def test_what_decides_the_games_decides_the_match(tmp_path):
     """Any change gives a new match; asking again gives the same."""
     path = tmp_path / "agent.py"

@@ -15,7 +15,7 @@ import pytest
 
 from connectx_toolkit.arena.store import MatchStore
 from connectx_toolkit.games.database import GameDatabase
-from connectx_toolkit.system.files import lock_at, locked, unlock
+from connectx_toolkit.system.files import file_lock, lock_at, unlock
 from tests.arena.test_store import FAST, LEFT, OPENINGS, RANDOM, ROOT, add_games
 from tests.conftest import fill, small_disk, wait_until
 
@@ -127,13 +127,6 @@ def test_other_matches_are_played_at_the_same_time(tmp_path):
         assert (played, len(games), err) == (GAMES, GAMES, "") and one.poll() is None
 
 
-def test_the_games_of_the_turn_are_those_asked_for(tmp_path):
-    with MatchStore(tmp_path / "store") as store:
-        match = add_games(store, range(6))
-        with store.turn(match, 4) as known:
-            assert set(known) == {0, 1, 2, 3}
-
-
 def test_what_killed_processes_have_left_goes_with_the_next_turn(tmp_path):
     """Of other matches, too; the lock of one that is being played stays."""
     left, other = tmp_path / ".store.5.lock", tmp_path / ".store.7.lock"
@@ -166,7 +159,7 @@ def test_a_start_on_a_full_disk_removes_no_file_that_another_made(tmp_path):
         add_games(store, range(5))
     with small_disk(tmp_path / "disk") as disk:
         path, pipe = disk / "store", subprocess.PIPE
-        with locked(path):
+        with file_lock(path):
             command = [sys.executable, "-c", f"{OPEN}(Path(sys.argv[1]))", str(path)]
             starting = subprocess.Popen(command, cwd=ROOT, text=True, stderr=pipe)
             assert starting.stderr is not None and "another process is writing" in starting.stderr.readline()

@@ -230,15 +230,9 @@ def test_keys_and_labels_are_enough(page):
     page.keyboard.press("?")
     expect(page.get_by_role("dialog")).to_contain_text("undo")
     page.keyboard.press("3")  # a window is open: it is not meant for the board
-    assert len(moves(page)) == 5
-
-
-def test_the_game_outlasts_a_reload(page):
-    for key in "332":
-        page.keyboard.press(key)
-    page.reload()
+    page.reload()  # the game outlasts it
     until(page, "window.board?.welcomed")
-    assert moves(page) == [3, 3, 2] and sum(stones(page)) == 3
+    assert len(moves(page)) == 5 and sum(stones(page)) == 4
 
 
 def drop(page: Page, name: str, text: str) -> None:
@@ -327,13 +321,16 @@ def test_misbehaving_agents_lose(page, tmp_path):
     until(page, "board.game.moves.length === 2")
 
 
-def test_the_agents_turn_is_the_agents(page, tmp_path):
-    """A hint does not answer for it, and a key that cannot be played is answered in words."""
+def test_an_agents_turn_is_the_agents(page, tmp_path):
+    """While it hangs, keys and clicks are answered in words, a hint does not answer for it, and undo ends the wait."""
     path = tmp_path / "hangs.py"
     path.write_text("import time\n\n\ndef agent(obs, config):\n    time.sleep(99)\n")
     sit_file(page, 1, path)
     column(page, 3).click()
-    until(page, "board.asking")
+    until(page, "board.asking?.state === 'thinking'")
+    expect(page.locator(".cx-seat.cx-thinking .cx-overage")).to_contain_text(
+        re.compile(r"^\d\.\d s \(2 s a move, \d+\.\d s overage left\)$")
+    )
     page.keyboard.press("h")
     expect(page.locator(".cx-notice")).to_contain_text("Hints are for your turn. It is Red (")
     assert page.locator(".cx-column.cx-hint").count() == 0
@@ -341,6 +338,10 @@ def test_the_agents_turn_is_the_agents(page, tmp_path):
     expect(page.locator(".cx-notice")).to_have_text(f"It is Red ({path})'s turn.")
     assert moves(page) == [3]
     page.keyboard.press("u")
+    assert stones(page) == [0] * 7
+    sit(page, 1, "leftmost")
+    column(page, 2).click()
+    until(page, "board.game.moves.length === 2")
 
 
 def test_a_link_shows_the_position(page, open_page, address):
@@ -368,23 +369,6 @@ def test_a_link_shows_the_position(page, open_page, address):
         expect(other.locator(".cx-notice").first).to_contain_text("Cannot open the link")
         assert stones(other) == [1, 1, 0, 1]
         other.evaluate("board.say('')")
-
-
-def test_clicks_are_answered_while_an_agent_hangs(page, tmp_path):
-    """A new game ends the wait for it."""
-    path = tmp_path / "hangs.py"
-    path.write_text("import time\n\n\ndef agent(obs, config):\n    time.sleep(99)\n")
-    sit_file(page, 1, path)
-    column(page, 3).click()
-    until(page, "board.asking?.state === 'thinking'")
-    expect(page.locator(".cx-seat.cx-thinking .cx-overage")).to_contain_text(
-        re.compile(r"^\d\.\d s \(2 s a move, \d+\.\d s overage left\)$")
-    )
-    page.keyboard.press("u")
-    assert stones(page) == [0] * 7
-    sit(page, 1, "leftmost")
-    column(page, 2).click()
-    until(page, "board.game.moves.length === 2")
 
 
 def test_a_server_that_was_killed_and_started_again(open_page, tmp_path):
@@ -506,17 +490,6 @@ def test_numbers_of_a_wide_board_do_not_overlap(page):
     assert len(edges) == 13 and all(right < left for (_, right), (left, _) in pairwise(edges))
 
 
-def test_thoughts_that_are_cut_end_with_an_ellipsis(page):
-    sit(page, 1, "leftmost")
-    style = page.evaluate("""() => {
-        const [, card] = board.cards;
-        card.tell({depth: 12, remark: "word ".repeat(50)}, 0);
-        const {textOverflow, display} = getComputedStyle(card.told);
-        return [textOverflow, display, card.told.title.slice(0, 26)];
-    }""")
-    assert style == ["ellipsis", "block", "depth 12, remark word word"]
-
-
 # Columns from 1, and what is loaded
 
 
@@ -542,17 +515,6 @@ def test_columns_from_1_in_every_door(page):
     expect(page.get_by_role("dialog")).to_contain_text(
         "Columns are counted from 1 here, also in moves that you load or copy."
     )
-
-
-def test_what_cannot_be_loaded_is_called_by_its_name(page):
-    page.keyboard.press("l")
-    window = page.get_by_role("dialog")
-    window.locator("textarea").fill("[]")
-    window.get_by_role("button", name="Load", exact=True).click()
-    expect(window.get_by_role("alert")).to_contain_text("the text is not a ConnectX replay")
-    page.keyboard.press("Escape")
-    page.evaluate("board.loadFile(new File(['x'.repeat(17 * 2 ** 20)], 'large.json'))")
-    expect(page.locator(".cx-notice")).to_have_text("large.json has more than 16 MiB: it is no replay of one game.")
 
 
 # In a notebook

@@ -19,7 +19,7 @@ import pytest
 
 from connectx_core.position import STANDARD, Position
 from connectx_toolkit.board import server
-from connectx_toolkit.board.server import LARGEST_MESSAGE, LARGEST_READ, listen, serve
+from connectx_toolkit.board.server import LARGEST_MESSAGE, LARGEST_READ, listen, serve_board
 from connectx_toolkit.board.session import Opening, position_entry
 from connectx_toolkit.system.files import ROOT
 from tests.conftest import needs, start_interruptible, wait_until
@@ -144,7 +144,7 @@ def test_hostile_messages_are_answered():
 
     async def attack() -> None:
         sock, address = listen()
-        serving = asyncio.create_task(serve(sock, address, Opening()))
+        serving = asyncio.create_task(serve_board(sock, address, Opening()))
         socket_url = f"{address.url.replace('http', 'ws')}socket"
         async with aiohttp.ClientSession() as client, client.ws_connect(socket_url, max_msg_size=0) as line:
             for message in HOSTILE:

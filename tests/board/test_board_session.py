@@ -11,16 +11,14 @@ from connectx_core.position import STANDARD, Position, geometry_of
 from connectx_core.solver import Value
 from connectx_toolkit import Board
 from connectx_toolkit.arena.referee import play_fast
-from connectx_toolkit.board.server import _encoded
+from connectx_toolkit.board.server import _encode_message
 from connectx_toolkit.board.session import Opening, Session, position_entry, position_in
-from connectx_toolkit.board.thinking import Analyst, BoardSeat, Found, MoveQuestion, verdict
+from connectx_toolkit.board.thinking import Analyst, BoardSeat, Found, MoveQuestion, judge_reply
 from connectx_toolkit.games.database import GameDatabase
 from connectx_toolkit.kaggle.rules import Rules
 from connectx_toolkit.players.protocol import Opaque, Reply
-from tests.games.test_database import random_games
 
 pytestmark = pytest.mark.slow
-SMALL = geometry_of(3, 3, 3)
 
 
 def test_a_position_survives_a_message(geometry):
@@ -76,7 +74,7 @@ def test_the_verdict_is_the_referees(reply):
     opening = (0, 0)
     game = play_fast([Answering(reply), Answering(reply)], rules, opening, (1, 1))  # type: ignore[list-item]
     question = MoveQuestion(1, 1, Position.from_moves(opening, rules.geometry), rules, rules.overage)
-    answer = verdict(question, reply)
+    answer = judge_reply(question, reply)
     if game.fault is not None and game.fault.ply == 2:
         assert (answer["type"], answer["kind"]) == ("fault", game.fault.kind)
     else:
@@ -112,27 +110,18 @@ def question(agent: str, number: int = 1) -> dict:
     ("message", "text"),
     [
         (3, "unknown message: 3"),
-        ({"type": "dance"}, "unknown message"),
         ({"type": "ask"}, "missing 'id'"),
         (question("nobody"), "no agent 'nobody'"),
         ({**question("middle"), "position": 1}, "expected rows, columns, inarow, got 1"),
         ({**question("middle"), "config": {"actTimeout": -1}}, "actTimeout should be a number of seconds"),
         ({**question("middle"), "config": [3]}, "config should be a JSON object"),
         ({**question("middle"), "overage": float("inf")}, "overage should be a number of seconds"),
-        ({**question("middle"), "overage": float("nan")}, "overage should be a number of seconds"),
-        ({**question("middle"), "overage": 1e300}, "overage should be a number of seconds"),
-        ({**question("middle"), "overage": "60"}, "overage should be a number of seconds"),
         ({**question("middle"), "id": 1.5}, "id should be an integer"),
-        ({**question("middle"), "game": float("nan")}, "game should be an integer"),
         ({**question("middle"), "seat": 2}, "seat should be an integer from 0 to 1"),
         ({**question("middle"), "agent": ["middle"]}, "agent should be a text"),
-        ({"type": "check", "agent": "middle", "seat": float("inf")}, "seat should be an integer"),
-        ({"type": "read", "text": "{" + "[" * 100_000, "name": "a.json"}, "a.json is not a ConnectX replay: it is not"),
         ({"type": "read", "text": "9", "rows": 6, "columns": 7, "inarow": 4}, "there is no column 9"),
         ({"type": "read", "text": "{", "name": "a/b.json"}, "b.json is not a ConnectX replay: it is not JSON"),
-        ({"type": "read", "text": "[]"}, "the text is not a ConnectX replay"),
         ({"type": "read", "text": "3", "first": 2, "rows": 6, "columns": 7, "inarow": 4}, "first should be an integer"),
-        ({"type": "solve", "positions": [{"rows": 3}]}, "expected rows"),
     ],
     ids=str,
 )
@@ -140,31 +129,6 @@ def test_what_cannot_be_understood_is_answered(talk, message, text):
     session, _, wait = talk
     session.receive(message)
     assert text in wait("problem")["text"]
-
-
-def test_a_game_by_its_columns(talk):
-    session, _, wait = talk
-    session.receive({"type": "read", "text": " 33 21 ", "rows": 6, "columns": 7, "inarow": 4})
-    assert wait("game")["game"]["moves"] == [3, 3, 2, 1]
-
-
-def test_what_was_played_in_a_position(tmp_path):
-    """Of a file of games, mirror images together; without a file it is said that there is none."""
-    said: SimpleQueue[dict] = SimpleQueue()
-    with GameDatabase(tmp_path / "games.sqlite") as database:
-        database.add(random_games(30))
-    asked = {"type": "explore", "position": position_entry(Position.from_moves([3], STANDARD))}
-    session = Session(said.put, Analyst(), Opening(games=database.path))
-    session.receive(asked)
-    answer = json.loads(json.dumps(said.get(timeout=60)))
-    assert answer["position"] == asked["position"]
-    with GameDatabase(database.path, create=False) as database:
-        expected = database.at(Position.from_moves([3], STANDARD))
-    assert [(move["column"], move["games"], move["won"]) for move in answer["moves"]] == [
-        (one.column, one.games, one.won) for one in expected
-    ]
-    Session(said.put, Analyst(), Opening()).receive(asked)
-    assert "without a file of games" in said.get(timeout=60)["text"]
 
 
 def test_a_move_does_not_wait_for_what_was_played(tmp_path, monkeypatch):
@@ -315,7 +279,7 @@ def test_the_analyst_goes_on_after_a_failure(monkeypatch):
 
 def test_what_browsers_cannot_parse_is_not_sent():
     for seconds in (float("nan"), {3}):
-        assert json.loads(_encoded({"type": "move", "id": 1, "seconds": seconds}))["type"] == "problem"
+        assert json.loads(_encode_message({"type": "move", "id": 1, "seconds": seconds}))["type"] == "problem"
 
 
 @pytest.mark.parametrize(

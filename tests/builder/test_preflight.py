@@ -19,7 +19,7 @@ from connectx_toolkit.builder.source.inline import inline
 from connectx_toolkit.cli import build as build_submission
 from connectx_toolkit.kaggle.agent_function import meant_agent
 from connectx_toolkit.kaggle.rules import Limits
-from connectx_toolkit.system.cores import restricted
+from connectx_toolkit.system.cores import share_of_core
 from connectx_toolkit.system.files import ROOT
 from tests.conftest import LINUX, REAL_CLOCK, needs
 
@@ -41,7 +41,7 @@ def built(tmp_path: Path, source: str) -> Path:
 @REAL_CLOCK
 def test_the_restriction_is_real(runner, tmp_path):
     common = {"limit": 20, "memory": 8 << 30, "home": str(tmp_path), "cwd": str(tmp_path)}
-    share = runner.run({"job": "spin", "seconds": 1.0} | common | restricted(1 / 3))["result"]["share"]
+    share = runner.run({"job": "spin", "seconds": 1.0} | common | share_of_core(1 / 3))["result"]["share"]
     assert 0 < share < 0.45  # less than a third on a busy machine, but never more
 
 
@@ -256,7 +256,7 @@ def test_torch_is_imported_once_and_each_load_takes_as_long_as_ever(tmp_path):
     file = finished(tmp_path, "main.py", TORCH_AT_LOAD.encode())
     parts = []
     with Runner() as own, open_sandbox(Limits(), own, "main.py") as here:
-        for options in ({}, {}, restricted(0.5)):
+        for options in ({}, {}, share_of_core(0.5)):
             here.main.write_bytes(file.read_bytes())
             parts.append(here.replies(here.main, "path", [question("first", [])], **options)["parts"])
         here.main.write_text("import sys\n\n\ndef agent(obs, config):\n    return 'torch' in sys.modules\n")

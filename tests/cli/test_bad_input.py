@@ -44,15 +44,11 @@ CASES = [
     # Agents
     Case("evaluate bord minimax@2", "did you mean board?"),
     Case("evaluate board middle middle middle", "board"),
-    Case("evaluate board --config rows=0", "rows"),
     Case("evaluate board --game 3338", "column 8"),
     Case("evaluate board --game missing.json", "missing.json"),
-    Case("evaluate board --games missing.sqlite", "missing.sqlite"),
     Case("evaluate board --games notes.txt", "notes.txt"),
     # Files of games
     Case("evaluate explore", "runs/games.sqlite"),
-    Case("evaluate explore 3x", "3x"),
-    Case("evaluate explore 33333333", "full"),
     Case("evaluate explore 4477", "--from-one"),
     Case("evaluate explore --add missing", "no such file"),
     Case("evaluate explore --add notes.txt", "notes.txt", 1),
@@ -64,23 +60,15 @@ CASES = [
     Case("evaluate board --second --no-browser", "--second is for"),
     Case("evaluate explore --since tomorrow", "--since takes a date"),
     Case("evaluate explore --since 2026-11-31", "2026-11-31"),
-    Case("evaluate missing.py random", "missing.py"),
-    Case("build missing.py", "missing.py"),
     Case("evaluate onestep.py random", "there is no such file"),
     Case("evaluate my-agnet.py random", "did you mean my-agent.py? there is no such file"),
     Case("evaluate loop.py random", "there is no such file"),
     Case("evaluate onestep random", "did you mean one_step?"),
     Case("build good.tar.gz", "python build_submission.py --check good.tar.gz checks it"),
-    Case("evaluate folder random", "folder"),
-    Case("build folder", "folder"),
-    Case("evaluate minmax random", "did you mean minimax?"),
     Case("evaluate match my-agent leftmost", "did you mean my-agent.py?"),
     Case(f"evaluate {'x' * 300} random", "no agent 'xxx"),
     Case("evaluate n_step@4 random", "n_step@4"),
     Case("evaluate random~101 leftmost --rounds 1", "0 to 100"),
-    Case("evaluate notes.txt random", "notes.txt"),
-    Case("build notes.txt", "notes.txt"),
-    Case("evaluate empty.py random", "empty.py"),
     Case("build empty.py -o new.py", "empty.py"),
     Case("evaluate syntax.py random", "syntax.py"),
     Case("build syntax.py -o new.py", "syntax.py"),
@@ -88,56 +76,34 @@ CASES = [
     Case("build signs.py -o new.py", "signs.py"),
     Case("evaluate no_agent.py random", "no_agent.py"),
     Case("build no_agent.py -o new.py", "no_agent.py"),
-    Case("evaluate corrupt.py random", "corrupt.py"),
     Case("evaluate no_data.py random", "no_data.py"),
     Case("build no_data.py -o new.py", "missing.bin"),
     Case("build network.py -o new.py", "network.py"),
     # Numbers
-    Case("evaluate leftmost random --rounds 0", "--rounds"),
-    Case("evaluate leftmost random --workers 0", "--workers"),
-    Case("evaluate leftmost random --rounds 1 --overage nan", "overage"),
-    Case("evaluate leftmost random --rounds 1 --seed 9223372036854775808", "--seed"),
-    Case("evaluate report --games games --html new.html --latest 0", "--latest"),
-    Case("build leftmost --positions 0 -o new.py", "--positions"),
     Case("build leftmost --slowdown 0.5 -o new.py", "--slowdown"),
-    Case("train book --last-ply ten", "invalid int value"),
     Case("train book --last-ply 0", "last_ply should be at least 1"),
     Case("train leaf --learning-rate nan", "learning_rate should be a finite number, not nan"),
     Case("train book --table-bits 60 --last-ply 1", "table"),
     # Options
-    Case("evaluate leftmost random --round 5 --seeed 1", "--seeed"),
     Case("build leftmost --ouptut new.py", "--ouptut"),
     Case("train bok", "bok"),
     Case("evaluate leftmost random --rounds 1 --config rows=0", "rows"),
     Case("evaluate leftmost random --rounds 1 --config rows=1000000,columns=1000000", "rows"),
-    Case("evaluate leftmost random --rounds 1 --config row=5", "row"),
     Case("evaluate leftmost random --rounds 1 --config actTimeout=NaN", "actTimeout"),
     Case("evaluate leftmost random --rounds 1 --config nodeBudget=[1]", "nodeBudget"),
     # Files to read
-    Case("evaluate match leftmost random --openings missing", "missing"),
     Case("evaluate match leftmost random --openings folder", "folder"),
     Case("evaluate match leftmost random --openings words", "'hello'"),
-    Case("evaluate match leftmost random --openings over", "over"),
-    Case("evaluate match leftmost random --openings comments", "comments"),
-    Case("evaluate match leftmost random --openings noise", "openings"),
     Case("evaluate match leftmost random --games notes.txt", "not a file of games"),
-    Case("evaluate match leftmost random --games folder", "folder"),
     Case("evaluate match leftmost random --games /proc/new/store", "/proc/new/store: cannot be written (read-only"),
-    Case("evaluate report --games missing", "missing"),
     Case("evaluate report --games damaged", "damaged"),
-    Case("evaluate report --games other_store", "other_store"),
     Case("evaluate analyse 4444444", "column 4"),
-    Case("evaluate analyse 9", "column 9"),
     Case("evaluate analyse 33 --me first", "--me"),
     Case("evaluate analyse games --me leftmos", "leftmost?"),
     Case("evaluate analyse games --names a b", "--names"),
     Case("evaluate analyse missing.json", "no such file: missing.json"),
-    Case("evaluate analyse noise.json", "noise.json"),
-    Case("evaluate analyse list.json", "list.json"),
     Case("evaluate analyse no_steps.json", "'steps'"),
-    Case("evaluate analyse null_moves.json", "None"),
     Case("build --check missing.py", "missing.py"),
-    Case("build --check folder", "folder"),
     Case("train book --entries noise --output new.bin", "noise"),
     Case("train book --least 0", "least"),
     Case("train replies --replies-policy noise --output new.bin", "noise: not a weight container"),
@@ -164,7 +130,6 @@ CASES = [
     Case("train actor-critic --practice 1", "practice should be below 1, not 1.0"),
     Case("train actor-critic --game 9x9k4 --opponent random", "does not fit the 64 bits"),
     Case("train network --labels labels/damaged.labels", "damaged.labels"),
-    Case("train labels --scheduler nowhere:1", "nowhere"),
     Case("train network --device tpu", "device should be one of auto, cpu, cuda, mps"),
     Case("train value --opponent missing.bin", "missing.bin"),
     Case("train value --opponent corrupt.bin", "corrupt.bin: "),
@@ -173,13 +138,10 @@ CASES = [
     Case("train menace --game chess", "the game should be nim"),
     Case("train menace --game 6x7k4", "at most 39 cells"),
     Case("train tune missing.py", "missing.py"),
-    Case("train tune empty.py", "no numbers to tune"),
     Case("train tune notes.txt", "notes.txt is no .py file: save the agent as one"),
     Case("train tune net.pt", "net.pt"),
     Case("train tune tunable.py", "line 1: PLAY: the range '9 to 1' is upside down"),
     Case("train tune long_sum.py", "long_sum.py"),
-    Case("train tune tunable.py -o tunable.py", "never replaced"),
-    Case("train tune tunable.py -o notes.txt", "notes.txt is not a tuned agent"),
     Case("train tune tunable.py -o missing/new.py", "missing"),
     Case("train tune ranged.py --run notes.txt", "notes.txt"),
     Case("train tune tunable.py --workers 999", "cores"),
@@ -194,19 +156,15 @@ CASES = [
     Case("train adopt", "model"),
     # Files to write
     Case("build leftmost -o folder", "folder"),
-    Case("build leftmost -o notes.txt/new.py", "notes.txt/new.py"),
     Case("build my-agent.py -o my-agent.py", "my-agent.py"),
     Case("evaluate match leftmost random --games notes.txt/store", "notes.txt"),
-    Case("evaluate report --games games --html folder", "folder"),
     Case("evaluate report --games games --html no/such/folder/new.html", "html"),
     Case("train network --labels missing --output folder", "no labels in missing"),
-    Case("train book --output notes.txt/new.bin", "notes.txt"),
 ]
 
 # What the builder is given wrongly
 CASES += [
     Case("build", "give either an agent"),
-    Case("build minmax -o new.py", "minimax?"),
     Case("build my-agnt.py -o new.py", "my-agent.py?"),
     Case("build leftmost -o new.zip", "new.zip"),
     Case("build leftmost -o new.py --format tar.gz", "tar.gz"),
@@ -224,57 +182,36 @@ CASES += [
 
 # What evaluate.py and train.py are told wrongly: numbers, the configuration, and games to judge
 CASES += [
-    Case("evaluate leftmost random --rounds ten", "--rounds"),
-    Case("evaluate leftmost random --config actTimout=1", "actTimeout?"),
     Case("evaluate board --practise words --no-browser", "line 2"),
-    Case("evaluate tournament labels random", "labels"),
     Case("evaluate analyse ladder.json", "ladder.json"),
-    Case("evaluate analyse no_inarow.json", "'inarow'"),
     Case("evaluate analyse flat.json", "rows"),
-    Case("evaluate analyse column_9.json", "column 9"),
-    Case("evaluate analyse 3,,3", "3,,3"),
-    Case("evaluate analyse 3030303 2", "one word"),
-    Case("evaluate analyse 44557", "--from-one"),
     Case("evaluate analyse lost.json --from-one", "--from-one"),
     Case("evaluate analyse \N{SUPERSCRIPT TWO}", "\N{SUPERSCRIPT TWO}"),
-    Case("evaluate analyse 33 --seconds -1", "--seconds"),
     Case("evaluate analyse notes.txt", "notes.txt"),
-    Case("evaluate analyse folder", "folder"),
     Case("evaluate analyse half.json list.json", "half.json", 1),
-    Case("evaluate analyse noth*.json", "noth*.json"),
     Case("evaluate analyse lost.json lost.json --me nobody", "nobody"),
-    Case("evaluate analyse lost.json --html folder", "folder"),
-    Case("evaluate analyse lost.json --html missing/new.html", "missing"),
     Case("evaluate analyse lost.json --me first --write-mistakes words", "'hello'"),
     Case("evaluate exam", "agents"),
-    Case("evaluate exam leftmos", "leftmos"),
     Case("evaluate exam leftmost leftmost", "twice"),
-    Case("evaluate exam leftmost --count 0", "--count"),
     Case("evaluate exam leftmost --config rows=5", "7x6"),
     Case("evaluate exam leftmost --positions words", "line 2"),
     Case("evaluate exam leftmost --positions cut.json", "cut.json is not a ConnectX replay: it is not JSON", 1),
     Case("evaluate exam leftmost --positions words --seed 1", "--seed"),
     Case("evaluate exam leftmost --positions words --me first", "--me"),
     Case("evaluate exam leftmost --me first", "--positions"),
-    Case("evaluate exam leftmost --html missing/new.html", "missing"),
-    Case("evaluate exam leftmost --write-mistakes words", "'hello'"),
     Case("evaluate episodes mine", "submission should be an integer of at least 1"),
-    Case("evaluate match leftmost random --pairs many", "--pairs should be an integer of at least 1, not 'many'"),
     Case("build leftmost -o new.py --submit", "--submit"),
     Case("train book leaf", "leaf"),
-    Case("evaluate leftmost random --roundz 3", "--rounds?"),
     Case("evaluate match leftmost random --pair=3 --sed 1", "--pairs, --seed?"),
     Case("evaluate leftmost random --zzzzzz", "--zzzzzz"),
     Case("train network --sampels 3", "--samples?"),
     Case("build leftmost -o new.py --positoins 5", "--positions?"),
-    Case("evaluate match leftmost random --openings nosuch.txt", "nosuch.txt"),
     Case("evaluate analyse lost.json --html /proc/new.html", "/proc/new.html"),
     Case("build leftmost -o /proc/new.py", "/proc/new.py"),
     Case("train menace --output notes.txt/new.bin", "notes.txt"),
     Case("train", "METHOD"),
     Case("evaluate", "agent1, agent2"),
     Case("evaluate tournament", "agents"),
-    Case("evaluate tournament leftmost leftmost", "leftmost"),
     Case("evaluate tournament leftmost random --anchor middle", "middle"),
     Case("evaluate leftmost random --workers 1000", "1000"),
     Case("evaluate match leftmost random --sprt 20 0", "sprt takes two"),
@@ -301,11 +238,7 @@ FILES: dict[str, str | bytes] = {
     "net.pt": b"not looked at",
     "typo.py": f"import nunpy as np\n\n\n{AGENT}",
     "words": "3342\nhello\n",
-    "over": "0101010\n",
-    "comments": "# 3342\n\n",
     "noise": bytes(range(256)) * 40,
-    "one_line": "my only copy",
-    "noise.json": bytes(range(256)),
     "bad.labels": b"CXW2 and nothing good",
     "other.labels": pack({"x": np.arange(3)}),
     "half.json": REPLAY,
@@ -313,11 +246,8 @@ FILES: dict[str, str | bytes] = {
     "cut.json": '[{"steps": ',
     "no_steps.json": REPLAY + '"steps": 3}',
     "ladder.json": '{"anchor": "random", "agents": {}}',
-    "no_inarow.json": REPLAY.replace(', "inarow": 4', "") + '"steps": []}',
     "flat.json": REPLAY.replace('"rows": 6', '"rows": 0') + '"steps": []}',
-    "column_9.json": REPLAY + '"steps": [[{"action": 0}, {"action": 0}], [{"action": 9}, {"action": 0}]]}',
     "lost.json": f'{REPLAY}"steps": [{LOST}]}}',
-    "null_moves.json": REPLAY + '"steps": [[{"action": 0}, {"action": 0}], [{"action": null}, {"action": null}]]}',
 }
 
 
@@ -334,7 +264,6 @@ def made(tmp_path_factory) -> Path:
     (folder / "folder").mkdir()
     (folder / "folder" / "queue.py").write_text("")
     (folder / "folder" / "hides.py").write_text(f"import queue\n\n\n{AGENT}")
-    (folder / "folder" / "mini.v2.py").write_text(AGENT)
     for name, content in FILES.items():
         (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode())
     (folder / "loop.py").symlink_to("loop.py")
@@ -405,23 +334,22 @@ def test_where_a_file_was_meant_only_files_are_suggested(name, tmp_path, monkeyp
 
 
 @pytest.mark.parametrize(
-    "command", ["evaluate.py list", "build_submission.py minimax", "train.py book", "train.py network --help"]
-)
+    "command",
+    [
+        "evaluate.py list", "build_submission.py minimax", "train.py book", "train.py network --help",
+        "evaluate.py --help", "evaluate.py match --help", "train.py --help",
+    ],
+)  # fmt: skip
 def test_outside_of_the_virtual_environment(command, tmp_path):
-    """A Python without the packages: which is missing, and how to have it. -S takes them away from this one."""
+    """Without the packages, which -S takes away: which is missing, and how to have it. Help is there all the same."""
     script, *arguments = command.split()
     call = [sys.executable, "-S", str(ROOT / script), *arguments]
     done = subprocess.run(call, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout) == (2, "") and done.stderr.count("\n") == 1
-    assert "this Python has no" in done.stderr and "source .venv/bin/activate" in done.stderr
-
-
-@pytest.mark.parametrize("command", ["evaluate.py --help", "evaluate.py match --help", "train.py --help"])
-def test_help_outside_of_the_virtual_environment(command, tmp_path):
-    script, *arguments = command.split()
-    call = [sys.executable, "-S", str(ROOT / script), *arguments]
-    done = subprocess.run(call, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, "") and f"usage: {script}" in done.stdout
+    if command.endswith("--help") and "network" not in command:
+        assert (done.returncode, done.stderr) == (0, "") and f"usage: {script}" in done.stdout
+    else:
+        assert (done.returncode, done.stdout) == (2, "") and done.stderr.count("\n") == 1
+        assert "this Python has no" in done.stderr and "source .venv/bin/activate" in done.stderr
 
 
 @pytest.fixture(params=["full", "read-only"])
@@ -500,21 +428,3 @@ def test_ctrl_c(command, sign, tmp_path):
         while time.monotonic() < deadline:
             os.killpg(process.pid, 0)
             time.sleep(0.1)
-
-
-FAILING = {
-    "raises.py": "def agent(obs, config):\n    raise ValueError('no idea')\n",
-    "float.py": "def agent(obs, config):\n    return 3.0\n",
-    "corrupt.py": FILES["corrupt.py"],
-}
-
-
-@pytest.mark.parametrize("name", FAILING)
-def test_what_the_pre_flight_rejects_is_not_written(name, made, tmp_path, monkeypatch, capsys):
-    """Exit code 1: it could be built, and the table says why Kaggle or its author would not be content."""
-    monkeypatch.chdir(tmp_path)
-    Path(name).write_text(str(FAILING[name]))
-    Path("corrupt.bin").write_bytes((made / "corrupt.bin").read_bytes())
-    before = content_of(tmp_path)
-    code, out, _ = outcome(f"build {name} -o new.py", capsys)
-    assert code == 1 and out.splitlines()[-1] == "REJECT new.py" and content_of(tmp_path) == before

@@ -16,17 +16,12 @@ def test_commands_of_evaluate_may_stand_alone(words):
     if not words:
         assert all(name in USAGE for name in COMMANDS)
         return
-    alone, whole = command_of("", words.split()), command_of("", ["evaluate", *words.split()])
+    alone, whole = command_of("", words.split()), command_of("evaluate", words.split())
     assert alone[0] == whole[0] == f"evaluate {words.split()[0]}"
     (own,), (its,) = alone[1].args, whole[1].args  # type: ignore[attr-defined]
     assert vars(own).keys() == vars(its).keys() and all(
         vars(own)[name] == vars(its)[name] for name in vars(own) if name != "run"
     )
-
-
-@pytest.mark.parametrize("words", ["train menace --game nim", "build leftmost"])
-def test_words_of_scripts_are_not_hidden(words):
-    assert command_of("", words.split())[0] == words.split()[0]
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,6 @@
 
 import contextlib
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,7 +11,6 @@ from connectx_toolkit.arena import match
 from connectx_toolkit.arena.match import Pool, open_pool
 from connectx_toolkit.arena.results import Match
 from connectx_toolkit.statistics.intervals import anytime
-from connectx_toolkit.system.files import ROOT
 from evaluate import analyse, get_win_percentages
 from tests.conftest import REAL_CLOCK, TWO_CORES, refused
 from tests.conftest import evaluate as main
@@ -142,11 +139,6 @@ def test_ctrl_c_at_the_command_line(games, stop_after, capsys):
     assert ("stopped after 5 of 20 games" in out) == bool(games) and bool(out) == bool(games)
 
 
-def test_the_seed_decides(capsys):
-    first, again, other = (get_win_percentages("random", "random", 6, seed=seed) for seed in (1, 1, 2))
-    assert moves_of(first) == moves_of(again) != moves_of(other)
-
-
 @TWO_CORES
 def test_workers_play_the_same_games(capsys):
     """A closure of this very test goes to both processes."""
@@ -158,34 +150,6 @@ def test_workers_play_the_same_games(capsys):
 
     runs = [get_win_percentages(agent, "random", 9, seed=3, workers=workers) for workers in (1, 2)]
     assert moves_of(runs[0]) == moves_of(runs[1])
-
-
-def test_command_line(tmp_path):
-    """As a user runs it, from another folder, with a file; standard error stays empty."""
-    (tmp_path / "mine.py").write_text("def agent(obs, config):\n    return obs.step // 2 % config.columns\n")
-    command = [sys.executable, str(ROOT / "evaluate.py"), "mine.py", "negamax", "--rounds", "2"]
-    command += ["--config", "rows=4,columns=5"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith("Agent 1 Win Percentage: ")
-
-
-BROKEN: dict[str, tuple[str | bytes, str]] = {
-    "syntax.py": ("def agent(:\n", "SyntaxError: invalid syntax (syntax.py, line 1)"),
-    "nothing.py": ("x = 1\n", "it defines no function"),
-    "raises.py": ("import no_such_module\ndef agent(obs, config):\n    return 0\n", "No module named 'no_such_module'"),
-    "exits.py": ("import sys\nsys.exit(3)\n", "SystemExit: 3"),
-    "dies.py": ("import os\nos._exit(3)\n", "exit code 3"),
-    "agent.zip": (b"PK\x03\x04\x14\x00\x00\x00\x08\x00\xff\xfe", "no text in UTF-8"),
-}
-
-
-@pytest.fixture
-def broken(tmp_path, monkeypatch):
-    """Goes to a folder with these files."""
-    monkeypatch.chdir(tmp_path)
-    for name, (content, _) in BROKEN.items():
-        Path(name).write_bytes(content if isinstance(content, bytes) else content.encode())
 
 
 @REAL_CLOCK
@@ -202,14 +166,6 @@ def test_a_load_that_never_ends(concurrency, tmp_path, monkeypatch, capsys):
     *said, refused = capsys.readouterr().err.splitlines()
     assert "loading endless.py ..." in said
     assert "endless.py cannot be loaded: still loading when its clock ran out (0.8 s: " in refused
-
-
-def test_match_command(tmp_path, capsys):
-    (tmp_path / "openings").write_text("33\n3324\n")
-    arguments = f"match random leftmost --pairs 30 --openings {tmp_path / 'openings'} --sprt 0 50 --seed 2"
-    main([*arguments.split(), "--games", str(tmp_path / "store")])
-    out = capsys.readouterr().out
-    assert "random v leftmost: " in out and "accepts +0" in out and "leftmost scores more from these 2 openings" in out
 
 
 SLOW = """
@@ -261,29 +217,3 @@ def test_exceptions_come_with_their_place(tmp_path, monkeypatch, capsys):
     assert re.search(r"mine.py, 1 exception \(first on ply \d: json.*JSONDecodeError: .* \(mine.py, line 3\)\)", out)
     Path("late.py").write_text("x = 1\n\nimport missing_module\n")
     assert "(late.py, line 3)" in refused(["late.py", "random"], capsys)
-
-
-def test_tournament_command(tmp_path, capsys):
-    """Played once; the second time all games are known, and the table is the same."""
-    (tmp_path / "openings").write_text("33\n3324\n")
-    arguments = f"tournament one_step leftmost random --pairs 8 --openings {tmp_path / 'openings'}"
-    outputs = []
-    for _ in range(2):
-        main([*arguments.split(), "--games", str(tmp_path / "store")])
-        outputs.append(capsys.readouterr().out)
-    assert re.search(r"^one_step v leftmost: won \d+ drawn \d+ lost \d+$", outputs[0], re.MULTILINE)
-    assert "Elo, random = 0" in outputs[0] and "1 one_step" in outputs[0] and "not yet" in outputs[0]
-    known, _, rest = outputs[1].partition("\n")
-    assert (
-        rest == outputs[0]
-        and known.startswith("reused 48 of 48 games from ")
-        and "another seed plays new ones" in known
-    )
-
-
-def test_more_pairs_on_another_board(tmp_path, capsys):
-    """The games played already count, as on the standard board."""
-    match = f"match random leftmost --config rows=4,columns=5 --games {tmp_path / 'store'}"
-    main(f"{match} --pairs 2".split())
-    main(f"{match} --pairs 3".split())
-    assert "reused 4 of 6 games" in capsys.readouterr().out

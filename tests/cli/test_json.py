@@ -11,7 +11,6 @@ import pytest
 from connectx_toolkit.cli.functions import COMMANDS, PRINT
 from connectx_toolkit.cli.main import run
 from connectx_toolkit.system.files import ROOT
-from connectx_toolkit.system.table import Table, Told
 
 pytestmark = pytest.mark.slow
 PAGE = (ROOT / "docs" / "reference" / "json.md").read_text(encoding="utf-8")
@@ -79,11 +78,6 @@ def test_what_json_lacks_is_null(tmp_path, monkeypatch, capsys):
     assert run("evaluate", ["match", "one_step", "leftmost", "--pairs", "1", "--json"]) == 0
     document = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
     assert document["won"] == [2, 0] and document["elo"] is None
-
-
-def test_one_replay_and_a_table():
-    table = Table("moves", ("column", "games"), [(3, 2)])
-    assert Told([table, "a line"]).document() == {"tables": {"moves": [{"column": 3, "games": 2}]}, "lines": ["a line"]}
 
 
 @pytest.mark.parametrize("form", ["3333", '[{"steps": []}, [3, 3]]', "\ufeff3342\n"])

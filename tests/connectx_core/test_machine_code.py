@@ -25,7 +25,7 @@ from connectx_core.search import Searcher
 from connectx_core.solver import Solver
 from connectx_toolkit.system import kernel_compiler as kept_code
 from connectx_toolkit.system.files import ROOT
-from connectx_toolkit.system.kernel_compiler import linked
+from connectx_toolkit.system.kernel_compiler import link_object
 from tests.conftest import needs
 
 COMPILES = needs("numba: pip install -r requirements.txt", jit.compiles() and processor() is not None)
@@ -146,7 +146,7 @@ def test_arguments_of_another_type_are_refused():
 def test_code_of_a_file_that_has_changed_since_it_was_loaded_is_another(tmp_path, monkeypatch):
     """What is kept for the text of now was made from it, and not from what an older process has loaded."""
     monkeypatch.setattr(kept_code, "user_cache_path", lambda name: tmp_path)
-    monkeypatch.setattr(kept_code, "made", lambda wanted, targets: {"here": wanted.function(0)})
+    monkeypatch.setattr(kept_code, "compile_kernel", lambda wanted, targets: {"here": wanted.function(0)})
     text = "def kernel(numbers):\n    return b'{}'\n"
     monkeypatch.setitem(linecache.cache, "kernel.py", (0, None, text.format("new").splitlines(keepends=True), ""))
 
@@ -155,11 +155,11 @@ def test_code_of_a_file_that_has_changed_since_it_was_loaded_is_another(tmp_path
         exec(compile(text.format(version), "kernel.py", "exec"), scope)
         return Wanted(scope["kernel"], (NUMBERS,), no_probe, False)
 
-    assert [kept_code.kept(wanted(version)) for version in ("old", "new", "old")] == [b"old", b"new", b"old"]
+    assert [kept_code.load_kernel(wanted(version)) for version in ("old", "new", "old")] == [b"old", b"new", b"old"]
     whole = {file: file.read_bytes() for file in tmp_path.glob("*.code")}
     for file, content in whole.items():
         file.write_bytes(content[:-1])  # cut off: made again
-    assert [kept_code.kept(wanted(version)) for version in ("old", "new")] == [b"old", b"new"]
+    assert [kept_code.load_kernel(wanted(version)) for version in ("old", "new")] == [b"old", b"new"]
     assert {file: file.read_bytes() for file in tmp_path.glob("*.code")} == whole and len(whole) == 2
 
 
@@ -251,4 +251,4 @@ def test_elsewhere_than_on_linux_numba_compiles_without_a_word(monkeypatch, caps
 
 def test_an_object_that_needs_something_outside_is_refused():
     with pytest.raises((ValueError, struct.error, StopIteration)):
-        linked(b"\x7fELF" + bytes(60))
+        link_object(b"\x7fELF" + bytes(60))

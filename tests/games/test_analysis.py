@@ -7,7 +7,6 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from kaggle_environments import make
 
 from connectx_core import exact
 from connectx_core.books import Openings, layers
@@ -25,7 +24,7 @@ from connectx_toolkit.games.analysis import (
 )
 from connectx_toolkit.games.game import Game
 from connectx_toolkit.games.known_scores import KnownScores
-from connectx_toolkit.games.reader import game_meant, parse_game
+from connectx_toolkit.games.reader import find_one_game, parse_game
 from tests.arena.test_start_positions import exact_score
 
 pytestmark = pytest.mark.slow
@@ -200,20 +199,6 @@ def test_what_was_solved_once_is_not_solved_again(tmp_path, monkeypatch):
     assert early and len(kept) == 6 and kept.get(position) is None and all(kept.get(each) for each in early)
 
 
-@pytest.mark.parametrize(("agents", "moves"), [(["random", "random"], None), ([lambda o, c: 0] * 2, (0,) * 6)])
-def test_kaggle_replays(tmp_path, agents, moves):
-    """Also one that ends with an invalid action, which is no move."""
-    env = make("connectx", configuration={"columns": 6})
-    env.run(agents)
-    path = tmp_path / "replay.json"
-    path.write_text(json.dumps(env.toJSON()))
-    record = game_meant(path)
-    assert record.geometry == geometry_of(6, 6, 4) and record.names == ("first", "second")
-    position = Position.from_moves(record.moves, record.geometry)
-    assert position.ply == sum(cell != 0 for cell in env.state[0].observation.board)
-    assert moves is None or record.moves == moves
-
-
 REPLAY = {
     "name": "connectx",
     "configuration": {"rows": 6, "columns": 7, "inarow": 4},
@@ -251,7 +236,7 @@ def test_other_files_are_refused(tmp_path, text, words):
     path = tmp_path / "replay.json"
     path.write_text(text if isinstance(text, str) else json.dumps(REPLAY | text))
     with pytest.raises(ValueError) as problem:
-        game_meant(path)
+        find_one_game(path)
     assert str(problem.value).startswith(f"{path} is not a ConnectX replay: {words}")
 
 

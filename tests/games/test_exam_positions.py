@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 
-from benchmarks.oracle import scores_of
+from benchmarks.oracle import bitbully_scores
 from connectx_core.position import NO_MOVE, STANDARD, Position, write_columns
 from connectx_core.solver import Solver
 from connectx_toolkit.games import exam_positions as exams
@@ -16,13 +16,13 @@ from connectx_toolkit.games.exam_positions import (
     _holds_games,
     fresh_exam,
     moves_to,
-    positions_in,
-    positions_of,
-    solved,
+    positions_of_player,
+    read_positions,
+    solve_positions,
     standard_exam,
 )
 from connectx_toolkit.games.game import Game
-from connectx_toolkit.games.labelled import Labels, canonical_keys, scored
+from connectx_toolkit.games.labelled import Labels, canonical_keys, score_positions
 
 LATE = (3, 3, 3, 3, 3, 2, 2, 2, 2, 2, 4, 4, 4, 4, 1, 5, 0, 6, 6, 0, 5, 5, 1, 1)
 
@@ -46,12 +46,12 @@ def test_the_standard_exam_is_exact():
 def test_early_positions_have_the_scores_of_the_table_of_openings():
     """And those of the solver for later ones, in any order."""
     positions = [Position.from_moves(moves, STANDARD) for moves in (LATE, (3, 3), LATE[:-1], ())]
-    labels = scored(positions, Solver(STANDARD))
+    labels = score_positions(positions, Solver(STANDARD))
     assert states(labels) == positions
     assert labels.scores[3].tolist() == [-2, -1, 0, 1, 0, -1, -2]
     for row, position in enumerate(positions[:3:2]):
         assert [s for s in labels.scores[2 * row].tolist() if s != NO_MOVE] == [
-            score for score in scores_of(position) if score is not None
+            score for score in bitbully_scores(position) if score is not None
         ]
 
 
@@ -107,9 +107,9 @@ def test_given_positions_before_ctrl_c_are_kept(tmp_path, monkeypatch):
     monkeypatch.setattr(labelled, "score_moves", stopping)
     stops = [True]
     with pytest.raises(KeyboardInterrupt):
-        solved("mine", given)
+        solve_positions("mine", given)
     stops.clear()
-    labels = solved("mine", [*given, given[0].mirror()])
+    labels = solve_positions("mine", [*given, given[0].mirror()])
     assert len(asked) == 3 == len(labels) and {*map(tuple, labels.scores)} <= {*map(tuple, whole.scores)} | {
         *map(tuple, whole.scores[:, ::-1])
     }
@@ -145,22 +145,22 @@ def test_what_lines_mean(tmp_path):
     pons = write_columns([column + 1 for column in moves])
     lines = ["# mine", "03326  # why", f"{pons} -2", f"{pons} 1 3000", json.dumps({"board": position.to_board()}), ""]
     file.write_text("\n".join(lines))
-    assert positions_in(file) == ([position] * 4, [])
+    assert read_positions(file) == ([position] * 4, [])
     file.write_text(f"{pons}\n{pons} -2\n")
-    assert positions_in(file, from_one=True) == ([position] * 2, [])
+    assert read_positions(file, from_one=True) == ([position] * 2, [])
     board = position.to_board()
     cells = ",".join("bxo"[board[row * 7 + column]] for column in range(7) for row in range(5, -1, -1))
     file.write_text(f"{cells},draw\n")  # as in the UCI's set
-    assert positions_in(file) == ([position], [])
+    assert read_positions(file) == ([position], [])
     for listed in (board, [board, board], [moves, board], moves):
         file.write_text(json.dumps(listed))
-        assert set(positions_in(file)[0]) == {position} and not _holds_games(file)
+        assert set(read_positions(file)[0]) == {position} and not _holds_games(file)
 
 
 def test_a_table_with_a_line_of_names(tmp_path):
     (tmp_path / "set.csv").write_text("a1,a2,Class\nx,b,win\n")
     with pytest.raises(ValueError, match=r"line 1: .*: it is a table whose first line names its columns \(a1,a2,Class"):
-        positions_in(tmp_path / "set.csv")
+        read_positions(tmp_path / "set.csv")
 
 
 @pytest.mark.parametrize(
@@ -182,7 +182,7 @@ def test_lines_that_are_refused(line, words, tmp_path):
     file = tmp_path / "positions"
     file.write_text(f"33\n{line}\n")
     with pytest.raises(ValueError, match=rf"positions, line 2: .*({words})"):
-        positions_in(file)
+        read_positions(file)
 
 
 def test_positions_without_a_choice_are_left_out(tmp_path):
@@ -195,27 +195,27 @@ def test_positions_without_a_choice_are_left_out(tmp_path):
             end = Position.from_moves(moves[:40], STANDARD)
             forced = write_columns(moves[:40]) if not end.is_over() and len(end.legal_columns()) == 1 else ""
     file.write_text(f"33\n{forced}\n")
-    positions, left_out = positions_in(file)
+    positions, left_out = read_positions(file)
     assert [position.ply for position in positions] == [2] and left_out == [f"{file}: 1 position with one legal move"]
     file.write_text(forced)
     with pytest.raises(ValueError, match="no positions with two or more legal moves"):
-        positions_in(file)
+        read_positions(file)
 
 
 def test_files_that_are_refused(tmp_path):
     for content, words in ((b"# nothing\n", "holds no positions with"), (b"\xff\xfe3", "not text")):
         (tmp_path / "file").write_bytes(content)
         with pytest.raises(ValueError, match=f"file.*{words}"):
-            positions_in(tmp_path / "file")
+            read_positions(tmp_path / "file")
     with pytest.raises(ValueError, match="no such file"):
-        positions_in(tmp_path / "nothing")
+        read_positions(tmp_path / "nothing")
 
 
 def test_positions_of_games():
     """Those in which the player had to move, after the opening."""
     won = Game(STANDARD, (3, 0, 3, 0, 3, 0, 3), ("me", "you"), opening=2)
     lost = Game(STANDARD, (3, 0, 3, 0, 3, 0, 3), ("you", "me"))
-    assert [position.ply for position in positions_of([won, lost], "me")] == [2, 4, 6, 1, 3, 5]
+    assert [position.ply for position in positions_of_player([won, lost], "me")] == [2, 4, 6, 1, 3, 5]
     small = Game(STANDARD._replace(rows=5), (3,), ("me", "you"))
     with pytest.raises(ValueError, match="exams are of 7x6, not 7x5"):
-        [*positions_of([small], "me")]
+        [*positions_of_player([small], "me")]

@@ -1,15 +1,13 @@
 """Text that others wrote: lines end at line feeds alone, a byte order mark is none of it, # in JSON is no comment."""
 
 import json
-from pathlib import Path
 
 import pytest
 
 from connectx_core.position import STANDARD, Position, key_of
 from connectx_toolkit.arena.exam import AnswerFile
 from connectx_toolkit.arena.start_positions import add_openings, read_openings
-from connectx_toolkit.games.exam_positions import positions_in
-from connectx_toolkit.games.reader import lines_of, read_games
+from connectx_toolkit.games.reader import text_lines
 from connectx_toolkit.kaggle.rules import Rules
 from connectx_toolkit.players.spec import resolve
 from connectx_toolkit.tuning.numbers import numbers_in
@@ -35,7 +33,7 @@ BOARD = json.dumps({"board": [0] * 42, "why": "#1 of \u2028 all"}, ensure_ascii=
 def test_a_comment_is_what_follows_a_sign_outside_of_json(line, text, tmp_path):
     path = tmp_path / "lines"
     path.write_text(f"{line}\n\n", encoding="utf-8")
-    assert list(lines_of(path)) == [(1, text)]
+    assert list(text_lines(path)) == [(1, text)]
 
 
 @pytest.mark.parametrize("end", ENDS, ids=ascii)
@@ -45,17 +43,6 @@ def test_positions_are_added_to_lines_with_any_character(end, tmp_path):
     assert add_openings(path, [((3, 4), f"{end}them\nand all"), ((3, 3), "known")], STANDARD) == (1, 2)
     assert read_openings(path, STANDARD) == [(3, 3), (3, 4)]
     assert len(path.read_text(encoding="utf-8").split("\n")) == 4
-
-
-def test_columns_with_a_byte_order_mark():
-    read = read_games("\ufeff3342\n# what is \u2028 this\n33\n".encode(), Path("games.txt"))
-    assert [game.moves for game in read.games] == [(3, 3, 4, 2), (3, 3)]
-
-
-def test_json_positions_may_hold_a_sign_and_other_ends_of_lines(tmp_path):
-    path = tmp_path / "positions.jsonl"
-    path.write_text(f"{BOARD}\n", encoding="utf-8")
-    assert positions_in(path) == ([Position.empty(STANDARD)], [])
 
 
 @pytest.mark.parametrize("end", ENDS, ids=ascii)

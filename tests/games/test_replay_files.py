@@ -18,12 +18,18 @@ from connectx_core.position import STANDARD, Position, geometry_of
 from connectx_toolkit.arena.start_positions import read_openings
 from connectx_toolkit.board.session import Opening, Session
 from connectx_toolkit.board.thinking import Analyst
-from connectx_toolkit.games.exam_positions import positions_in
-from connectx_toolkit.games.reader import game_meant, games_in, games_meant, parse_moves, replay_paths, replays_of
+from connectx_toolkit.games.exam_positions import read_positions
+from connectx_toolkit.games.reader import (
+    find_games,
+    find_one_game,
+    parse_moves,
+    read_game_file,
+    read_replays,
+    replay_paths,
+)
 from connectx_toolkit.games.replay import logs_path
 from connectx_toolkit.system import foreign
 from tests.conftest import evaluate as main
-from tests.replay_games import read_replays
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +100,7 @@ def test_forms_of_one_replay(form, name, content, tmp_path):
     """Whatever the file is called, it is the same game."""
     path = tmp_path / name
     path.write_bytes(form(json.dumps(content, ensure_ascii=False)))
-    replay = game_meant(path)
+    replay = find_one_game(path)
     assert replay.moves == moves_of(content) and replay.names == ("Ångström", "them")
     assert replay.episode == 7001 and replay.reserve == (60.0, 60.0)
 
@@ -106,11 +112,11 @@ def test_what_kaggles_player_shows_and_what_it_prints(tmp_path):
     path, expected = tmp_path / "file", moves_of(environment.toJSON())
     for content in (environment.render(mode="html"), json.dumps(environment.render(mode="json"))):
         path.write_text(content)
-        assert game_meant(path).moves == expected
+        assert find_one_game(path).moves == expected
     page = environment.render(mode="html").replace('"', "&quot;")  # as its mode "ipython" does
     outputs = [{"data": {"text/html": [f'<iframe srcdoc="{page}"></iframe>']}}]
     path.write_text(json.dumps({"nbformat": 4, "cells": [{"outputs": outputs}]}))
-    assert game_meant(path).moves == expected
+    assert find_one_game(path).moves == expected
     boards = [step[0]["observation"]["board"] for step in environment.steps]
     for content, words in {
         repr(environment.steps): "it is Python's text of env.steps",
@@ -131,7 +137,7 @@ def test_what_kaggles_player_shows_and_what_it_prints(tmp_path):
     }.items():
         path.write_text(content)
         with pytest.raises(ValueError, match=f"file is not a ConnectX replay: {words}"):
-            game_meant(path)
+            find_one_game(path)
 
 
 @pytest.mark.parametrize(
@@ -149,20 +155,20 @@ def test_what_kaggles_player_shows_and_what_it_prints(tmp_path):
 def test_games_as_columns_in_a_file(content, games, tmp_path):
     path = tmp_path / "games.txt"
     path.write_text(content)
-    assert [game.moves for game in games_meant(path).games] == games
+    assert [game.moves for game in find_games(path).games] == games
     if "pos=" in content:
-        assert game_meant(content).moves == games[0] and game_meant("4432", from_one=True).moves == games[0]
+        assert find_one_game(content).moves == games[0] and find_one_game("4432", from_one=True).moves == games[0]
     else:
-        assert [game.moves for game in games_in(path, from_one=True).games] == [
+        assert [game.moves for game in read_game_file(path, from_one=True).games] == [
             tuple(column - 1 for column in moves) for moves in games
         ]
 
 
 def test_replays_under_a_key(content, tmp_path):
     (tmp_path / "batch.json").write_text(json.dumps({"replays": [content, content]}))
-    assert len(games_meant(tmp_path / "batch.json").games) == 2
+    assert len(find_games(tmp_path / "batch.json").games) == 2
     with pytest.raises(ValueError, match="is for games given as columns, and replays tell theirs"):
-        games_in(tmp_path / "batch.json", from_one=True)
+        read_game_file(tmp_path / "batch.json", from_one=True)
 
 
 def test_several_replays_of_a_document(content, tmp_path):
@@ -173,7 +179,7 @@ def test_several_replays_of_a_document(content, tmp_path):
         "a.jsonl": f"{text}\n{{\n{text}\n",
     }.items():
         (tmp_path / name).write_text(document)
-        found, left_out, _ = games_in(tmp_path / name)
+        found, left_out, _ = read_game_file(tmp_path / name)
         assert [game.name for game in found] == ["a-1", "a-3"] and len(left_out) == 1
         assert "a-2 is not a ConnectX replay: it is " in left_out[0]
 
@@ -198,7 +204,7 @@ def test_steps_alone(content, tmp_path):
     """As ``json.dump(env.steps)`` writes them: of Kaggle's board, if boards and end show it; else the cure is told."""
     path = tmp_path / "steps.json"
     path.write_text(json.dumps(content["steps"]))
-    replay = game_meant(path)
+    replay = find_one_game(path)
     assert replay.moves == moves_of(content) and replay.names == ("first", "second")
     assert replay.rewards == tuple(content["rewards"]) and replay.episode is None
     for config in ({"rows": 7, "columns": 6}, {"inarow": 3}):
@@ -206,11 +212,11 @@ def test_steps_alone(content, tmp_path):
         other.run([lambda obs: 3, lambda obs: 0])
         path.write_text(json.dumps(other.steps))
         with pytest.raises(ValueError, match=r"only env\.steps, which do not tell its board: save env\.toJSON\(\)"):
-            game_meant(path)
+            find_one_game(path)
     failing = make("connectx")
     failing.run([lambda obs: 3, lambda obs: 9])
     path.write_text(json.dumps(failing.steps))
-    assert game_meant(path).ending_words == "illegal move of second on ply 1: there is no column 9"
+    assert find_one_game(path).ending_words == "illegal move of second on ply 1: there is no column 9"
 
 
 def test_a_game_of_2020_has_no_overage_time(content, tmp_path, capsys):
@@ -220,7 +226,7 @@ def test_a_game_of_2020_has_no_overage_time(content, tmp_path, capsys):
         for entry in step:
             del entry["observation"]["remainingOverageTime"]
     (tmp_path / "game.json").write_text(json.dumps(old))
-    replay = game_meant(tmp_path / "game.json")
+    replay = find_one_game(tmp_path / "game.json")
     assert (replay.reserve, replay.overage) == (None, ()) and replay.overage_used(0) is None
     assert replay.slowest(0) is None and replay.seconds(0) is None
     main(["analyse", str(tmp_path / "game.json"), "--seconds", "0"])
@@ -229,7 +235,7 @@ def test_a_game_of_2020_has_no_overage_time(content, tmp_path, capsys):
     out = capsys.readouterr().out
     assert "most overage time" not in out and "s left" not in out
     logs_path(tmp_path / "game.json", 0).write_text(json.dumps([[{"duration": 1.5}], [], [{"duration": 0.5}]]))
-    assert game_meant(tmp_path / "game.json").slowest(0) == (0, 1.5)
+    assert find_one_game(tmp_path / "game.json").slowest(0) == (0, 1.5)
 
 
 def day(content: dict, folder: Path) -> Path:
@@ -245,7 +251,7 @@ def day(content: dict, folder: Path) -> Path:
 def test_one_bad_replay_of_an_archive_does_not_end_the_others(content, tmp_path, capsys):
     path = day(content, tmp_path)
     (tmp_path / "more.zip").write_bytes(zipped(b"[true]"))
-    replays, left_out, _ = read_replays(replay_paths([str(tmp_path)]))
+    replays, left_out, _ = read_replays(*replay_paths([str(tmp_path)]))
     assert [replay.source for replay in replays] == [f"{path}/2026-11-20/{number}.json" for number in range(3)]
     assert left_out == [
         f"{path}/2026-11-20/bad.json is not a ConnectX replay: it is not JSON",
@@ -256,7 +262,7 @@ def test_one_bad_replay_of_an_archive_does_not_end_the_others(content, tmp_path,
     out = capsys.readouterr().out
     assert out.count("Ångström v them") == 3 and out.count("left out: ") == 2
     with pytest.raises(ValueError, match="several games"):
-        game_meant(path)
+        find_one_game(path)
 
 
 @pytest.mark.parametrize("kept", [10, 100, 400, 700])
@@ -265,12 +271,12 @@ def test_a_damaged_archive(kept, content, tmp_path):
     path = day(content, tmp_path)
     path.write_bytes(path.read_bytes()[: len(path.read_bytes()) * kept // 1000])
     (tmp_path / "good.json").write_text(json.dumps(content))
-    replays, left_out, _ = read_replays(replay_paths([str(tmp_path)]))
+    replays, left_out, _ = read_replays(*replay_paths([str(tmp_path)]))
     assert replays[-1].name == "good" and left_out and str(path) in left_out[-1]
     path.unlink()
     whole = zipped(json.dumps(content).encode())
     (tmp_path / "cut.zip").write_bytes(whole[: len(whole) * kept // 1000])
-    assert len(read_replays(replay_paths([str(tmp_path)]))[0]) == 1
+    assert len(read_replays(*replay_paths([str(tmp_path)]))[0]) == 1
 
 
 def test_what_unpacks_without_end(content, tmp_path, monkeypatch):
@@ -289,7 +295,7 @@ def test_what_unpacks_without_end(content, tmp_path, monkeypatch):
         "endless.tar.gz": gzip.compress(bytes(header) + bytes(4 << 20)),
     }.items():  # fmt: skip
         (tmp_path / name).write_bytes(packed)
-        found, left_out, _ = replays_of(tmp_path / name)
+        found, left_out, _ = read_replays(tmp_path / name)
         assert found == [] and len(left_out) == 1, name
         assert "more than 1 MiB" in left_out[0] or "without end" in left_out[0], left_out
 
@@ -303,7 +309,7 @@ def test_what_is_no_file(content, tmp_path):
     archive = tmp_path / "a.tar"
     archive.write_bytes(tarred({str(tmp_path / "outside.json"): json.dumps(content).encode()}))
     assert replay_paths([str(tmp_path)]) == [archive]
-    (replay,) = read_replays([archive])[0]
+    (replay,) = read_replays(archive)[0]
     assert replay.measured == () and replay.source.startswith(f"{archive}/")
 
 
@@ -318,7 +324,7 @@ def test_what_does_not_pass_the_door(name, content, tmp_path):
     info, words = HOSTILE[name]
     (tmp_path / "a.json").write_text(json.dumps(content | {"info": info}))
     (tmp_path / "b.json").write_text(json.dumps(content))
-    (replay,), (why,), _ = read_replays(replay_paths([str(tmp_path)]))
+    (replay,), (why,), _ = read_replays(*replay_paths([str(tmp_path)]))
     assert replay.name == "b" and words in why
 
 
@@ -329,7 +335,7 @@ def test_names_can_be_printed_and_stored(content, tmp_path, capsys):
     ):
         info = {"TeamNames": names, "EpisodeId": number + 1}
         (tmp_path / f"{number}.json").write_text(json.dumps(content | {"info": info}))
-    names = [replay.names[1] for replay in read_replays(replay_paths([str(tmp_path)]))[0]]
+    names = [replay.names[1] for replay in read_replays(*replay_paths([str(tmp_path)]))[0]]
     assert names == [r"\ud800x", r"\x1b[2J\x1b]0;owned\x07evil", "second", "second"]
     main(["analyse", "--seconds", "0", str(tmp_path)])
     out = capsys.readouterr().out
@@ -344,11 +350,11 @@ def test_columns_are_read_alike_everywhere(text, tmp_path):
     message = {"type": "read", "text": text, "rows": 6, "columns": 7, "inarow": 4}
     Session(said.append, Analyst(), Opening()).receive(message)
     assert said[0]["game"]["moves"] == [*moves]
-    assert parse_moves(text, STANDARD) == game_meant(text).moves == game_meant([*moves]).moves == moves
+    assert parse_moves(text, STANDARD) == find_one_game(text).moves == find_one_game([*moves]).moves == moves
     assert read_openings(file, STANDARD) == [moves]
     if text != "33 42":  # there, columns and a score
-        assert positions_in(file)[0] == [Position.from_moves(moves, STANDARD)]
+        assert read_positions(file)[0] == [Position.from_moves(moves, STANDARD)]
     wide = geometry_of(6, 12, 4)
     assert parse_moves("3 10 3", wide) == parse_moves("3,10,3", wide) == (3, 10, 3)
     long = ",".join(str(column) for _ in range(10) for column in range(12))
-    assert len(game_meant(long, geometry_of(12, 12, 12)).moves) == 120  # not the name of a file
+    assert len(find_one_game(long, geometry_of(12, 12, 12)).moves) == 120  # not the name of a file

@@ -15,7 +15,7 @@ from connectx_toolkit.games.analysis import JudgedMove, judge, mistakes
 from connectx_toolkit.games.database import GameDatabase
 from connectx_toolkit.games.game import Game
 from connectx_toolkit.games.owner import team_of
-from connectx_toolkit.games.reader import game_meant, parse_game, replay_paths
+from connectx_toolkit.games.reader import find_one_game, parse_game, replay_paths
 from connectx_toolkit.games.replay import logs_path, replay_of
 from connectx_toolkit.games.review import Review, headline, summary
 from connectx_toolkit.report.pages import replays_page
@@ -60,11 +60,11 @@ def test_rows_tell_how_the_games_were_made(games, folder, capsys):
 def test_logs_tell_what_a_crash_said_and_every_move_s_time(games, folder):
     """Without logs only what was taken of the overage time is known."""
     (made,) = [made for made in games if made.status == "error"]
-    replay = game_meant(made.path)
+    replay = find_one_game(made.path)
     assert replay.measured and replay.ending_words == f"error of {TEAM} on ply {made.ply}: ValueError: no idea"
     assert replay.seconds(made.slowest[0]) == pytest.approx(made.slowest[1], abs=1e-5)
     silent = next(made for made in games if made.overage and not logs_path(made.path, made.seat).exists())
-    replay = game_meant(silent.path)
+    replay = find_one_game(silent.path)
     assert replay.slowest(silent.seat) == pytest.approx(silent.slowest)
     assert replay.seconds(silent.seat) is None
 
@@ -94,18 +94,6 @@ def test_an_empty_argument_is_not_the_current_folder(text):
         replay_paths([text])
 
 
-def test_what_is_no_replay_is_left_out(games, tmp_path, capsys):
-    for made in games[5:7]:
-        (tmp_path / made.path.name).write_bytes(made.path.read_bytes())
-    (tmp_path / "notes.json").write_text('{"name": "halite"}')
-    found = printed_json([str(tmp_path), *UNJUDGED], capsys)
-    assert len(found["games"]) == 2 and found["left_out"] == [
-        f"{tmp_path / 'notes.json'} is not a ConnectX replay: it is of 'halite'"
-    ]
-    main(["analyse", str(tmp_path), *UNJUDGED])
-    assert "left out: " in capsys.readouterr().out
-
-
 def test_a_copy_of_a_game_is_no_game(games, tmp_path, capsys):
     """Counted once by every command, whatever its file is called; which one it copies is told."""
     for name in ("a.json", "b.json"):
@@ -118,7 +106,7 @@ def test_a_copy_of_a_game_is_no_game(games, tmp_path, capsys):
 
 
 def test_whose_games_they_are(games):
-    replays = [game_meant(made.path) for made in games]
+    replays = [find_one_game(made.path) for made in games]
     assert team_of(replays) == TEAM and team_of(replays, "middle") == "middle"
     with pytest.raises(ValueError, match=r"did you mean my_team\? Names and games: my_team \(10\)"):
         team_of(replays, "my_teem")
@@ -137,7 +125,7 @@ def _renamed(replay, names):
 def test_a_game_against_oneself_gives_no_points(games):
     """Kaggle validates a submission so. If a seat fails there, the row is that seat's."""
     made = next(made for made in games if made.status == "timeout")
-    replay = _renamed(game_meant(made.path), (TEAM, TEAM))
+    replay = _renamed(find_one_game(made.path), (TEAM, TEAM))
     review = Review(replay, [], made.failed or 0)
     assert review.opponent == "itself" and review.cause == "timeout"
     assert headline(TEAM, [review]) == [f"{TEAM}: no game that counts, of 1"]
@@ -160,12 +148,12 @@ def row_of(sections: Sequence[Table], title: str, first: str) -> tuple:
 
 def test_what_was_thrown_away(games):
     """By hand: a win that was given away to a draw and the draw to a loss, and a game lost by timeout."""
-    replay = next(game_meant(made.path) for made in games if made.status == "played" and len(made.moves) > 8)
+    replay = next(find_one_game(made.path) for made in games if made.status == "played" and len(made.moves) > 8)
     loser = 1 - (replay.line or 0)
     review = Review(replay, judged_by(replay, loser, [(18, 0), (0, -15), (-15, -15)]), loser)
     assert [move.results for move in review.mistakes] == [("won", "drawn"), ("drawn", "lost")]
     late = next(made for made in games if made.result == "lost" and made.status == "timeout")
-    sections = summary([review, Review(game_meant(late.path), [], late.seat)])
+    sections = summary([review, Review(find_one_game(late.path), [], late.seat)])
     assert row_of(sections, "Why points were lost", "timeout")[1:3] == (1, 1)
     assert row_of(sections, "Why points were lost", "drawn position given away")[1:3] == (1, 1)
     assert row_of(sections, "Mistakes by ply", "0 to 7") == ("0 to 7", 2, 1, 1, 100, 1)
@@ -262,17 +250,6 @@ def test_a_lost_game_that_is_shortened():
     words += f"column 0 loses in {plies[0]} plies, the best (3) in {plies[1]}."
     assert words in headline("me", [review])
     assert not any("sooner" in line for line in headline("other", [Review(review.game, review.moves, 0)]))
-
-
-def test_the_mistake_that_is_made_most_often_is_named():
-    """In three games, in one of them mirrored; another one in two."""
-    lines = [(0, 3), (0, 3), (3, 3, 2, 5), (3, 3, 4, 1), (3, 3, 2, 5)]
-    reviews = [
-        Review(played(game), judge(game), 0) for game in (Game(STANDARD, line, ("me", "other")) for line in lines)
-    ]
-    assert headline("me", reviews)[0] == "me: 5 games, won 0, drawn 5, lost 0: 2.5 points (50%)."
-    (line,) = [each for each in headline("me", reviews) if each.startswith("Made most often")]
-    assert line.startswith("Made most often: column 2 after 33, in 3 games; best is ")
 
 
 # Games of our own stores
@@ -373,7 +350,7 @@ def test_both_seats_may_fail(tmp_path):
 
 def test_mistakes_are_kept_once(games, tmp_path):
     """Mirrored or not; and what was there stays as it was."""
-    replay, seat, path = game_meant(games[6].path), games[6].seat, tmp_path / "runs" / "mistakes.txt"
+    replay, seat, path = find_one_game(games[6].path), games[6].seat, tmp_path / "runs" / "mistakes.txt"
     review = Review(replay, judged_by(replay, seat, [(18, 18), (0, -15), (15, 0)]), seat)
     assert Reviewed(TEAM, [review]).write_mistakes(path) == f"{path}: 2 positions added, 2 in all"
     assert Reviewed(TEAM, [review]).write_mistakes(path) == f"{path}: 0 positions added, 2 in all"

@@ -13,7 +13,7 @@ import torch
 from stable_baselines3 import PPO
 
 from connectx_toolkit.kaggle.rules import DEFAULTS
-from connectx_toolkit.players.child import _loaded
+from connectx_toolkit.players.child import _libraries_with
 from connectx_toolkit.players.process import AgentProcess
 from connectx_toolkit.players.spec import resolve
 from connectx_toolkit.system.files import ROOT
@@ -94,7 +94,10 @@ def test_a_fork_uses_one_thread(network):
         np.linalg.inv(np.random.rand(400, 400))
         getters = [f"{p}openblas_get_num_threads{s}" for p in ("", "scipy_") for s in ("", "64_")]
         counts = [
-            getattr(library, name)() for library in _loaded("openblas") for name in getters if hasattr(library, name)
+            getattr(library, name)()
+            for library in _libraries_with("openblas")
+            for name in getters
+            if hasattr(library, name)
         ]
         return 100 * torch.get_num_threads() + 10 * len(counts) + max(counts)
 

@@ -7,6 +7,7 @@ import sys
 import tarfile
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from kaggle_environments.agent import get_last_callable
@@ -17,10 +18,9 @@ from connectx_toolkit.builder.source.inline import inline
 from connectx_toolkit.kaggle.agent_file import last_callable, load_agent
 from connectx_toolkit.kaggle.rules import DEFAULTS
 from connectx_toolkit.players.child import Struct
-from connectx_toolkit.players.prepared import Prepared
+from connectx_toolkit.players.fork_server import ForkServer
 from connectx_toolkit.players.process import AgentProcess, Inline
-from connectx_toolkit.players.spec import UnknownAgent, resolve
-from connectx_toolkit.system.files import our_agents
+from connectx_toolkit.players.spec import AgentSpec, UnknownAgent, resolve
 from connectx_toolkit.training.opponents import function_of_file
 from evaluate import get_win_percentages
 from tests.conftest import LINUX, REAL_CLOCK, needs
@@ -56,16 +56,6 @@ def write(tmp_path):
         return str(tmp_path / name)
 
     return write_file
-
-
-def test_every_source_of_agents(start, write):
-    path = write("def agent(obs, config):\n    return 5\n")
-    assert ask(start("leftmost")).action == 0
-    assert ask(start("random")).action in range(7)
-    assert ask(start(path)).action == 5
-    assert ask(start(Path(path))).action == 5
-    assert ask(start(lambda obs, config: 6)).action == 6
-    assert "leftmost" in our_agents() and "__init__" not in our_agents()
 
 
 @pytest.mark.parametrize("agent", ["no_such_agent", "no/such/file.py", "", 3, None], ids=repr)
@@ -254,13 +244,6 @@ def test_an_agents_process_has_no_credentials(write, start, tmp_path, monkeypatc
     assert ask(start(write(text))).action == 0 and os.listdir(tmp_path / ".kaggle") == ["kaggle.json"]
 
 
-NAMES = {
-    "minimax@0": "'minimax@0': the depth should be at least 1 ply",
-    "{}~10": "~10': only minimax has a depth, only named agents can be made to err, not files",
-    "{}@3~10": "@3~10': only minimax has a depth, only named agents can be made to err, not files",
-}
-
-
 @REAL_CLOCK
 def test_load_time_counts_and_files_start_anew(write, start):
     """Module state is lost between games for a file and kept for an agent that is not a file."""
@@ -274,14 +257,6 @@ def test_load_time_counts_and_files_start_anew(write, start):
         assert [reply.action for reply in replies] == [1, 2]
         assert replies[0].seconds >= 0.2 > replies[1].seconds
         assert ask(kept).action == game + 1
-
-
-def test_seeds_decide(start, write):
-    """random and numpy are seeded, numpy also when it is imported while the agent loads."""
-    source = "import random\nimport numpy as np\ndef agent(obs, config):\n"
-    worker = start(write(source + "    return random.randrange(10**6) * 10**6 + np.random.randint(10**6)\n"))
-    first, second, again = (ask(worker, seed=seed).action for seed in (1, 2, 1))
-    assert first == again != second
 
 
 def test_observation_is_kaggles(start):
@@ -392,28 +367,31 @@ def is_gone(pid: int) -> bool:
     return False
 
 
-@LINUX  # prctl
-@pytest.mark.parametrize("agent", ["callable", "file"])
-def test_no_agent_outlives_a_killed_referee(agent, write, tmp_path):
-    """A referee's process is killed while its agent spins: the agent goes too."""
-    note = tmp_path / "pid"
-    spin = (
-        f"import os\ndef agent(obs, config):\n    open({str(note)!r}, 'w').write(str(os.getpid()))\n    while 1: pass\n"
-    )
-    names: dict = {}
-    exec(spin, names)
-    spec = resolve(write(spin) if agent == "file" else names["agent"])
+def left_by_a_killed_referee(spec: AgentSpec, note: Path, count: int) -> list[int]:
+    """Kills a referee's process once its agent has noted so many processes; their ids."""
     if (referee := os.fork()) == 0:
         try:
             ask(AgentProcess(spec))
         finally:
             os._exit(0)
     deadline = time.perf_counter() + 20
-    while not (note.exists() and note.read_text()) and time.perf_counter() < deadline:
+    while not (note.exists() and note.read_text().count(" ") == count) and time.perf_counter() < deadline:
         time.sleep(0.01)
     os.kill(referee, 9)
     os.waitpid(referee, 0)
-    assert is_gone(int(note.read_text()))
+    return [int(pid) for pid in note.read_text().split()]
+
+
+@LINUX  # prctl
+@pytest.mark.parametrize("agent", ["callable", "file"])
+def test_no_agent_outlives_a_killed_referee(agent, write, tmp_path):
+    """A referee's process is killed while its agent spins: the agent goes too."""
+    note, names = tmp_path / "pid", dict[str, Any]()
+    write_pid = f"open({str(note)!r}, 'w').write(f'{{os.getpid()}} ')"
+    spin = f"import os\ndef agent(obs, config):\n    {write_pid}\n    while 1: pass\n"
+    exec(spin, names)
+    (pid,) = left_by_a_killed_referee(resolve(write(spin) if agent == "file" else names["agent"]), note, 1)
+    assert is_gone(pid)
 
 
 @LINUX
@@ -433,31 +411,22 @@ def test_what_an_agents_file_has_started_ends_with_a_killed_referee(write, tmp_p
         "def agent(obs, config):\n"
         "    time.sleep(1000)\n"
     )
-    if (referee := os.fork()) == 0:
-        try:
-            ask(AgentProcess(resolve(path)))
-        finally:
-            os._exit(0)
-    deadline = time.perf_counter() + 20
-    while not (note.exists() and note.read_text().count(" ") == 2) and time.perf_counter() < deadline:
-        time.sleep(0.01)
-    os.kill(referee, 9)
-    os.waitpid(referee, 0)
-    pids = [int(pid) for pid in note.read_text().split()]
+    pids = left_by_a_killed_referee(resolve(path), note, 2)
     assert len(pids) == 2 and all(map(is_gone, pids))
 
 
 @LINUX
 def test_an_agent_that_kills_what_it_was_forked_from_crashes_alone(start, write):
     other = write("def agent(obs, config):\n    return 3\n", "other.py")
-    prepared = Prepared()
+    fork_server = ForkServer()
     killer = start(
-        write("import os\ndef agent(obs, config):\n    os.kill(os.getppid(), 9)\n    return 1\n"), prepared=prepared
+        write("import os\ndef agent(obs, config):\n    os.kill(os.getppid(), 9)\n    return 1\n"),
+        server=fork_server,
     )
     ask(killer)
-    worker = start(other, prepared=prepared)
+    worker = start(other, server=fork_server)
     assert ask(worker).action == 3
-    prepared.close()
+    fork_server.close()
 
 
 def test_each_game_is_a_fresh_process_with_what_kaggle_has_imported(start, write):

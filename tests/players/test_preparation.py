@@ -13,7 +13,7 @@ import pytest
 from connectx_core import jit
 from connectx_toolkit.arena.referee import play_fast, play_kaggle
 from connectx_toolkit.kaggle.rules import DEFAULTS, Rules
-from connectx_toolkit.players.prepared import Prepared
+from connectx_toolkit.players.fork_server import ForkServer
 from connectx_toolkit.players.process import AgentProcess
 from connectx_toolkit.players.protocol import Reply
 from connectx_toolkit.players.spec import resolve
@@ -36,12 +36,12 @@ def agent(obs, config):
 
 
 @pytest.fixture(scope="module")
-def shared() -> Iterator[Prepared]:
+def shared() -> Iterator[ForkServer]:
     """What the processes of most tests are forked from: it has torch, as after games of an agent that uses it."""
-    prepared = Prepared()
+    prepared = ForkServer()
     with tempfile.TemporaryDirectory() as folder:
         (file := Path(folder, "user.py")).write_text("import torch\ndef agent(obs, config):\n    return 1\n")
-        worker = AgentProcess(resolve(str(file)), prepared=prepared)
+        worker = AgentProcess(resolve(str(file)), server=prepared)
         assert [ask(worker).charged > 0.2 for _ in range(2)] == [False, True]
         worker.close()
     yield prepared
@@ -49,8 +49,8 @@ def shared() -> Iterator[Prepared]:
 
 
 @pytest.fixture
-def anew() -> Iterator[Prepared]:
-    prepared = Prepared()
+def anew() -> Iterator[ForkServer]:
+    prepared = ForkServer()
     yield prepared
     prepared.close()
 
@@ -63,7 +63,7 @@ def start(request, tmp_path):
 
     def make(text: str, name: str = "submission.py") -> AgentProcess:
         (tmp_path / name).write_text(text, encoding="utf-8")
-        workers.append(AgentProcess(resolve(str(tmp_path / name)), prepared=prepared))
+        workers.append(AgentProcess(resolve(str(tmp_path / name)), server=prepared))
         return workers[-1]
 
     yield make

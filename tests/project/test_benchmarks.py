@@ -13,7 +13,7 @@ from connectx_core.encoding import encode_many
 from connectx_core.position import NO_MOVE, STANDARD, Position
 from connectx_core.solver import Solver
 from connectx_toolkit.api import exam
-from connectx_toolkit.games.labelled import Labels, concatenated, write_labels
+from connectx_toolkit.games.labelled import Labels, concatenate_labels, write_labels
 from connectx_toolkit.system.files import WEIGHTS
 from connectx_toolkit.training.makers.labels import LABELS
 from connectx_toolkit.training.options import digest_of
@@ -39,11 +39,11 @@ def test_a_figure_is_kept_with_how_it_was_measured(results, monkeypatch):
 def test_true_scores_pass_and_false_ones_do_not(results):
     scores = [value and value.low for value in Solver(STANDARD).scores(POSITION)]
     best = max(score for score in scores if score is not None)
-    assert solver.check("scores", [(POSITION, best, scores), (POSITION, best, None)], 2) == 0
+    assert solver.compare_scores("scores", [(POSITION, best, scores), (POSITION, best, None)], 2) == 0
     assert json.loads((results / "scores.json").read_text())["moves"] == 4
     wrong = [score and score + 1 for score in scores]
-    assert solver.check("scores", [(POSITION, best, wrong)], 1) == 1
-    assert solver.check("scores", [(POSITION, best + 1, None)], 1) == 1
+    assert solver.compare_scores("scores", [(POSITION, best, wrong)], 1) == 1
+    assert solver.compare_scores("scores", [(POSITION, best + 1, None)], 1) == 1
 
 
 def learner(asked: list[int], *figures: learners.Figure) -> learners.Learner:
@@ -102,9 +102,9 @@ def test_the_network_alone_has_no_rules_to_help_it():
 def test_the_passes_of_the_network_are_counted():
     """One a move for the network alone; two views of what forced replies lead to; some ten for an evaluation."""
     won, empty = (labels_of(Position.from_moves(moves, STANDARD)) for moves in ([3, 0, 3, 0, 3, 0], []))
-    assert [recipes.row_of(player, won, 0)["passes"] for player in ("network", "policy")] == [7, 0]
-    assert [recipes.row_of(player, empty, 0)["passes"] for player in ("network", "policy")] == [7, 14]
-    assert 60 * 5 < recipes.row_of("search", empty, 60)["passes"] < 60 * 15
+    assert [recipes.measure_player(player, won, 0)["passes"] for player in ("network", "policy")] == [7, 0]
+    assert [recipes.measure_player(player, empty, 0)["passes"] for player in ("network", "policy")] == [7, 14]
+    assert 60 * 5 < recipes.measure_player("search", empty, 60)["passes"] < 60 * 15
 
 
 def test_the_exam_says_of_policy_what_the_recipes_say(tmp_path, monkeypatch):
@@ -124,14 +124,14 @@ def test_what_the_network_learnt_is_left_out():
     """From 8 stones on, mirror images too; and positions in which no move can be wrong. Openings stay."""
     games = ["33333322222244", "44444422222233", "3", "3333332222224", "4444446666663"]
     positions = [Position.from_moves(map(int, moves), STANDARD) for moves in games]
-    labels = concatenated([labels_of(position) for position in positions])
+    labels = concatenate_labels([labels_of(position) for position in positions])
     differ = labels.scores.copy()
     differ[np.arange(5), labels.legal.argmax(1)] = 1
     drawn = Labels(labels.positions, labels.masks, differ)
     learnt = drawn.take(np.flatnonzero(np.isin(drawn.masks, [positions[0].mask, positions[2].mask])))
-    kept = recipes.asked(drawn, learnt)
+    kept = recipes.leave_out_learnt(drawn, learnt)
     assert len(kept) == 4 and positions[0].mask not in kept.masks and positions[2].mask in kept.masks
-    assert not len(recipes.asked(labels, learnt))
+    assert not len(recipes.leave_out_learnt(labels, learnt))
 
 
 def test_what_the_shipped_network_learnt_is_known(monkeypatch):

@@ -98,7 +98,7 @@ def parse(words: list[str]) -> None:
         commands[command].add_options(parser)
         parser.parse_args(arguments)
     else:
-        {"build_submission.py": build_submission.parse_arguments, "train.py": train.parse}[script](arguments)
+        {"build_submission.py": build_submission.parse_arguments, "train.py": train.parse_arguments}[script](arguments)
 
 
 def smaller(text: str) -> list[str]:

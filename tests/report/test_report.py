@@ -7,15 +7,13 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from kaggle_environments import make
-from kaggle_environments.errors import DeadlineExceeded
 
 from connectx_core.position import STANDARD, geometry_of
 from connectx_toolkit.arena.store import MatchStore
 from connectx_toolkit.games.analysis import judge
 from connectx_toolkit.games.database import GameDatabase
 from connectx_toolkit.games.game import Game
-from connectx_toolkit.games.groups import games_of, groups, latest_of
+from connectx_toolkit.games.groups import group_games, groups, latest_of
 from connectx_toolkit.games.reader import parse_game
 from connectx_toolkit.games.review import Review
 from connectx_toolkit.kaggle.rules import Rules
@@ -95,7 +93,7 @@ def test_matches_with_other_openings_are_groups_of_their_own(tmp_path):
     with MatchStore(tmp_path / "store") as store:
         for pairs, openings in ((2, ((),)), (3, ((1,), (0,)))):
             play_into(store, "one_step", "leftmost", SMALL, pairs, openings)
-        titles = {title: len(games_of(matches)) for title, matches in groups(store).items()}
+        titles = {title: len(group_games(matches)) for title, matches in groups(store).items()}
     board = "3x4, 3 in a row, 60 s overage time, openings: "
     assert titles == {f"{board}the empty board": 4, f"{board}mine.txt": 6}
 
@@ -118,7 +116,7 @@ def test_a_page_has_games_of_every_two_agents(path, count, expected):
     """The latest ones, in order; of the last match alone, the chart of accuracies would leave an agent out."""
     with GameDatabase(path, create=False) as database:
         group = next(matches for matches in groups(database).values() if len(matches) == 2)
-    games, latest = games_of(group), latest_of(group, count)
+    games, latest = group_games(group), latest_of(group, count)
     names = [{*game.names} for game in latest]
     assert [names.count(two) for two in ({"one_step", "leftmost"}, {"leftmost", "random"})] == expected
     assert latest == games[8 - expected[0] : 8] + games[16 - expected[1] :]
@@ -135,7 +133,6 @@ def test_games_on_the_page_carry_their_scores():
 
 
 FIVE = ["--config", "rows=5,columns=5,inarow=4"]
-GAME = "2214121120204030"
 
 
 def test_the_command_of_a_lost_game_finds_the_mistake(tmp_path, monkeypatch, capsys):
@@ -148,31 +145,6 @@ def test_the_command_of_a_lost_game_finds_the_mistake(tmp_path, monkeypatch, cap
     main(shlex.split(command))
     out = capsys.readouterr().out
     assert re.search(r"turning point of (leftmost|one_step): (won|drawn) position given away", out)
-
-
-@pytest.mark.parametrize(
-    ("failure", "words"),
-    [
-        ("deadline", "timeout of first on ply 8"),
-        ("raise", "error of first on ply 8"),
-        ("illegal", "illegal move of first on ply 8: there is no column 99"),
-    ],
-)
-def test_a_replay_that_was_lost_by_a_fault(failure, words, tmp_path, capsys):
-    """Eight plies, then the first player fails: that is said, not only that there is nothing to judge."""
-
-    def fails(obs, config):
-        if obs.step < 8:
-            return obs.step // 2 % 2
-        if failure == "raise":
-            raise ValueError("no idea")
-        return DeadlineExceeded() if failure == "deadline" else 99
-
-    env = make("connectx")
-    env.run([fails, lambda obs, config: 5 + obs.step // 2 % 2])
-    (tmp_path / "episode.json").write_text(json.dumps(env.toJSON(), default=str))
-    main(["analyse", str(tmp_path / "episode.json")])
-    assert f": {words}; turning point of " in capsys.readouterr().out
 
 
 def test_match_and_report_give_one_verdict(tmp_path, monkeypatch, capsys):

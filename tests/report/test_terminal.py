@@ -197,13 +197,6 @@ def read_part(parent: int) -> bytes:
         return b""
 
 
-def test_cut_words_and_torn_ones_are_told_apart():
-    """The check of this file itself."""
-    assert torn(["agents/one_step.py"], "agents/one_s\nte p.py") == ["agents/one_step.py"]
-    assert not torn(["a_very_long_name_of_an_agent.py"], "a_very…gent.py")
-    assert torn(["a_very_long_name_of_an_agent.py"], "a_vary…gent.py")
-
-
 def test_every_move_of_a_game_has_one_line():
     """Of two agents with names of usual length."""
     shown = analyse("362133214545441233165554311450066", names=("my_agent.py", "negamax"))

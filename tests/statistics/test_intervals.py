@@ -81,9 +81,9 @@ def test_sprt_bounds():
 
 def test_sprt_decides():
     test = Sprt(0, 20)
-    assert test.accepted([0] * 5) is None and test.accepted([1, 1, 1, 1, 1]) is None
-    assert test.accepted([0, 0, 0, 0, FEWEST_PAIRS]) is None and Sprt(0, 200).accepted([0, 0, 0, 0, 10]) == "H1"
-    assert test.accepted([0, 0, 20, 80, 40]) == "H1" and test.accepted([40, 80, 20, 0, 0]) == "H0"
+    assert test.decision([0] * 5) is None and test.decision([1, 1, 1, 1, 1]) is None
+    assert test.decision([0, 0, 0, 0, FEWEST_PAIRS]) is None and Sprt(0, 200).decision([0, 0, 0, 0, 10]) == "H1"
+    assert test.decision([0, 0, 20, 80, 40]) == "H1" and test.decision([40, 80, 20, 0, 0]) == "H0"
 
 
 @given(wins=st.integers(0, 80), losses=st.integers(0, 80), mean=st.floats(0.02, 0.98))
@@ -137,27 +137,13 @@ def test_sprt_errs_at_most_5_times_in_100(elo, wrong):
         while answer is None:
             for _ in range(5):
                 counts[rng.choice(5, p=shares)] += 1
-            answer = test.accepted(counts)
+            answer = test.decision(counts)
         errors += answer == wrong
         lengths.append(sum(counts))
     assert errors <= 0.05 * 400 and 20 < np.mean(lengths) < 400
 
 
 # Intervals for many looks
-
-
-@pytest.mark.parametrize(
-    "shares",
-    [(0.06, 0.14, 0.60, 0.14, 0.06), (0.45, 0, 0.1, 0, 0.45), (0.02, 0.08, 0.3, 0.3, 0.3)],
-    ids=["drawish", "decided by the opening", "stronger"],
-)
-def test_no_look_misses_the_truth_in_95_of_100(shares):
-    """800 matches of 400 pairs, looked at after every pair. The fixed-sample interval misses it in 30% of them."""
-    rng, mean = np.random.default_rng(4), float(np.dot(shares, [0, 0.25, 0.5, 0.75, 1]))
-    results = rng.choice(5, size=(800, 400), p=np.array(shares) / sum(shares))
-    counts = np.eye(5)[results].cumsum(1)
-    wealth = np.maximum(log_wealth(counts, mean), log_wealth(counts[..., ::-1], 1 - mean))
-    assert (wealth.max(1) >= math.log(40)).mean() <= 0.05
 
 
 def test_the_wealth_is_a_martingale():

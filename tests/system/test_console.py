@@ -14,9 +14,9 @@ from connectx_toolkit import adopt, analyse, build, exam, get_win_percentages, m
 from connectx_toolkit.system import console
 from connectx_toolkit.system.console import (
     as_option,
+    bare_name,
     command,
     ctrl_c_waits,
-    named,
     progress,
 )
 from connectx_toolkit.system.table import Table, console_for_tables
@@ -61,7 +61,7 @@ def door(request, monkeypatch):
 
 WORDS = [
     (lambda: command("evaluate match"), "python evaluate.py match", "connectx evaluate match", "match(...)"),
-    (lambda: named("build"), "build_submission.py", "connectx build", "build(...)"),
+    (lambda: bare_name("build"), "build_submission.py", "connectx build", "build(...)"),
     (lambda: command("build a.py", 'build("a.py")'), "python build_submission.py a.py", "connectx build a.py",
      'build("a.py")'),
     (lambda: as_option("allow-package", "NAME"), "--allow-package NAME", "--allow-package NAME", "allow_package=NAME"),

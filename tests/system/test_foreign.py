@@ -12,7 +12,7 @@ from connectx_toolkit.system.foreign import (
     left_out_lines,
     noting,
     number,
-    shown,
+    printable,
     text,
 )
 
@@ -52,11 +52,14 @@ def test_what_is_no_finite_number(value):
 
 def test_texts_can_be_printed():
     """Escape sequences are shown, not sent; words of all scripts and emojis stay as they are."""
-    assert shown("\x1b[2J\x07\n\ud800\u202e\x9b") == r"\x1b[2J\x07\n\ud800\u202e\x9b"
+    assert printable("\x1b[2J\x07\n\ud800\u202e\x9b") == r"\x1b[2J\x07\n\ud800\u202e\x9b"
     for name in ("Ångström", "東京 チーム", "👩\u200d💻", "[bold]x[/]", "a\\b", "می\u200cرود"):
         assert text(name, "a name") == name
-    assert shown("x" * 10**6) == "x" * (LONGEST_NAME - 3) + "..." and len(shown("\x00" * LONGEST_NAME)) == LONGEST_NAME
-    shown("".join(map(chr, range(0x11000)))).encode()
+    assert (
+        printable("x" * 10**6) == "x" * (LONGEST_NAME - 3) + "..."
+        and len(printable("\x00" * LONGEST_NAME)) == LONGEST_NAME
+    )
+    printable("".join(map(chr, range(0x11000)))).encode()
     with pytest.raises(ValueError, match="a name should be a text, not b"):
         text(b"x", "a name")
 

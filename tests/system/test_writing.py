@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from connectx_toolkit.system.files import ROOT, check_folder, locked, replacing, write_whole
+from connectx_toolkit.system.files import ROOT, check_folder, file_lock, replacing, write_whole
 from tests.conftest import disk_that_is
 
 pytestmark = pytest.mark.slow
@@ -19,11 +19,11 @@ SIZE, TIMES = 200_000, 60
 COUNTER = """
 import sys, time
 from pathlib import Path
-from connectx_toolkit.system.files import locked, write_whole
+from connectx_toolkit.system.files import file_lock, write_whole
 
 path = Path(sys.argv[1])
 for _ in range({times}):
-    with locked(path):
+    with file_lock(path):
         lines = path.read_text() if path.exists() else ""
         time.sleep(0.001)
         write_whole(path, (lines + sys.argv[2] + "\\n").encode())
@@ -90,7 +90,7 @@ def test_two_processes_change_a_file_at_once(tmp_path):
 
 
 def _hold(path: Path, held, release) -> None:
-    with locked(path):
+    with file_lock(path):
         held.set()
         release.wait(60)
 
@@ -105,7 +105,7 @@ def test_a_lock_ends_with_its_process(tmp_path):
     process.kill()
     process.join()
     assert names_in(tmp_path) == [".manifest.json.lock"]
-    with locked(path):
+    with file_lock(path):
         write_whole(path, b"{}")
     assert names_in(tmp_path) == ["manifest.json"]
 
@@ -146,7 +146,7 @@ def test_a_link_stays(tmp_path):
     for content in (b"first", b"second"):
         write_whole(link, content)
         assert link.is_symlink() and target.read_bytes() == content and names_in(target.parent) == ["page.html"]
-    with locked(link):
+    with file_lock(link):
         assert names_in(target.parent) == [".page.html.lock", "page.html"]
 
 
@@ -165,7 +165,7 @@ def test_a_disk_that_takes_nothing(disk):
     assert str(caught.value).startswith(f"{path}: {words}") and "partial" not in str(caught.value)
     assert path.read_text() == "before" and names_in(disk) == before
     if "filler" not in before:
-        for attempt in (lambda: check_folder(path), lambda: locked(path).__enter__()):
+        for attempt in (lambda: check_folder(path), lambda: file_lock(path).__enter__()):
             with pytest.raises((ValueError, OSError)) as refused:
                 attempt()
             assert str(refused.value) == f"{path}: {words}; choose another folder"

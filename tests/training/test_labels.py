@@ -13,9 +13,9 @@ from connectx_core.books import openings
 from connectx_core.network import masked_argmax
 from connectx_core.position import NO_MOVE, STANDARD, Position, mirror_bits, open_cells, winning_spots
 from connectx_core.solver import Solver
-from connectx_toolkit.games.labelled import BOUND, Labels, concatenated, read_file
+from connectx_toolkit.games.labelled import BOUND, Labels, concatenate_labels, read_file
 from connectx_toolkit.system import files
-from connectx_toolkit.system.files import WEIGHTS, locked
+from connectx_toolkit.system.files import WEIGHTS, file_lock
 from connectx_toolkit.training import runs
 from connectx_toolkit.training.makers import labels
 from connectx_toolkit.training.makers.labels import (
@@ -138,7 +138,7 @@ def test_a_second_run_in_a_folder_waits_and_makes_nothing_again(run, tmp_path, m
     monkeypatch.setattr(labels, "make_file", lambda *_: pytest.fail("made again"))
     (second := tmp_path / "second").mkdir()
     with ThreadPoolExecutor() as threads:
-        with locked(second / "games"):  # as the first run, which ends meanwhile
+        with file_lock(second / "games"):  # as the first run, which ends meanwhile
             waiting = threads.submit(labels.train, Config(games=8, workers=1, run=second))
             wait_until(lambda: "another process makes the labels of" in capsys.readouterr().err)
             shutil.copytree(run / "games", second / "games")
@@ -185,7 +185,7 @@ def test_mirror_images_count_once_and_share_a_split(run):
     found = read_file(run / "labels.labels")[0]
     mirrored = (mirror_bits(found.positions, STANDARD), mirror_bits(found.masks, STANDARD))
     assert (splits_of(*mirrored) == splits_of(found.positions, found.masks)).all()
-    both = concatenated([found, Labels(*mirrored, np.ascontiguousarray(found.scores[:, ::-1]))])
+    both = concatenate_labels([found, Labels(*mirrored, np.ascontiguousarray(found.scores[:, ::-1]))])
     assert len(both) == len(found)
 
 

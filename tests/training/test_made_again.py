@@ -30,7 +30,7 @@ COMMANDS = [
 
 def make(command: str, folder: Path) -> Path:
     """The file that a command of train.py makes, with a run in this folder."""
-    given = train.parse([*shlex.split(command), "--run", str(folder)])
+    given = train.parse_arguments([*shlex.split(command), "--run", str(folder)])
     module = train.module_of(given.method)
     config = train.config_from(module.Config, given)
     module.train(config)

@@ -49,7 +49,7 @@ def test_the_manifests_of_what_ships(folder):
 
 
 def config_of(command: str) -> Any:
-    given = train.parse(shlex.split(command)[2:])
+    given = train.parse_arguments(shlex.split(command)[2:])
     return train.config_from(train.module_of(given.method).Config, given)
 
 

@@ -36,8 +36,8 @@ def test_only_the_values_change():
 
 def test_fractions_are_rounded_within_their_range():
     (number,) = numbers_in("A = 0.5  # tune: 0.12344 to 0.98765\n")
-    assert number.rounded(0.333333) == 0.3333 and number.rounded(0.12344) == 0.12344
-    assert number.rounded(0.98765) == 0.98765
+    assert number.to_file(0.333333) == 0.3333 and number.to_file(0.12344) == 0.12344
+    assert number.to_file(0.98765) == 0.98765
 
 
 REFUSED = [

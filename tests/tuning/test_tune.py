@@ -143,22 +143,6 @@ def test_minutes_are_counted_where_they_end_the_search(folder, monkeypatch):
     assert "tuning: 0." in states[-1] and " of 60 minutes, 3 of at most 3 candidates [" in states[-1]
 
 
-def test_faults_cost_the_most(folder):
-    """A candidate that crashes has lost at once, wherever it is asked."""
-    search = search_of(
-        AGENT.replace("PLAY = 10", "PLAY = 60").replace("    position =", "    assert PLAY >= 50\n    position =")
-    )
-    with open_pool(Setup(Rules({}))) as pool:
-        search.run(pool, 12, 0)
-    costs = [
-        (trial.params["PLAY"] >= 50, trial.intermediate_values[0])
-        for trial in search.finished()
-        if trial.intermediate_values
-    ]
-    fails, plays = ([cost for good, cost in costs if good == which] for which in (False, True))
-    assert fails and plays and min(fails) > max(plays)
-
-
 def test_what_was_asked_is_not_asked_again(folder):
     """Two whole numbers: every further candidate is a known one, also in a search that goes on."""
     text = AGENT.replace("1 to 99", "10 to 11")
@@ -166,8 +150,8 @@ def test_what_was_asked_is_not_asked_again(folder):
         search = search_of(text)
         with open_pool(Setup(Rules({}))) as pool:
             search.run(pool, trials, 0)
-        assert len(search.finished()) == trials
-        assert sum(bool(trial.intermediate_values) for trial in search.finished()) == 2
+        assert len(search.trials()) == trials
+        assert sum(bool(trial.intermediate_values) for trial in search.trials()) == 2
 
 
 def test_another_file_or_count_is_another_search(folder, capsys):
@@ -234,7 +218,7 @@ def test_ctrl_c_prints_what_is_known(folder):
 def test_a_candidate_finds_what_lies_beside_the_original(folder):
     (folder / "data").mkdir()
     search = search_of(AGENT)
-    spec = search.written({"PLAY": 20}, folder / "work", "tuned.py")
+    spec = search.write_candidate({"PLAY": 20}, folder / "work", "tuned.py")
     path = Path(spec.target)
     assert path.parent.name == folder.name and "PLAY = 20" in path.read_text()
     assert (path.parent / "helper.py").read_text() == HELPER and (path.parent / "data").is_dir()

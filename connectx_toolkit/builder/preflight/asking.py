@@ -115,7 +115,7 @@ def ask(here: Sandbox, report: Report, restriction: dict[str, Any] | None = None
     """Loads the file by path in a fresh process and asks the hard questions.
 
     Args:
-        restriction: of the processor (``cores.restricted``); time spent waiting for it is then the agent's own.
+        restriction: of the processor (``cores.share_of_core``); time spent waiting for it is then the agent's own.
     """
     limits = here.limits
     questions = hard_questions(limits.act_timeout, limits.overage)

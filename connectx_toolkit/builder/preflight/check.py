@@ -33,7 +33,7 @@ from connectx_toolkit.kaggle.remedies import KNOWN_PACKAGES, Situation, not_here
 from connectx_toolkit.kaggle.rules import Limits
 from connectx_toolkit.kaggle.upload import Unsuitable, parse, read, refuse_notebook_as_script, unpack
 from connectx_toolkit.system.console import at_python
-from connectx_toolkit.system.cores import restricted
+from connectx_toolkit.system.cores import share_of_core
 
 GUARD_MARK, TOO_LATE = "submission guard:", "TimeoutError: the agent"
 GUARD_SAYS = re.compile(  # before the exception
@@ -347,7 +347,7 @@ def _check_slow(here: Sandbox, report: Report, slowdown: float) -> None:
     if SLOWER in here.runner.hello["lacks"]:
         report.add("slow", "unknown", "not judged: this system cannot slow a process down")
         return
-    restriction, slow = restricted(1 / slowdown), Report(report.name)
+    restriction, slow = share_of_core(1 / slowdown), Report(report.name)
     share = here.run({"job": "spin", "seconds": 1.5} | restriction)["result"]["share"]
     asked = ask(here, slow, restriction, at_least=2, stop_after=0.0)
     report.figures["slow"] = {"wanted_share": 1 / slowdown, "achieved_share": share} | slow.figures

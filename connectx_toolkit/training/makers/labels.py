@@ -34,15 +34,15 @@ from connectx_toolkit.games.labelled import (
     BOUND,
     LABELS_SUFFIX,
     Labels,
-    concatenated,
+    concatenate_labels,
+    labels_to_bytes,
     moves_of,
     read_file,
     spread_keys,
-    to_bytes,
     write_labels,
 )
 from connectx_toolkit.system.console import progress, shell
-from connectx_toolkit.system.files import ROOT, WEIGHTS, check_folder, locked
+from connectx_toolkit.system.files import ROOT, WEIGHTS, check_folder, file_lock
 from connectx_toolkit.training.options import Options, digest_of, option
 from connectx_toolkit.training.runs import process_solver, publish, solver_pool
 
@@ -83,7 +83,7 @@ def read_labels(path: Path) -> Labels:
     """
     if not path.is_file():
         raise ValueError(f"no labels in {path}: {shell('train labels')} makes them, and --labels names them")
-    return concatenated([read_file(path)[0], opening_labels()])
+    return concatenate_labels([read_file(path)[0], opening_labels()])
 
 
 ERROR_SHARES = (0.5, 0.25)  # of random moves, in turn: half-random and near-perfect games
@@ -258,7 +258,7 @@ def train(config: Config) -> dict[str, Any]:
     """Makes the files that are missing, then the one of all labels."""
     check_folder(config.output, is_made=True)
     added = [read_foreign_labels(config.add, config.seed)] if config.add != Path() else []
-    with locked(config.run / "games", words=f"another process makes the labels of {config.run}"):
+    with file_lock(config.run / "games", words=f"another process makes the labels of {config.run}"):
         files, missing = files_of(config)
         bar_of = partial(progress, len(files), "file", done=len(files) - len(missing), delay=0)
         with solver_pool(config.workers, TABLE_BITS, config.scheduler) as pool, bar_of() as bar:
@@ -266,10 +266,10 @@ def train(config: Config) -> dict[str, Any]:
             for (number, games), labels in pool.map_unordered(making, missing):
                 write_labels(files[number], labels, config.recipe | {"games": games})
                 bar.update()
-    labels = concatenated([*(read_file(path)[0] for path in files), *added])
+    labels = concatenate_labels([*(read_file(path)[0] for path in files), *added])
     counts = np.bincount(splits_of(labels.positions, labels.masks), minlength=3).tolist()
     facts = {"positions": len(labels), **dict(zip(("training", "validation", "test"), counts, strict=True))}
     told = f"{labels.whole.sum():,} with the score of every move, {counts[0]:,} to learn from"
     score = f"{len(labels):,} positions: {told}"
-    publish(config, to_bytes(labels, config.recipe | {"of": config.games}), facts, score)
+    publish(config, labels_to_bytes(labels, config.recipe | {"of": config.games}), facts, score)
     return facts

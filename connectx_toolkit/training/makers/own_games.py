@@ -28,7 +28,7 @@ import numpy as np
 from connectx_core.opponent import ReplyModel, candidates, columns_of_scores
 from connectx_core.position import STANDARD, Columns, Position, sign
 from connectx_toolkit.games.database import GameDatabase
-from connectx_toolkit.games.reader import own_name
+from connectx_toolkit.games.reader import owner_of
 from connectx_toolkit.system.console import as_option, shell
 from connectx_toolkit.system.foreign import left_out_lines
 from connectx_toolkit.training.makers.exact_scores import ScoresOf
@@ -56,7 +56,7 @@ def read_own_games(path: Path, me: str) -> list[Met]:
     if not path.exists():
         raise ValueError(f"no file of games {path}: {shell('evaluate explore --add FOLDER')} makes one of your replays")
     with GameDatabase(path, create=False) as database:
-        name = own_name(database, me or None)
+        name = owner_of(database, me or None)
         met = [
             Met(game.names[0], game.moves, game.points[1])
             for game in database.games(me=name, seat=1)

@@ -34,14 +34,14 @@ sys.path[:] = [folder for folder in sys.path if folder]  # a json.py in the curr
 import json
 settings = json.loads(sys.argv.pop())
 sys.path[:] = settings.pop("path")
-from connectx_toolkit.players.child import begin
-begin(**settings)
+from connectx_toolkit.players.child import serve_interpreter
+serve_interpreter(**settings)
 """
 
 our_sockets: "weakref.WeakSet[socket.socket]" = weakref.WeakSet()  # no other process may keep them open
 
 
-class Prepared:
+class ForkServer:
     """The process from which those of agents are forked. It starts when it is needed, again if it has ended.
 
     Like its agents, it ends with the thread that has started it. ``close`` ends all of them.
@@ -117,8 +117,7 @@ def start_interpreter(descriptor: int, token: str = "") -> subprocess.Popen:
 def start_and_accept() -> tuple[subprocess.Popen, socket.socket]:
     """A new interpreter where none inherits a socket: it connects to this machine's own address, with a token.
 
-    Raises:
-        ProcessFailed: it does not.
+    Raises ProcessFailed: it does not.
     """
     token, sock = secrets.token_hex(16), None
     with socket.create_server(("127.0.0.1", 0)) as door:
@@ -127,14 +126,14 @@ def start_and_accept() -> tuple[subprocess.Popen, socket.socket]:
         deadline = time.perf_counter() + START_LIMIT
         while sock is None and process.poll() is None and time.perf_counter() < deadline:
             with contextlib.suppress(TimeoutError):
-                sock = _known(door.accept()[0], token)
+                sock = _check_token(door.accept()[0], token)
     if sock is None:
         process.kill()
         raise ProcessFailed(f"the process of an agent does not start: {exit_reason(process.wait())}")
     return process, sock
 
 
-def _known(sock: socket.socket, token: str) -> socket.socket | None:
+def _check_token(sock: socket.socket, token: str) -> socket.socket | None:
     """The socket if who has connected begins with the token; else None, and it is closed."""
     sock.settimeout(START_LIMIT)
     told = b""
