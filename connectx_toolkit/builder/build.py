@@ -17,10 +17,10 @@ from pathlib import Path
 from connectx_core import __version__
 from connectx_core.machine_code import EMBEDDED
 from connectx_core.machine_code import packed as packed_parts
-from connectx_toolkit.builder.comparison import POSITIONS, Comparison, lacking
-from connectx_toolkit.builder.notebook.written import placed
+from connectx_toolkit.builder.comparison import POSITIONS, Comparison, describe_left_out
+from connectx_toolkit.builder.notebook.written import name_places
 from connectx_toolkit.builder.originals import Original, SideAnswer, Source, source_job
-from connectx_toolkit.builder.preflight.check import check
+from connectx_toolkit.builder.preflight.check import run_preflight
 from connectx_toolkit.builder.preflight.findings import Report
 from connectx_toolkit.builder.preflight.trial import (
     CODE_GEOMETRIES,
@@ -29,9 +29,9 @@ from connectx_toolkit.builder.preflight.trial import (
     Sandbox,
     open_sandbox,
 )
-from connectx_toolkit.builder.source.data_files import listed
+from connectx_toolkit.builder.source.data_files import list_sizes
 from connectx_toolkit.builder.source.inline import Inlined, Refused
-from connectx_toolkit.builder.source.old_numpy import setting
+from connectx_toolkit.builder.source.old_numpy import restoring_code
 from connectx_toolkit.builder.source.refusals import TORCH_FILES, adopt_command
 from connectx_toolkit.kaggle.rules import Limits
 from connectx_toolkit.system.files import replacing, version_of
@@ -53,7 +53,7 @@ def agent(obs, config):
 """
 
 
-def quoted(source: str) -> str:
+def raw_literal(source: str) -> str:
     """A Python literal of a line feed and the source, raw unless the quotes in the source prevent that."""
     for quotes in ("'''", '"""'):
         if quotes not in source:
@@ -62,7 +62,7 @@ def quoted(source: str) -> str:
     return f"'''\n{escaped}'''"
 
 
-def packed(content: bytes) -> tuple[str, str]:
+def encode_data(content: bytes) -> tuple[str, str]:
     """The form that the importer's ``read_data`` reads: (sha256 of the zlib stream, its base64)."""
     stream = zlib.compress(content, 9)
     return hashlib.sha256(stream).hexdigest(), base64.b64encode(stream).decode()
@@ -100,20 +100,20 @@ def submission_text(inlined: Inlined, contents: Mapping[str, bytes], notes: Mapp
         notes: embedded path -> what the header says after the file's name.
     """
     parts = [_header(inlined, contents, notes), "import time as _time\n\n_STARTED = _time.perf_counter()\n"]
-    parts += [f"\n{setting(inlined.old_names)}\n"] if inlined.old_names else []
+    parts += [f"\n{restoring_code(inlined.old_names)}\n"] if inlined.old_names else []
     parts.append("\nSOURCES = {}\n")
-    parts += [f"\nSOURCES[{path!r}] = {quoted(text)}\n" for path, text in sorted(inlined.sources.items())]
+    parts += [f"\nSOURCES[{path!r}] = {raw_literal(text)}\n" for path, text in sorted(inlined.sources.items())]
     parts.append("\nDATA = {}\n")
     for path, content in sorted(contents.items()):
-        digest, text = packed(content)
+        digest, text = encode_data(content)
         wrapped = "\n".join(text[start : start + LINE_WIDTH] for start in range(0, len(text), LINE_WIDTH))
         parts.append(f"DATA[{path!r}] = ({digest!r}, r'''\n{wrapped}\n''')\n")
     for name, source in (("IMPORTER", IMPORTER), ("GUARD", GUARD)):
-        parts.append(f"\n{name} = {quoted(source.read_text(encoding='utf-8'))}\n")
+        parts.append(f"\n{name} = {raw_literal(source.read_text(encoding='utf-8'))}\n")
     return "".join([*parts, _TAIL.format(entry=inlined.entry)])
 
 
-def archive(main: bytes, files: Mapping[str, bytes]) -> bytes:
+def archive_bytes(main: bytes, files: Mapping[str, bytes]) -> bytes:
     """A .tar.gz with ``main`` as main.py at its root, and ``files``, given by their paths in it.
 
     It has no dates and no owners, so that the same input gives the same bytes.
@@ -165,7 +165,7 @@ def render(inlined: Inlined, code: bytes = b"") -> str:
 def packed_files(inlined: Inlined, most: int | None = None) -> str:
     """How much lies beside the agent in words, at most so many files by their names. Raises OSError."""
     sizes = {path: file.stat().st_size for path, (file, _) in inlined.files.items()}
-    return f"{sum(sizes.values()):,} bytes in {len(sizes)} files beside the agent: {listed(sizes, most)}"
+    return f"{sum(sizes.values()):,} bytes in {len(sizes)} files beside the agent: {list_sizes(sizes, most)}"
 
 
 def submission_bytes(inlined: Inlined, output: Path, code: bytes = b"") -> bytes:
@@ -181,7 +181,7 @@ def submission_bytes(inlined: Inlined, output: Path, code: bytes = b"") -> bytes
         raise ValueError(f"{why}; {packed_files(inlined, LISTED_FILES)}")
     text = render(inlined, code)
     if output.name.endswith(".tar.gz"):
-        return archive(text.encode(), {path: file.read_bytes() for path, (file, _) in inlined.files.items()})
+        return archive_bytes(text.encode(), {path: file.read_bytes() for path, (file, _) in inlined.files.items()})
     if len(text) > most and inlined.data:
         cure = 'as text, data takes a third more: open it as Path(__file__).parent / "name", and build a .tar.gz'
         raise ValueError(f"{len(text):,} bytes, and the judge allows {most:,}; {cure}")
@@ -191,7 +191,7 @@ def submission_bytes(inlined: Inlined, output: Path, code: bytes = b"") -> bytes
         if file.suffix in TORCH_FILES:
             cure += f", or `{adopt_command(file.name, inlined.agent_path)}`"
         why = f"{place.reason}, which a single .py cannot hold: {cure}; {packed_files(inlined)}"
-        raise Refused([inlined.placed(place)._replace(reason=why)])
+        raise Refused([inlined.with_place(place)._replace(reason=why)])
     return text.encode()
 
 
@@ -214,7 +214,7 @@ def build(
         NotAccepted: it was refused; with the report.
         OSError, ValueError: a file cannot be read, or is too large.
     """
-    code, notes = machine_code(inlined, runner, options, tell)
+    code, notes = compile_kernels(inlined, runner, options, tell)
     content = submission_bytes(inlined, output, code)
     parts = f"{len(content):,} bytes, {len(inlined.sources)} modules, {len(inlined.files)} files beside them"
     tell(f"checking {parts}: some seconds, or minutes if a move takes a second")
@@ -222,7 +222,7 @@ def build(
 
     def compare(sandbox: Sandbox, file: Path, report: Report) -> None:
         if not report.accepted:
-            if facts := lacking(original):
+            if facts := describe_left_out(original):
                 report.add("notebook", "note", facts)
             return
         boards = CODE_GEOMETRIES if code else SAMPLE_GEOMETRIES
@@ -233,14 +233,16 @@ def build(
     home = inlined.root or inlined.agent_path.parent
     with replacing(output) as draft:
         draft.write_bytes(content)
-        report = check(draft, runner, slowdown=options.slowdown, full=options.full, extra=compare, home=home)
+        report = run_preflight(draft, runner, slowdown=options.slowdown, full=options.full, extra=compare, home=home)
         report.name = output.name
         if inlined.files:
             report.add("data", "note", f"the archive holds main.py and {packed_files(inlined)}")
         for topic, lines in (("source", inlined.notes), ("machine code", notes)):
             for line in lines:
                 report.add(topic, "note", line)
-        report.findings = [finding._replace(text=placed(finding.text, inlined.places)) for finding in report.findings]
+        report.findings = [
+            finding._replace(text=name_places(finding.text, inlined.places)) for finding in report.findings
+        ]
         if not report.accepted:
             raise NotAccepted(report)
     return report
@@ -256,7 +258,7 @@ def _report_code(source: SideAnswer, built: SideAnswer, report: Report) -> None:
     report.add("machine code", "pass" if is_used else "note", f"{'' if is_used else 'not '}usable here: {times}")
 
 
-def machine_code(
+def compile_kernels(
     inlined: Inlined, runner: Runner, options: BuildOptions, tell: Callable[[str], None]
 ) -> tuple[bytes, list[str]]:
     """Machine code of the kernels that the agent prepares, b"" if there is none; why there is none where it should."""

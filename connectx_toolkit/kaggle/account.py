@@ -119,7 +119,7 @@ def in_one_line(source: str) -> Iterator[None]:
     try:
         yield
     except requests.HTTPError as problem:
-        raise _refused(problem, source) from None
+        raise _to_problem(problem, source) from None
     except (requests.exceptions.ChunkedEncodingError, requests.exceptions.ContentDecodingError):
         raise KaggleProblem("Kaggle's answer broke off: the same command goes on from there") from None
     except (requests.ConnectionError, requests.Timeout):
@@ -130,7 +130,7 @@ def in_one_line(source: str) -> Iterator[None]:
         raise KaggleProblem(f"Kaggle's answer cannot be read: {shown(problem) or type(problem).__name__}") from None
 
 
-def _refused(problem: requests.HTTPError, source: str) -> KaggleProblem:
+def _to_problem(problem: requests.HTTPError, source: str) -> KaggleProblem:
     status = problem.response.status_code if problem.response is not None else None
     said = shown(str(problem).partition(" for url")[0].splitlines()[0], 200) if str(problem) else ""
     if status == UNAUTHORIZED:
@@ -143,7 +143,7 @@ def _refused(problem: requests.HTTPError, source: str) -> KaggleProblem:
 
 
 @contextmanager
-def connected() -> Iterator[Kaggle]:
+def connect_account() -> Iterator[Kaggle]:
     """Kaggle, with one's own credentials. Nothing is sent yet.
 
     Raises:
@@ -229,13 +229,13 @@ def _episode(episode: Any, own: Sequence[Any]) -> Episode:
     return Episode(integer(episode.id, "its number", 1), seats, shown(own[0].team_name or ""), date)
 
 
-def missing(episodes: Sequence[Episode], folder: Path) -> list[tuple[Episode, Path, int | None]]:
+def files_to_fetch(episodes: Sequence[Episode], folder: Path) -> list[tuple[Episode, Path, int | None]]:
     """What has not been fetched yet: of which game, where it goes, and the seat of logs, None for a replay."""
     wanted = [(episode, path, seat) for episode in episodes for path, seat in episode.files(folder).items()]
     return [item for item in wanted if not item[1].exists()]
 
 
-def fetch(kaggle: Kaggle, wanted: Sequence[tuple[Episode, Path, int | None]]) -> Iterator[str]:
+def fetch_files(kaggle: Kaggle, wanted: Sequence[tuple[Episode, Path, int | None]]) -> Iterator[str]:
     """Fetches files one after the other; after each, "" or why there is none.
 
     Raises:
@@ -301,7 +301,7 @@ def submissions_left(kaggle: Kaggle) -> int:
     raise KaggleProblem(f"the daily limit is reached ({made}); Kaggle takes the next one from 0:00 UTC on")
 
 
-def submit(kaggle: Kaggle, path: Path, message: str) -> Submitted:
+def submit_file(kaggle: Kaggle, path: Path, message: str) -> Submitted:
     """Uploads a file and submits it.
 
     Raises:

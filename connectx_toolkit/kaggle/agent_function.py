@@ -88,12 +88,12 @@ def candidates(statements: Sequence[ast.stmt]) -> list[str]:
     most = max(map(takes, functions.values()), default=0)
     functions = {name: function for name, function in functions.items() if takes(function) == most}
     bodies = {name: node for name, node, kind in _bindings(statements) if kind in ("function", "class")}
-    called = {name: _reached(function, bodies, functions.keys() - {name}) for name, function in functions.items()}
+    called = {name: _names_reached(function, bodies, functions.keys() - {name}) for name, function in functions.items()}
     own = [name for name in functions if not any(name in called[other] for other in functions if other != name)]
     return own or list(functions)  # each may call another
 
 
-def suggested(statements: Sequence[ast.stmt], among: Sequence[str]) -> str:
+def suggest_agent(statements: Sequence[ast.stmt], among: Sequence[str]) -> str:
     """Which of the candidates is the agent, if it has to be one."""
     playing = {
         name.id
@@ -118,7 +118,7 @@ def agent_in(tree: ast.Module) -> str:
     functions, agents = _functions(tree.body), candidates(tree.body)
     last = functions.get(names[-1])
     if agents and (takes(functions[agents[0]]) == 2 or last is None or not _may_take_two(last)):
-        return suggested(tree.body, agents)
+        return suggest_agent(tree.body, agents)
     return names[-1]
 
 
@@ -150,7 +150,7 @@ def _functions(statements: Iterable[ast.stmt]) -> dict[str, Function]:
     return functions
 
 
-def _reached(function: ast.AST, bodies: dict[str, ast.stmt], ends: Iterable[str]) -> set[str]:
+def _names_reached(function: ast.AST, bodies: dict[str, ast.stmt], ends: Iterable[str]) -> set[str]:
     """The names that a function uses, itself or by functions and classes of the source; of ``ends`` no further."""
     reached: set[str] = set()
     left = [function]

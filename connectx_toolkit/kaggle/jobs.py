@@ -30,7 +30,7 @@ START = (
 )
 
 
-def command(call, paths, *arguments):
+def interpreter_command(call, paths, *arguments):
     """The command of a new interpreter that calls one of this module's functions, with ``paths`` on ``sys.path``."""
     text = START.format(call=call, paths=[str(ROOT), *paths], arguments=", ".join(map(repr, arguments)))
     return [sys.executable, "-sPBc", text]
@@ -141,7 +141,9 @@ class SpawnedProcess:
 
     def __init__(self, job):
         pipe = subprocess.PIPE
-        self._process = subprocess.Popen(command("alone", sys.path), stdin=pipe, stdout=pipe, stderr=pipe)
+        self._process = subprocess.Popen(
+            interpreter_command("run_alone", sys.path), stdin=pipe, stdout=pipe, stderr=pipe
+        )
         self.pid = self._process.pid
         self._chunks: SimpleQueue[tuple[bool, bytes]] = SimpleQueue()
         for stream in (self._process.stdout, self._process.stderr):  # only threads can wait for several pipes there

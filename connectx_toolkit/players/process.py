@@ -1,7 +1,7 @@
 """An agent as the referee sees it: it is loaded, again for each game or once, and asked for moves, in a process.
 
 Kaggle loads an agent again for each game, as part of its first move, and so is a file: torch, numba and the file's code
-are then there already, and it is charged what they took (see ``preparation``). An agent of ours or of Kaggle's
+are then there already, and it is charged what they took (see ``kaggle.preload``). An agent of ours or of Kaggle's
 and a callable are loaded once and kept, and each game is charged that load time, so that every game costs the agent
 what it would cost on Kaggle.
 
@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from connectx_toolkit.kaggle.archive import BadArchive
-from connectx_toolkit.kaggle.preparation import KnownSource
+from connectx_toolkit.kaggle.preload import KnownSource
 from connectx_toolkit.kaggle.remedies import Situation, remedy
 from connectx_toolkit.kaggle.rules import Limits, Rules
 from connectx_toolkit.players import child

@@ -23,11 +23,11 @@ from connectx_toolkit.builder.build import (
     BuildOptions,
     NotAccepted,
     Report,
-    archive,
+    archive_bytes,
     render,
 )
 from connectx_toolkit.builder.embedded.guard import fallback_column, legal_column
-from connectx_toolkit.builder.preflight.trial import Runner, question, sample
+from connectx_toolkit.builder.preflight.trial import Runner, question, sample_questions
 from connectx_toolkit.builder.source.inline import inline
 from connectx_toolkit.cli import build as build_submission
 from connectx_toolkit.system.files import ROOT
@@ -185,7 +185,7 @@ def test_nothing_is_left_of_a_dropped_submission(tmp_path):
 @pytest.mark.parametrize("shape", [(6, 7, 4), (4, 5, 3), (9, 8, 5), (2, 2, 2), (1, 7, 4)])
 def test_fallback_wins_blocks_or_keeps_to_the_middle(shape):
     geometry = geometry_of(*shape)
-    for asked in sample(60, 3, (geometry,)) if geometry.cells > 20 else [question("", [], geometry)]:
+    for asked in sample_questions(60, 3, (geometry,)) if geometry.cells > 20 else [question("", [], geometry)]:
         position = Position.from_observation(asked.obs, asked.config)
         column = fallback_column(asked.obs["board"], asked.obs["mark"], *shape)
         wins, threats = position.winning_columns(), position.pass_turn().winning_columns()
@@ -467,7 +467,7 @@ def test_nothing_but_a_built_file_is_replaced(output, tmp_path, monkeypatch, cap
     Path("helper.py").write_text("# ConnectX submission: even if it was built\ndef pick(legal):\n    return legal[0]\n")
     Path("notes.py").write_text("ideas = 1\n")
     Path("link.py").symlink_to("helper.py")
-    Path("notes.tar.gz").write_bytes(archive(b"ideas = 1\n", {}))
+    Path("notes.tar.gz").write_bytes(archive_bytes(b"ideas = 1\n", {}))
     Path("built.tar.gz").write_bytes(b"\x1f\x8b no archive")
     before = {path: path.read_bytes() for path in tmp_path.iterdir()}
     assert build_submission.main(["mine.py", "-o", output]) == 2

@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from connectx_toolkit.builder.comparison import LEAST_ROUNDS, ROUNDS, Draws, kinds_of
+from connectx_toolkit.builder.comparison import LEAST_ROUNDS, ROUNDS, Draws, units_by_kind
 from connectx_toolkit.builder.originals import Source
 from connectx_toolkit.builder.source.inline import inline
 from connectx_toolkit.kaggle import replies
@@ -55,7 +55,7 @@ def test_a_load_that_slows_all_moves_of_a_turn_blames_nobody():
 
 
 def test_all_openings_are_asked_and_whole_games_from_both_seats():
-    kinds = kinds_of(20)
+    kinds = units_by_kind(20)
     boards = {tuple(each["obs"]["board"]) for each in kinds["openings"]}
     assert len(boards) == len(kinds["openings"]) == 1 + 7 + 49 + 238
     replies = list(ask_in_turn(leftmost, kinds))
@@ -70,7 +70,7 @@ def test_all_openings_are_asked_and_whole_games_from_both_seats():
 
 @pytest.mark.parametrize("seconds", [0.5, 1.5])
 def test_each_kind_gets_its_share_of_the_time(seconds):
-    asked = list(ask_in_turn(lambda each: leftmost(each) | {"seconds": seconds}, kinds_of(120), stop_after=40.0))
+    asked = list(ask_in_turn(lambda each: leftmost(each) | {"seconds": seconds}, units_by_kind(120), stop_after=40.0))
     counts = Counter(reply["kind"] for reply in asked)
     assert 40 <= sum(reply["seconds"] for reply in asked) < 40 + seconds + 0.1
     assert all(counts[kind] * seconds > 5 for kind in ("games", "openings", "positions"))

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from connectx_toolkit.builder.preflight.check import BY_THREADS, check
+from connectx_toolkit.builder.preflight.check import BY_THREADS, run_preflight
 from connectx_toolkit.builder.preflight.trial import Runner
 from connectx_toolkit.kaggle.replies import NewThreads
 from tests.conftest import wait_until
@@ -177,7 +177,7 @@ def test_it_is_accepted_if_kaggles_server_plays_it(title, server, runner, tmp_pa
     path = tmp_path / "agent.py"
     path.write_text(SITUATIONS[title])
     replies = server(path)
-    report = check(path, runner)
+    report = run_preflight(path, runner)
     assert report.accepted == (not any(reply.startswith("BaseException") for reply in replies)) == (not cure), report
     said = " ".join(finding.text for finding in report.findings)
     assert cure in said and (BY_THREADS in said) == bool(cure)
@@ -186,7 +186,7 @@ def test_it_is_accepted_if_kaggles_server_plays_it(title, server, runner, tmp_pa
 def test_a_fault_that_is_none_of_threads(runner, tmp_path):
     path = tmp_path / "agent.py"
     path.write_text("def agent(obs, config):\n    return [0][obs.step // 4]\n")
-    report = check(path, runner)
+    report = run_preflight(path, runner)
     assert not report.accepted and BY_THREADS not in " ".join(finding.text for finding in report.findings)
 
 

@@ -12,7 +12,7 @@ from stable_baselines3 import PPO
 from connectx_toolkit.builder.notebook.page import from_page
 from connectx_toolkit.builder.source.inline import inline
 from connectx_toolkit.kaggle.agent_file import last_callable
-from connectx_toolkit.kaggle.agent_function import agent_in, candidates, meant_agent, suggested, takes
+from connectx_toolkit.kaggle.agent_function import agent_in, candidates, meant_agent, suggest_agent, takes
 from connectx_toolkit.players.spec import UnknownAgent
 from connectx_toolkit.training.opponents import function_of_file
 from evaluate import get_win_percentages
@@ -219,7 +219,7 @@ def test_all_doors_take_the_same_function(name, tmp_path):
         assert (meant.name if meant else taken) == expected
     assert candidates(tree.body) == among
     if expected in among:
-        assert suggested(tree.body, among) == expected
+        assert suggest_agent(tree.body, among) == expected
     written(tmp_path / "mine.ipynb", [source])
     if len(among) == 1:
         (tmp_path / "files").mkdir()

@@ -62,4 +62,4 @@ def test_the_guard_names_the_line_of_a_fault():
     code = compile("\n\n1 / 0", "agents/mine.py", "exec")
     with pytest.raises(ZeroDivisionError) as caught:
         exec(code)
-    assert guard.described(caught.value, "agents") == "ZeroDivisionError: division by zero (mine.py, line 3)"
+    assert guard.describe_fault(caught.value, "agents") == "ZeroDivisionError: division by zero (mine.py, line 3)"

@@ -218,7 +218,7 @@ class Values:
         if predictors.is_algorithm(value):
             return self._predictor(value, path)
         node = self._of_torch(value, path) if kind.__module__.partition(".")[0] == "torch" else None
-        return node or self._reduced(value, path)
+        return node or self._take_apart(value, path)
 
     def _array(self, number: int, array: np.ndarray, path: str) -> list[Any]:
         if array.dtype == object:
@@ -264,7 +264,7 @@ class Values:
             raise Uncarried(f"{path} is a tensor that numpy has no type for ({fault}): .float() makes one") from None
         return self._call(torch.from_numpy, self._ref(array, path))
 
-    def _reduced(self, value: Any, path: str) -> list[Any]:
+    def _take_apart(self, value: Any, path: str) -> list[Any]:
         """Any other object, as Python's copying takes it apart."""
         kind: Any = type(value)
         try:

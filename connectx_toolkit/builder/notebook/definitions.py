@@ -89,11 +89,11 @@ def indent_of(text: str) -> str:
     return text[: len(text) - len(text.lstrip(" \t"))]
 
 
-def renamed(text: str, name: str) -> str:
+def rename_definition(text: str, name: str) -> str:
     """The text of a function or class under another name."""
     return re.sub(r"^((?:async\s+)?(?:def|class)\s+)\w+", rf"\g<1>{name}", text, count=1, flags=re.MULTILINE)
 
 
-def bracketed(text: str) -> str:
+def in_brackets(text: str) -> str:
     """An expression's text as it can stand in another line: in brackets if it has several."""
     return f"({text})" if "\n" in text else text

@@ -22,17 +22,17 @@ from typing import Any, NamedTuple
 from connectx_toolkit.builder.notebook.carrying import LEFT_OUT, NAMED_TYPES, Uncarried, Values, literal, type_name
 from connectx_toolkit.builder.notebook.definitions import (
     as_called,
-    bracketed,
     defaults_of,
+    in_brackets,
     indent_of,
     inner_function,
     is_as_written,
     is_special,
     owner_in,
-    renamed,
+    rename_definition,
 )
 from connectx_toolkit.builder.notebook.facts import acts, caches, of_process
-from connectx_toolkit.builder.notebook.imports import Imports, is_builtin, lacking
+from connectx_toolkit.builder.notebook.imports import Imports, is_builtin, unavailable_package
 from connectx_toolkit.builder.notebook.own_modules import changed_in, edited_in, own_file, own_modules
 from connectx_toolkit.builder.notebook.page import ONLY_THERE, SETTING
 from connectx_toolkit.builder.notebook.ran import (
@@ -45,7 +45,7 @@ from connectx_toolkit.builder.notebook.ran import (
 from connectx_toolkit.builder.notebook.reads import BUILTINS, DUNDERS, names_beside, reads_of
 from connectx_toolkit.builder.notebook.written import AGENT_PY
 from connectx_toolkit.builder.source.refusals import Refusal, Refused
-from connectx_toolkit.builder.source.text import edited
+from connectx_toolkit.builder.source.text import apply_edits
 
 # Of these, equal ones are as good as the same.
 UNNAMED: Any = int | float | complex | str | bytes | tuple | frozenset | type(None)
@@ -92,7 +92,7 @@ class Writer:
     def __post_init__(self) -> None:
         self.bound: set[str] = set()
         self.names_by_id: dict[int, str] = {}
-        self.carried = Values(self.name_of, lacking, self._tell)
+        self.carried = Values(self.name_of, unavailable_package, self._note_fact)
         self.imports = Imports(self.cells)
         self._alive: list[Any] = []  # or an id could be another's
         self._reads: dict[str, dict[str, str]] = {}  # name -> the names that it reads when it is called, and where
@@ -102,7 +102,7 @@ class Writer:
         self._missing: dict[str, str] = {}  # name that nothing binds -> where it is read
         self._stored: set[str] = set()  # names that code binds when it is called
 
-    def _tell(self, fact: str, is_used: bool = True) -> None:
+    def _note_fact(self, fact: str, is_used: bool = True) -> None:
         self.facts[fact] = is_used
 
     def refuse(self, place: str, reason: str) -> Refused:
@@ -147,7 +147,7 @@ class Writer:
                 self.need_now(self._names_in(act.node.value), act.place)
                 self.settings.append(part(act.text, act))
             elif last not in known:
-                self._tell(f"{act.place} does not come along: {' '.join(act.text.split()):.100}", is_used)
+                self._note_fact(f"{act.place} does not come along: {' '.join(act.text.split()):.100}", is_used)
         for owner, name, held in changed:
             self._set_attributes(self.name_of(owner), owner, {name: held})
 
@@ -165,7 +165,7 @@ class Writer:
         classes = [(name, held) for name, held in named if isinstance(held, type) and self.is_own(held)]
         named += [(f"{name}.{key}", held) for name, cls in classes for key, held in vars(cls).items()]
         for fact, name, held in caches(named, self.cells):
-            self._tell(fact, name.partition(".")[0] in self.bound or id(held) in self.names_by_id)
+            self._note_fact(fact, name.partition(".")[0] in self.bound or id(held) in self.names_by_id)
 
     def need(self, name: str, place: str, is_perhaps: bool = False) -> None:
         """Binds a name of the notebook in the file. ``is_perhaps``: it is left out if no file can hold its value."""
@@ -175,14 +175,14 @@ class Writer:
             if not is_perhaps:
                 self._missing.setdefault(name, place)
             return
-        if is_perhaps and isinstance(self.main[name], NAMED_TYPES) and lacking(self.main[name]):
+        if is_perhaps and isinstance(self.main[name], NAMED_TYPES) and unavailable_package(self.main[name]):
             return
         try:
             self._bind(name, self.main[name], place)
         except Refused as fault:
             if not is_perhaps:
                 raise
-            self._tell(f"{name} {LEFT_OUT}: {fault}")
+            self._note_fact(f"{name} {LEFT_OUT}: {fault}")
 
     def need_now(self, names: Iterable[str], place: str) -> None:
         """Binds names that are read as the file is loaded, and first all that is read when they are called."""
@@ -210,7 +210,7 @@ class Writer:
             if id(value) in self.names_by_id:
                 self.parts[name] = Part(f"{name} = {self.names_by_id[id(value)]}")
             elif not self.is_own(value) and self.imports.as_cells_do(name, value):
-                self.named(name, value)
+                self.bind_name(name, value)
             elif isinstance(value, FunctionType) and self.is_own(value):
                 self._define_function(name, value)
             elif (inner := inner_function(value)) and self.is_own(inner) and not self.is_own(type(value)):
@@ -233,13 +233,13 @@ class Writer:
         held: Any = self.main.get(name)
         return name in BUILTINS and (name not in self.main or (is_builtin(held) and held.__name__ == name))
 
-    def named(self, name: str, value: Any) -> None:
+    def bind_name(self, name: str, value: Any) -> None:
         """From now on the name stands for the value in the file."""
         if not isinstance(value, UNNAMED):
             self.names_by_id.setdefault(id(value), name)
             self._alive.append(value)
 
-    def names(self) -> dict[str, Any]:
+    def values_by_name(self) -> dict[str, Any]:
         """What the file's names stand for in the notebook."""
         known = {id(value): value for value in self._alive}
         return self.main | {name: known[key] for key, name in self.names_by_id.items() if key in known}
@@ -251,7 +251,7 @@ class Writer:
             return (self._write_value if is_method else self._define_assigned)(name, value, place)
         if text:
             self.parts[name] = Part(text)
-        self.named(name, value)
+        self.bind_name(name, value)
 
     def name_of(self, value: Any) -> str:
         """The name in the file of a function, class or module that a value holds."""
@@ -302,7 +302,7 @@ class Writer:
 
     def _write_value(self, name: str, value: Any, place: str) -> None:
         text, binding = f"{name} = {literal(value) or self._carry(name, value, place)}", binding_of(name, self.cells)
-        self.named(name, value)
+        self.bind_name(name, value)
         self.state[name] = lambda: self.main.get(name)
         self.parts[name] = part(text, binding) if binding else Part(text)
 
@@ -311,14 +311,14 @@ class Writer:
         reads = reads_of(ast.Expr(node))  # type: ignore[arg-type]
         return {name for name in reads.now | reads.later if name in self.main or name not in BUILTINS}
 
-    def _read(self, name: str, found: Definition, variables: Iterable[str] = (), is_class: bool = False) -> None:
+    def _note_reads(self, name: str, found: Definition, variables: Iterable[str] = (), is_class: bool = False) -> None:
         """Takes note of what a definition reads when it is called, or its methods are. ``variables``: around it."""
         reads = reads_of(found.node if is_class else as_called(found.node, variables), has_lazy=True)
         names = reads.later | reads.called & self.main.keys()
         self._reads[name] = {each: found.place_of(each) for each in sorted(names)}
         self._stored |= reads.called
         for fact in of_process(found, self.main):
-            self._tell(fact)
+            self._note_fact(fact)
         self._owed.append(name)
         self._perhaps |= {name} if is_class else set()
 
@@ -334,15 +334,15 @@ class Writer:
 
     def _define_function(self, name: str, function: FunctionType) -> None:
         definition = self._source(function, name)
-        self.named(name, function)
+        self.bind_name(name, function)
         text = self._text(name, definition, function)
         if function.__closure__ or indent_of(text):
             self._define_by_maker(name, definition, text, function)
         elif isinstance(definition.node, ast.Lambda):
-            self.parts[name] = part(f"{name} = {bracketed(text)}", definition)
+            self.parts[name] = part(f"{name} = {in_brackets(text)}", definition)
         else:
-            self.parts[name] = part(renamed(text, name), definition)
-        self._read(name, definition, function.__code__.co_freevars)
+            self.parts[name] = part(rename_definition(text, name), definition)
+        self._note_reads(name, definition, function.__code__.co_freevars)
         self._set_attributes(name, function, vars(function))
 
     def _text(self, name: str, found: Definition, function: FunctionType) -> str:
@@ -353,14 +353,14 @@ class Writer:
         indent = source.text[source.offset(node.lineno) : start]
         start -= 0 if isinstance(node, ast.Lambda) or indent.strip() else len(indent)
         edits = [(*source.span(each), text + "\n" * source.of(each).count("\n")) for each, text in changed]
-        return edited(source.text[start:end], [(first - start, last - start, text) for first, last, text in edits])
+        return apply_edits(source.text[start:end], [(first - start, last - start, text) for first, last, text in edits])
 
     def _define_by_maker(self, name: str, found: Definition, text: str, function: FunctionType) -> None:
         """Writes a function that stands in another, or in a block, as what a function gives that has it as it stood."""
         variables, cells = function.__code__.co_freevars, self._cells_around(name, function)
         maker = self.fresh(f"make_{name}")
         self.bound.add(maker)
-        body = f"    return {bracketed(text)}"
+        body = f"    return {in_brackets(text)}"
         if not isinstance(found.node, ast.Lambda):
             body = f"{text}\n{indent_of(text)}return {found.node.name}"
         made = f"{maker}({', '.join(['None'] * len(variables))})"
@@ -373,7 +373,7 @@ class Writer:
             if id(cell) not in self.names_by_id:
                 label = self.fresh(f"{variable}_of_{name}")
                 self.bound.add(label)
-                self.named(label, cell)
+                self.bind_name(label, cell)
                 self.parts[label] = Part(f"{label} = _Cell()")
                 with contextlib.suppress(ValueError):  # it is empty
                     self._cells.append((label, cell.cell_contents, f"{name}.{variable}"))
@@ -393,14 +393,14 @@ class Writer:
                     text = self.expression(held, f"{name}.{attribute}")
                     self.settings.append(Part(f"{name}.{attribute} = {text}"))
                 except Refused as fault:
-                    self._tell(f"{name}.{attribute} {LEFT_OUT}: {fault}")
+                    self._note_fact(f"{name}.{attribute} {LEFT_OUT}: {fault}")
 
     def _define_decorated(self, name: str, value: Any, inner: FunctionType, place: str) -> None:
         """What a package's decorator has made of a function, made again by it."""
         if hasattr(value, "dispatch"):
             raise self.refuse(place, f"{name} is a singledispatch function: choose by isinstance in one function")
         definition = self._source(inner, name)
-        self.named(name, value)
+        self.bind_name(name, value)
         decorators = [node for node in getattr(definition.node, "decorator_list", []) if self._is_packages(node)]
         anew = None if decorators else binding_of(name, self.cells)
         is_again = bool(decorators) or (anew is not None and name in self._names_in(anew.node.value))
@@ -411,14 +411,14 @@ class Writer:
         text = self._text(name, definition, inner)
         if indent_of(text):
             raise self.refuse(definition.place, f"{name} is decorated within a block: {AT_THE_TOP}")
-        self._read(name, definition)
+        self._note_reads(name, definition)
         for node in [*decorators, *([anew.node.value] if anew else [])]:
             self.need_now(self._names_in(node), definition.place)
         self.need_now(self._reads[name], definition.place)  # some decorators compile, and look for what is read
         above = "".join(f"@{definition.cell.source.of(node)}\n" for node in decorators)
-        self.parts[name] = made = part(above + renamed(text, name), definition, above=above.count("\n"))
+        self.parts[name] = made = part(above + rename_definition(text, name), definition, above=above.count("\n"))
         if anew:  # score = njit(score)
-            line = part(f"{name} = {bracketed(anew.cell.source.of(anew.node.value))}", anew)
+            line = part(f"{name} = {in_brackets(anew.cell.source.of(anew.node.value))}", anew)
             self.parts[name] = Part(f"{made.text}\n\n\n{line.text}", [*made.places, "", "", *line.places])
         if isinstance(value, _lru_cache_wrapper):
             self._set_attributes(name, value, vars(value))
@@ -439,9 +439,9 @@ class Writer:
         binding = binding_of(name, self.cells)
         if binding is None:
             raise self.refuse(place, self._why_no_source(name, value))
-        self.named(name, value)
+        self.bind_name(name, value)
         self.need_now(self._names_in(binding.node.value), binding.place)
-        self.parts[name] = part(f"{name} = {bracketed(binding.cell.source.of(binding.node.value))}", binding)
+        self.parts[name] = part(f"{name} = {in_brackets(binding.cell.source.of(binding.node.value))}", binding)
         if isinstance(value, type) and not issubclass(value, tuple | Enum):
             later = {key: held for key, held in vars(value).items() if not hasattr(type(held), "__get__")}
             self._set_attributes(name, value, later)
@@ -459,7 +459,7 @@ class Writer:
         if cls.__qualname__ != cls.__name__:
             raise self.refuse(place, f"{self.who} holds a class {cls.__qualname__}: {AT_THE_TOP}")
         definition = class_source(cls, self.cells)
-        self.named(name, cls)
+        self.bind_name(name, cls)
         if definition is None:
             return self._define_assigned(name, cls, place)
         node, source = copy.copy(definition.node), definition.cell.source
@@ -477,9 +477,9 @@ class Writer:
         if hook and (read := sorted({*hook.__code__.co_names} & self.main.keys())):
             why = f"{name}.__init_subclass__ uses {', '.join(read)} as each class is made"
             raise self.refuse(definition.place, f"{why}: list the classes where they are all defined")
-        self.parts[name] = part(above + renamed(text, name), definition, node.lineno, above.count("\n"))
+        self.parts[name] = part(above + rename_definition(text, name), definition, node.lineno, above.count("\n"))
         if name != cls.__name__:
             self.settings.append(Part(f"{name}.__name__ = {cls.__name__!r}"))
-        self._read(name, definition, is_class=True)
+        self._note_reads(name, definition, is_class=True)
         later = {key: held for key, held in vars(cls).items() if not is_as_written(cls, key, held, node, self.cells)}
         self._set_attributes(name, cls, later)

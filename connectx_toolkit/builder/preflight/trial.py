@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from connectx_core.position import STANDARD, Geometry, Position, geometry_of
 from connectx_toolkit.kaggle import sandbox
-from connectx_toolkit.kaggle.jobs import command
+from connectx_toolkit.kaggle.jobs import interpreter_command
 from connectx_toolkit.kaggle.remedies import Situation
 from connectx_toolkit.kaggle.rules import DEFAULTS, Limits, sizes_of
 from connectx_toolkit.system.console import ProcessFailed
@@ -138,7 +138,7 @@ def hard_questions(act_timeout: float, overage: float) -> list[Question]:
     ]
 
 
-def sample(count: int, seed: int = 7, geometries: tuple[Geometry, ...] = SAMPLE_GEOMETRIES) -> list[Question]:
+def sample_questions(count: int, seed: int = 7, geometries: tuple[Geometry, ...] = SAMPLE_GEOMETRIES) -> list[Question]:
     """``count`` different positions of unfinished random games, with a node budget in place of the clock.
 
     Those of Connect Four come first.
@@ -147,7 +147,7 @@ def sample(count: int, seed: int = 7, geometries: tuple[Geometry, ...] = SAMPLE_
     while len(questions) < count:
         geometry = randomness.choice(geometries)
         moves = random_moves(randomness, geometry, randomness.randrange(geometry.cells))
-        asked = compared("position", moves, geometry)
+        asked = comparison_question("position", moves, geometry)
         key = (geometry, *asked.obs["board"])
         if key not in seen:
             seen.add(key)
@@ -155,15 +155,15 @@ def sample(count: int, seed: int = 7, geometries: tuple[Geometry, ...] = SAMPLE_
     return sorted(questions, key=lambda each: len(each.obs["board"]) != STANDARD.cells)
 
 
-def compared(name: str, moves: Sequence[int], geometry: Geometry = STANDARD) -> Question:
+def comparison_question(name: str, moves: Sequence[int], geometry: Geometry = STANDARD) -> Question:
     """A question for two sides that should play alike: at the judge's clock, or with a node budget in its place."""
     return question(name, moves, geometry, JUDGE_CLOCK, nodeBudget=FEW_NODES)
 
 
-def openings_of_games(plies: Iterable[int]) -> list[Question]:
+def opening_questions(plies: Iterable[int]) -> list[Question]:
     """All different positions after so many plies: here every game begins, and what was learnt by heart matters."""
     moves = (list(each) for count in plies for each in product(range(STANDARD.columns), repeat=count))
-    asked = (compared("opening", each) for each in moves)
+    asked = (comparison_question("opening", each) for each in moves)
     return list({tuple(each.obs["board"]): each for each in asked}.values())
 
 
@@ -198,14 +198,14 @@ class Runner:
 
     def __init__(self, has_sandbox: bool = True, is_judge: bool = True):
         self.tell: Callable[[str], None] = lambda line: None  # called with a line about each step that takes long
-        self._packages: dict[str, None] = {}  # that files have imported so far, of ``preparation.HEAVY``
+        self._packages: dict[str, None] = {}  # that files have imported so far, of ``preload.HEAVY``
         path = os.pathsep.join([os.path.dirname(sys.executable), os.defpath, "/usr/local/bin"])
         known = {"PATH": path, "LANG": "C.UTF-8", "PYTHONHASHSEED": str(int(is_judge))}
         known |= {"SYSTEMROOT": os.environ["SYSTEMROOT"]} if "SYSTEMROOT" in os.environ else {}  # for Windows' sockets
         self._folder = tempfile.TemporaryDirectory(prefix="preflight-")
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 (closed in __exit__)
         self._process = subprocess.Popen(
-            command("serve", [], self._folder.name if has_sandbox and is_judge else "", is_judge),
+            interpreter_command("serve_jobs", [], self._folder.name if has_sandbox and is_judge else "", is_judge),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
@@ -223,7 +223,7 @@ class Runner:
     @cached_property
     def hello(self) -> dict[str, Any]:
         """The runner's first message, sent after it has imported Kaggle's package, which takes seconds."""
-        return self._read("starting kaggle-environments")
+        return self._next_message("starting kaggle-environments")
 
     def _listen(self) -> None:
         assert self._process.stdout is not None
@@ -231,7 +231,7 @@ class Runner:
             self._lines.put(line)
         self._lines.put(b"")
 
-    def _read(self, doing: str) -> dict[str, Any]:
+    def _next_message(self, doing: str) -> dict[str, Any]:
         started, line = time.monotonic(), None
         while line is None:
             try:
@@ -256,7 +256,7 @@ class Runner:
         self._process.stdin.write(json.dumps(job | {"packages": [*self._packages]}).encode() + b"\n")
         self._process.stdin.flush()
         before = bar.n if bar is not None else 0
-        while "at" in (answer := self._read(doing)):
+        while "at" in (answer := self._next_message(doing)):
             if bar is not None:
                 bar.update(before + int(answer["at"].removeprefix("question ")) - bar.n if " " in answer["at"] else 0)
                 continue

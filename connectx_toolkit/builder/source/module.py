@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from connectx_toolkit.builder.source import data_files
-from connectx_toolkit.builder.source.old_numpy import SET_AGAIN, old_names_in, settings_in
+from connectx_toolkit.builder.source.old_numpy import SET_AGAIN, old_names_in, restoring_lines
 from connectx_toolkit.builder.source.refusals import Refusal, Refused, unknown_package
-from connectx_toolkit.builder.source.text import Edit, Text, dotted, edited
+from connectx_toolkit.builder.source.text import Edit, Text, apply_edits, dotted_name
 from connectx_toolkit.kaggle.agent_function import is_main_test
 from connectx_toolkit.kaggle.dependencies import Mentions, find_module, mentions, module_folders
 from connectx_toolkit.kaggle.remedies import IN_PUBLIC_IMAGE, KNOWN_PACKAGES
@@ -81,14 +81,14 @@ class Module:
         self.refusals.append(Refusal(self.path, getattr(node, "lineno", 1), reason))
 
     def rewritten(self, opens_files: bool) -> str:
-        return edited(self.text, [*self.edits, *(self._path_edits() if opens_files else ())])
+        return apply_edits(self.text, [*self.edits, *(self._path_edits() if opens_files else ())])
 
     def _path_edits(self) -> Iterator[Edit]:
         texts = [node for node in self.nodes if isinstance(node, ast.JoinedStr)]
         # in f-strings Python 3.11 gives wrong positions
         inside_text = {id(node) for each in texts for node in ast.walk(each) if node is not each}
         for call, path in self.openings:
-            if id(path) not in inside_text and not data_files.writes(call):
+            if id(path) not in inside_text and not data_files.is_writing(call):
                 start, end = self._span(path)
                 yield from ((start, start, "__beside__("), (end, end, ")"))
 
@@ -96,7 +96,7 @@ class Module:
     def mentions(self) -> Mentions:
         """What its strings name, but for those that ``read_data`` embeds or that are only written."""
         calls = [node for node in self.nodes if isinstance(node, ast.Call) and self._is_read_data(node.func)]
-        paths = [path for call, path in self.openings if data_files.writes(call)]
+        paths = [path for call, path in self.openings if data_files.is_writing(call)]
         return mentions(self.nodes, (node for each in (*calls, *paths) for node in ast.walk(each)))
 
     @property
@@ -185,7 +185,7 @@ class Module:
 
     def _read_import_by_name(self, call: ast.Call) -> None:
         """Adds what import_module("bot.rules") and import_module(f"bot.rules.{name}") may import of the project."""
-        is_import = self.qualified(call.func) == "importlib.import_module" and len(call.args) == 1
+        is_import = self.full_name(call.func) == "importlib.import_module" and len(call.args) == 1
         head = (getattr(call.args[0], "values", None) or call.args)[0] if is_import else None
         name = head.value if isinstance(head, ast.Constant) and isinstance(head.value, str) else ""
         top = name.partition(".")[0]
@@ -236,9 +236,9 @@ class Module:
         gap = "\\\n" * words.group(1).count("\n")
         return *words.span(1), f" {'.' * len(self.key.split('/'))}{base} {gap}"
 
-    def qualified(self, node: ast.AST) -> str:
+    def full_name(self, node: ast.AST) -> str:
         """The dotted name of an expression, resolved by this module's imports; "" if it is not a dotted name."""
-        return dotted(node, self.names)
+        return dotted_name(node, self.names)
 
     def _read_uses(self) -> None:
         own_names = _bound_names(self.nodes)
@@ -258,7 +258,7 @@ class Module:
 
     def _read_old_names(self) -> set[str]:
         """Those of numpy that the module uses and does not set, as a notebook's does."""
-        known = settings_in(self.text)
+        known = restoring_lines(self.text)
         found = {
             name: node for name, node in old_names_in(reversed(self.nodes), self.names) if f".{name} =" not in known
         }
@@ -268,12 +268,12 @@ class Module:
         return {*found}
 
     def _read_opening(self, call: ast.Call, own_names: set[str]) -> None:
-        path = data_files.path_of(call, self.qualified, self.names)
-        if path is not None and self.key not in UNCHECKED and self.qualified(call.func) not in own_names:
+        path = data_files.path_of(call, self.full_name, self.names)
+        if path is not None and self.key not in UNCHECKED and self.full_name(call.func) not in own_names:
             self.openings.append((call, path))
 
     def _strip_cache(self, call: ast.Call) -> None:
-        name = self.qualified(call.func).split(".")[-1]
+        name = self.full_name(call.func).split(".")[-1]
         if name not in NUMBA_DECORATORS:
             return
         for keyword in call.keywords:
@@ -288,7 +288,7 @@ class Module:
                 self.edits.append((*self._span(keyword.value), "False"))
 
     def _is_read_data(self, node: ast.AST) -> bool:
-        return self.qualified(node) == "connectx_core.weights.read_data"
+        return self.full_name(node) == "connectx_core.weights.read_data"
 
     def _read_data_call(self, call: ast.Call) -> None:
         """Records the data file that a ``read_data("name")`` names."""

@@ -15,7 +15,7 @@ from kaggle_environments.utils import structify
 from connectx_core.position import STANDARD
 from connectx_toolkit.builder.build import render
 from connectx_toolkit.builder.notebook.page import from_page
-from connectx_toolkit.builder.preflight.trial import sample
+from connectx_toolkit.builder.preflight.trial import sample_questions
 
 POSITIONS = 60
 HEAD = "def my_agent(obs, config):\n"
@@ -35,13 +35,13 @@ def written(path: Path, cells: Sequence[str | tuple[str, str]], **metadata: Any)
 def text_of(path: Path, folder: Path, name: str | None = None) -> str:
     """The built file of a page's agent."""
     folder.mkdir()
-    return render(from_page(path, name, folder).inlined())
+    return render(from_page(path, name, folder).to_inlined())
 
 
 def moves_of(agent: Any) -> list[int]:
     """Its moves on POSITIONS; what it draws comes from the same seeds each time."""
     moves = []
-    for number, question in enumerate(sample(POSITIONS, geometries=(STANDARD,))):
+    for number, question in enumerate(sample_questions(POSITIONS, geometries=(STANDARD,))):
         asked = question.as_json()
         random.seed(number)
         np.random.seed(number)

@@ -14,7 +14,7 @@ from nbclient import NotebookClient
 from connectx_core.position import STANDARD
 from connectx_toolkit.builder.build import submission_bytes
 from connectx_toolkit.builder.notebook.written import Written
-from connectx_toolkit.builder.preflight.trial import Runner, open_sandbox, sample
+from connectx_toolkit.builder.preflight.trial import Runner, open_sandbox, sample_questions
 from connectx_toolkit.builder.source.refusals import Refused
 from connectx_toolkit.kaggle.rules import Limits
 from connectx_toolkit.system.files import ROOT
@@ -76,7 +76,7 @@ def written_in(folder: Path) -> Written:
 
 def built(folder: Path) -> bytes:
     """The submission's text, of the files in ``folder``."""
-    return submission_bytes(written_in(folder).inlined(), Path("submission.py"))
+    return submission_bytes(written_in(folder).to_inlined(), Path("submission.py"))
 
 
 def moves_of(content: bytes, runner: Runner) -> list[Any]:
@@ -84,7 +84,7 @@ def moves_of(content: bytes, runner: Runner) -> list[Any]:
     with open_sandbox(Limits(), runner, "main.py") as sandbox:
         sandbox.main.write_bytes(content)
         sandbox.seal()
-        answer = sandbox.replies(sandbox.main, "path", sample(POSITIONS, geometries=(STANDARD,)))
+        answer = sandbox.replies(sandbox.main, "path", sample_questions(POSITIONS, geometries=(STANDARD,)))
     assert "raised" not in answer["result"], answer["result"]
     assert not any("guard" in reply["stderr"] for reply in answer["result"]["replies"]), answer["result"]["replies"][0]
     return [reply["column"] for reply in answer["result"]["replies"]]

@@ -9,8 +9,8 @@ import pytest
 
 from connectx_core.position import STANDARD
 from connectx_toolkit.builder.notebook.predictors import NoPredictor, parts_of
-from connectx_toolkit.builder.originals import asked_here
-from connectx_toolkit.builder.preflight.trial import sample
+from connectx_toolkit.builder.originals import ask_here
+from connectx_toolkit.builder.preflight.trial import sample_questions
 from tests.builder.notebook.live_situations import Situation
 from tests.builder.notebook.test_live import built, capturing, moves_of, run, written_in
 
@@ -270,11 +270,11 @@ def test_a_policy_whose_network_is_not_known():
 def test_a_function_that_ends_its_process_is_not_called_slow(body, words):
     names: dict = {"__name__": "notebook"}
     exec(f"import os, sys\ndef my_agent(obs, config):\n    {body}\n    return 0\n", names)
-    assert words in asked_here(names["my_agent"], {}, questions(5)).why
+    assert words in ask_here(names["my_agent"], {}, questions(5)).why
 
 
 def questions(count: int) -> dict:
-    return {"positions": [question.as_json() for question in sample(count, geometries=(STANDARD,))]}
+    return {"positions": [question.as_json() for question in sample_questions(count, geometries=(STANDARD,))]}
 
 
 def test_where_there_is_no_fork(monkeypatch):
@@ -282,11 +282,11 @@ def test_where_there_is_no_fork(monkeypatch):
     names: dict = {"__name__": "notebook"}
     exec(f"def free(obs, config):\n    return [0, 1, 2]\n{COUNTING}", names)
     state = {"turns": lambda: names["turns"]}
-    forked, seen = asked_here(names["my_agent"], state, questions(5)), names["seen"]
+    forked, seen = ask_here(names["my_agent"], state, questions(5)), names["seen"]
     assert forked.changed == ["turns"] and names["turns"] == 0 and seen == {}
     monkeypatch.setattr("connectx_toolkit.builder.originals.HAS_FORK", False)
     monkeypatch.delattr("os.fork")
-    here = asked_here(names["my_agent"], state, questions(5))
+    here = ask_here(names["my_agent"], state, questions(5))
     assert [reply["column"] for reply in here.replies] == [reply["column"] for reply in forked.replies]
     assert len(here.replies) == 5 and names["turns"] == 0 and names["seen"] is seen
 
@@ -296,4 +296,4 @@ def test_a_function_that_hangs(monkeypatch):
         time.sleep(100)
 
     monkeypatch.setattr("connectx_toolkit.builder.originals.HANGING", 0.2)
-    assert asked_here(hangs, {}, questions(3)).why == "gives no answer in 0.2 s"
+    assert ask_here(hangs, {}, questions(3)).why == "gives no answer in 0.2 s"

@@ -57,7 +57,7 @@ def refusal_of(path: Path, runner: Runner, name: str | None = None) -> str:
     (path.parent / "agent").mkdir()
     try:
         page = from_page(path, name, path.parent / "agent")
-        inlined = page.inlined()
+        inlined = page.to_inlined()
     except (Refused, ValueError) as refused:
         return str(refused)
     report = Report("submission.py")
@@ -123,7 +123,7 @@ def test_files_are_packed_as_the_cells_leave_them(tmp_path):
     (tmp_path / "sides.json").write_text("[0, 1, 2, 3, 4, 5, 6]")
     (tmp_path / "agent").mkdir()
     page = from_page(written(tmp_path / "lesson.ipynb", cells), None, tmp_path / "agent")
-    inlined = page.inlined()
+    inlined = page.to_inlined()
     Cells(inlined, page).pack_files_of_cells(inlined)
     (packed, _), *others = inlined.files.values()
     assert (
@@ -149,7 +149,7 @@ def test_lines_of_cells_that_were_never_asked(tmp_path, runner):
     ]
     (tmp_path / "agent").mkdir()
     page = from_page(written(tmp_path / "lesson.ipynb", cells), None, tmp_path / "agent")
-    inlined, report = page.inlined(), Report("submission.py")
+    inlined, report = page.to_inlined(), Report("submission.py")
     with open_sandbox(Limits(), runner, "submission.py") as judge:
         judge.main.write_text(render(inlined))
         Comparison(Cells(inlined, page), judge, judge.main, False, report).run(20)

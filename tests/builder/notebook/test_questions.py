@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from connectx_toolkit.builder.preflight.trial import sample
+from connectx_toolkit.builder.preflight.trial import sample_questions
 from connectx_toolkit.kaggle.agent_file import Struct
-from connectx_toolkit.kaggle.replies import ask
+from connectx_toolkit.kaggle.replies import ask_agent
 from connectx_toolkit.system.files import ROOT
 
 SCRIPT = f"""
@@ -65,12 +65,12 @@ def test_a_time_of_the_notebook_is_rejected(reports):
 
 
 def test_a_question_stays_as_it_was():
-    asked = sample(1)[0].as_json()
+    asked = sample_questions(1)[0].as_json()
     before = json.dumps(asked)
 
     def agent(obs, config):
         obs.board[0] = obs["mark"] = config["rows"] = 9
         return 0
 
-    ask(agent, asked, "", lambda entries: Struct(**entries))
+    ask_agent(agent, asked, "", lambda entries: Struct(**entries))
     assert json.dumps(asked) == before

@@ -25,7 +25,7 @@ from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from connectx_toolkit.kaggle.agent_file import Parsed, parse
+from connectx_toolkit.kaggle.agent_file import Parsed, compile_agent
 from connectx_toolkit.kaggle.dependencies import is_installed
 from connectx_toolkit.system.cores import waiting
 
@@ -47,7 +47,7 @@ class _Package(NamedTuple):
     seconds: float  # that the import took
 
 
-class Preparation:
+class Preload:
     """What is prepared, in the process that is forked; in a fork, a finder for ``sys.meta_path`` and a loader, too."""
 
     def __init__(self) -> None:
@@ -65,12 +65,12 @@ class Preparation:
             if name in HEAVY and name not in self._packages:
                 self._packages[name] = _import(name)
                 gc.freeze()  # see serve_forks
-        self.parsed = self._parsed(source) if source else None
+        self.parsed = self._compile_source(source) if source else None
 
-    def _parsed(self, source: KnownSource) -> Parsed | None:
+    def _compile_source(self, source: KnownSource) -> Parsed | None:
         if source not in self._sources:
             with contextlib.suppress(Exception):
-                self._sources[source] = parse(source.file, source.entry, source.shown)
+                self._sources[source] = compile_agent(source.file, source.entry, source.shown)
         for old in list(self._sources)[:-MOST_SOURCES]:
             del self._sources[old]
         return self._sources.get(source)
@@ -91,7 +91,7 @@ class Preparation:
     def _note(self, seconds: float) -> None:
         self.due += seconds
 
-    def take(self) -> float:
+    def take_due(self) -> float:
         """The seconds to charge that have come up since the last call."""
         due, self.due = self.due, 0.0
         return due
