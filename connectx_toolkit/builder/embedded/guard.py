@@ -190,7 +190,7 @@ def argument_count(function):
     try:
         # Kaggle looks at a decorator's function itself, not at what that wraps.
         parameters = inspect.signature(function, follow_wrapped=not inspect.isfunction(function)).parameters.values()
-    except (TypeError, ValueError):
+    except Exception:  # it tells nothing, or its own __getattr__ raises
         return 2
     if any(parameter.kind is parameter.VAR_POSITIONAL for parameter in parameters):
         return 2

@@ -3,7 +3,6 @@
 import json
 from functools import cache
 from pathlib import Path
-from types import FunctionType
 from typing import Any
 
 import pytest
@@ -16,7 +15,7 @@ from connectx_toolkit.builder.originals import Function, ask_here
 from connectx_toolkit.builder.preflight.trial import Runner, sample_questions
 from connectx_toolkit.builder.source.refusals import Refused
 from connectx_toolkit.kaggle.agent_file import Struct
-from connectx_toolkit.kaggle.replies import seed_of
+from connectx_toolkit.kaggle.replies import count_arguments, seed_of
 from connectx_toolkit.system.cores import seed_everything
 
 POSITIONS = 60
@@ -75,9 +74,5 @@ def ask(function: Any, folder: str, seed: int = 0) -> None:
     for question in sample_questions(POSITIONS, geometries=(STANDARD,)):
         seed_everything(seed_of(question.as_json()) + seed)
         obs, config = Struct(**question.obs), Struct(**question.config)
-        moves.append(int(function(obs, config) if _takes_both(function) else function(obs)))
+        moves.append(int(function(*(obs, config)[: count_arguments(function)])))
     Path(folder, "moves.json").write_text(json.dumps(moves))
-
-
-def _takes_both(function: Any) -> bool:
-    return not isinstance(function, FunctionType) or function.__code__.co_argcount != 1

@@ -16,6 +16,7 @@ from connectx_core.position import STANDARD
 from connectx_toolkit.builder.build import render
 from connectx_toolkit.builder.notebook.page import from_page
 from connectx_toolkit.builder.preflight.trial import sample_questions
+from connectx_toolkit.kaggle.replies import count_arguments
 
 POSITIONS = 60
 HEAD = "def my_agent(obs, config):\n"
@@ -45,7 +46,8 @@ def moves_of(agent: Any) -> list[int]:
         asked = question.as_json()
         random.seed(number)
         np.random.seed(number)
-        moves.append(int(agent(structify(asked["obs"]), structify(asked["config"]))))
+        given = structify(asked["obs"]), structify(asked["config"])
+        moves.append(int(agent(*given[: count_arguments(agent)])))
     return moves
 
 
@@ -61,7 +63,7 @@ def moves_of_file(text: str, path: Path) -> list[int]:
 
 _KERNEL = """
 import gc, json, os, sys
-import numpy
+import numpy.ma
 from IPython.core.interactiveshell import InteractiveShell
 from tests.builder.notebook.pages import moves_of
 for name, value in json.loads(sys.argv[2]).items():  # as numpy 1 had them

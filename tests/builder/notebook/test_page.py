@@ -14,30 +14,35 @@ from connectx_toolkit.builder.preflight.findings import Report
 from connectx_toolkit.builder.preflight.trial import Runner, open_sandbox
 from connectx_toolkit.builder.source.refusals import Refused
 from connectx_toolkit.kaggle.rules import Limits
+from tests.builder.notebook.live_situations import PLAIN
 from tests.builder.notebook.pages import FREE, HEAD, moves_in_ipython, moves_of_file, text_of, written
-from tests.builder.notebook.situations import LESSON_1, MIDDLE, PLAYING, REFUSED, TOOLS, WRITING, choosing
+from tests.builder.notebook.situations import LESSON_1, MIDDLE, PLAYING, REFUSED, TOOLS, WRITING, Page, choosing
 
 pytestmark = pytest.mark.slow
+# A page gives what its running function does, but for names that nothing binds, and what is changed out of its sight.
+LIVE_ALONE = {"a class", "classes of all kinds", "a memory of its own", "attributes that no file can hold"}
+LIVE = {name: Page(each.cells, each.agent, named=True) for name, each in PLAIN.items() if name not in LIVE_ALONE}
+PAGES = PLAYING | LIVE
 
 
 @pytest.fixture(scope="module")
 def in_ipython(tmp_path_factory) -> dict[str, tuple[Path, list[int]]]:
     """Each situation's page, and the moves of its agent in IPython after Run All."""
     pages = {}
-    for name, page in PLAYING.items():
+    for name, page in PAGES.items():
         folder = tmp_path_factory.mktemp("page")
         pages[name] = written(folder / "lesson.ipynb", page.cells)
         for file, text in page.files:
             (folder / file).parent.mkdir(exist_ok=True)
             (folder / file).write_text(text)
-    moves = moves_in_ipython([(path, PLAYING[name].agent) for name, path in pages.items()])
+    moves = moves_in_ipython([(path, PAGES[name].agent) for name, path in pages.items()])
     return {name: (path, moves[str(path.parent)]) for name, path in pages.items()}
 
 
-@pytest.mark.parametrize("situation", PLAYING)
+@pytest.mark.parametrize("situation", PAGES)
 def test_the_built_file_plays_as_the_notebook(situation, in_ipython, tmp_path):
     path, moves = in_ipython[situation]
-    page = PLAYING[situation]
+    page = PAGES[situation]
     text = text_of(path, tmp_path / "agent", page.agent if page.named else None)
     assert moves_of_file(text, tmp_path / "submission.py") == moves and len(set(moves)) > 1
 
