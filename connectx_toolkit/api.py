@@ -554,10 +554,10 @@ def build(
         Refused: the agent cannot be built; the message has the place and the cure.
         ValueError: there is no such agent, or the output must not be written.
     """
-    from connectx_toolkit.builder.submission import build_agent, options_of, packages_of
+    from connectx_toolkit.builder.submission import BuildOptions, build_agent, packages_of
 
     files = [Path(each) for each in ([data] if isinstance(data, str | PathLike) else data)]
-    options = options_of(positions, slowdown, full, machine_code)
+    options = BuildOptions(positions, slowdown, full, machine_code)
     return build_agent(
         agent, _path(output), options, tell, data=files, book=_path(book), allowed=packages_of(allow_package)
     )
@@ -581,9 +581,9 @@ def check(file: str | PathLike, *, allow_package: str | Sequence[str] = (), slow
     Raises:
         OSError: the file cannot be read.
     """
-    from connectx_toolkit.builder.submission import check_file, options_of, packages_of
+    from connectx_toolkit.builder.submission import BuildOptions, check_file, packages_of
 
-    return check_file(Path(file), options_of(slowdown=slowdown), packages_of(allow_package), tell)
+    return check_file(Path(file), BuildOptions(slowdown=slowdown), packages_of(allow_package), tell)
 
 
 @check_arguments

@@ -8,6 +8,7 @@ import base64
 import gzip
 import hashlib
 import io
+import math
 import tarfile
 import zlib
 from collections.abc import Callable, Mapping
@@ -34,6 +35,7 @@ from connectx_toolkit.builder.source.inline import Inlined, Refused
 from connectx_toolkit.builder.source.old_numpy import restoring_code
 from connectx_toolkit.builder.source.refusals import TORCH_FILES, adopt_command
 from connectx_toolkit.kaggle.rules import Limits
+from connectx_toolkit.system.console import as_option
 from connectx_toolkit.system.files import replacing, version_of
 
 IMPORTER, GUARD = (Path(__file__).parent / "embedded" / name for name in ("importer.py", "guard.py"))
@@ -72,7 +74,7 @@ def _digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()[:16]
 
 
-def _header(inlined: Inlined, contents: Mapping[str, bytes], notes: Mapping[str, str]) -> str:
+def _header(inlined: Inlined, contents: Mapping[str, bytes]) -> str:
     module, function = inlined.entry
     lines = [
         f"{HEADER} {function} of {module}".removeprefix("# "),
@@ -85,21 +87,18 @@ def _header(inlined: Inlined, contents: Mapping[str, bytes], notes: Mapping[str,
     ]
     if contents:
         lines += ["and of the data files:"]
-        lines += [f"  {_digest(data)}  {path}{notes.get(path, '')}" for path, data in sorted(contents.items())]
+        about = {MACHINE_CODE: ABOUT_CODE}
+        lines += [f"  {_digest(data)}  {path}{about.get(path, '')}" for path, data in sorted(contents.items())]
     if inlined.files:
         lines += ["and of the files beside it in the archive:"]
         lines += [f"  {_digest(file.read_bytes())}  {path}" for path, (file, _) in sorted(inlined.files.items())]
     return "".join(f"# {line}".rstrip() + "\n" for line in lines)
 
 
-def submission_text(inlined: Inlined, contents: Mapping[str, bytes], notes: Mapping[str, str]) -> str:
-    """The one file.
-
-    Args:
-        contents: embedded path -> bytes of the data file.
-        notes: embedded path -> what the header says after the file's name.
-    """
-    parts = [_header(inlined, contents, notes), "import time as _time\n\n_STARTED = _time.perf_counter()\n"]
+def render(inlined: Inlined, code: bytes = b"") -> str:
+    """The submission's text. ``code``: machine code of kernels, if there is any. Raises OSError."""
+    contents = {path: file.read_bytes() for path, file in inlined.data.items()} | ({MACHINE_CODE: code} if code else {})
+    parts = [_header(inlined, contents), "import time as _time\n\n_STARTED = _time.perf_counter()\n"]
     parts += [f"\n{restoring_code(inlined.old_names)}\n"] if inlined.old_names else []
     parts.append("\nSOURCES = {}\n")
     parts += [f"\nSOURCES[{path!r}] = {raw_literal(text)}\n" for path, text in sorted(inlined.sources.items())]
@@ -114,10 +113,7 @@ def submission_text(inlined: Inlined, contents: Mapping[str, bytes], notes: Mapp
 
 
 def archive_bytes(main: bytes, files: Mapping[str, bytes]) -> bytes:
-    """A .tar.gz with ``main`` as main.py at its root, and ``files``, given by their paths in it.
-
-    It has no dates and no owners, so that the same input gives the same bytes.
-    """
+    """A .tar.gz with ``main`` as main.py at its root, and ``files`` by their paths; without dates and owners."""
     plain = io.BytesIO()
     with tarfile.open(fileobj=plain, mode="w", format=tarfile.PAX_FORMAT) as tar:
         for name, content in [("main.py", main), *sorted(files.items())]:
@@ -133,6 +129,7 @@ ABOUT_CODE = f""": machine code of the modules' kernels for x86-64, by numba {ve
 #     and LLVM, from the sources in this file; used if it passes a test when the file is loaded, else numba compiles.
 #     Built with --no-machine-code, the file has none."""
 LISTED_FILES = 20  # files that an error names
+MOST_POSITIONS = 20_000  # drawing so many takes half a minute
 
 
 class NotAccepted(ValueError):
@@ -145,7 +142,7 @@ class NotAccepted(ValueError):
 
 @dataclass(frozen=True)
 class BuildOptions:
-    """Options of a build.
+    """Options of a build or a check. Raises ValueError if one is impossible.
 
     positions: in how many positions the built file is compared with its original, besides openings and games
     """
@@ -155,11 +152,12 @@ class BuildOptions:
     full: bool = False
     machine_code: bool = True
 
-
-def render(inlined: Inlined, code: bytes = b"") -> str:
-    """The submission's text. ``code``: machine code of kernels, if there is any. Raises OSError."""
-    contents = {path: file.read_bytes() for path, file in inlined.data.items()} | ({MACHINE_CODE: code} if code else {})
-    return submission_text(inlined, contents, {MACHINE_CODE: ABOUT_CODE})
+    def __post_init__(self) -> None:
+        if type(self.positions) is not int or not 1 <= self.positions <= MOST_POSITIONS:
+            wanted = f"an integer from 1 to {MOST_POSITIONS:,}"
+            raise ValueError(f"{as_option('positions')} should be {wanted}, not {self.positions!r}")
+        if self.slowdown is not None and not 1 <= self.slowdown < math.inf:
+            raise ValueError(f"{as_option('slowdown')} should be at least 1, not {self.slowdown:g}")
 
 
 def packed_files(inlined: Inlined, most: int | None = None) -> str:

@@ -133,7 +133,7 @@ class Draws:
         return total, freedom
 
     @property
-    def differ(self) -> bool:
+    def are_apart(self) -> bool:
         """Whether they differ more than chance explains; the cube root (Wilson and Hilferty 1931) makes it normal."""
         total, freedom = self.statistic()
         if not freedom:
@@ -142,7 +142,7 @@ class Draws:
         return ((total / freedom) ** (1 / 3) - (1 - spread)) / sqrt(spread) > SIGMAS
 
     @property
-    def differ_in_each_round(self) -> bool:
+    def are_apart_in_each_round(self) -> bool:
         """Whether no swap of the sides within rounds sets them further apart.
 
         Other programs slow all moves of a side's turn, which are then no independent draws: a round is.
@@ -169,9 +169,7 @@ class Comparison:
     ) -> tuple[SideAnswer, SideAnswer] | None:
         """Asks both, and reports whether they play alike; what both said, None if the report rejects them.
 
-        Args:
-            positions: how many are asked besides the openings and the games.
-            geometries: of the positions, each as often as it is to be drawn.
+        ``positions``: how many are asked besides the openings and the games; ``geometries``: of these.
         """
         kinds = units_by_kind(positions, geometries)
         pace = 0.0 if self.at_nodes else self.report.figures.get("slowest_move_seconds", 0)
@@ -249,7 +247,7 @@ class Comparison:
         return self._in_processes(self.original.ask, asked, **options)
 
     def _as_loaded(self, asked: Sequence[Query], **options: Any) -> SideAnswer | None:
-        """What the original replies where the built file is; None if it is not loaded there."""
+        """See ``Original.ask_as_loaded``."""
         return self._in_processes(partial(self.original.ask_as_loaded, self.judge), asked, **options)
 
     def _in_processes(self, ask: Callable[..., Any], asked: Sequence[Query], **options: Any) -> Any:
@@ -310,16 +308,14 @@ class Comparison:
     def _judge_differences(self, asked: Sequence[Query], theirs: SideAnswer, seed: int) -> None:
         """Rejects the file because of moves that differ, or finds what excuses it: chance, or the clock.
 
-        Args:
-            seed: of what is random as the file was loaded.
+        ``seed``: of what is random as the file was loaded.
         """
         who, reference, first = self.original.who, self._ask_original, differences(asked, theirs)[0]
         if seed and self._goes_by_date(asked, theirs):
             return
-        again = self._as_loaded(asked, load_seed=seed)
-        if again is not None:
+        if (loaded := self._as_loaded(asked, load_seed=seed)) is not None:
             reference = partial(self._as_loaded, load_seed=seed)  # type: ignore[assignment]
-            asked = [each._replace(reply=reply) for each, reply in zip(asked, again.replies, strict=False)]
+            asked = [each._replace(reply=reply) for each, reply in zip(asked, loaded.replies, strict=False)]
         if not (differ := differences(asked, theirs)):
             what = "draws as it is loaded" if seed else "goes by the order of a set, or by hash() of texts"
             text = f"the agent {what}: it plays otherwise in another process, as {who} does, first {first.place}"
@@ -334,13 +330,15 @@ class Comparison:
             return
         units = {each.unit for each in differ}
         sides = reference, partial(self._ask_file, load_seed=seed)
-        draws = play_rounds([each for each in asked if each.unit in units], sides, is_slow(asked), self._has_own_draws)
+        draws = play_rounds(
+            [each for each in asked if each.unit in units], sides, is_slow(asked), self.judge.mentions(PREDICTOR)
+        )
         text += f". Asked again {len(draws.rounds)} times"
         if draws.why:
             self.report.add(TOPIC, "reject", f"{text}, one side {draws.why}")
-        elif draws.differ and (not is_slow(asked) or draws.differ_in_each_round):
+        elif draws.are_apart and (not is_slow(asked) or draws.are_apart_in_each_round):
             self.report.add(TOPIC, "reject", self._with_facts(f"{text}, each side keeps to its own moves"))
-        alike = "they are no further apart than rounds are" if draws.differ else "both choose each column as often"
+        alike = "they are no further apart than rounds are" if draws.are_apart else "both choose each column as often"
         text += f", {alike}: chance or the clock decides, and no fault of the build shows"
         self.excuse = self.excuse or text
 
@@ -362,10 +360,6 @@ class Comparison:
         which = f"; a time of this notebook: {', '.join(names)}" if names else ""
         self.report.add(TOPIC, "reject", f"{text}{which}. Ask for the time inside the agent")
         return True
-
-    @property
-    def _has_own_draws(self) -> bool:
-        return self.judge.mentions(PREDICTOR)
 
     def _with_facts(self, text: str) -> str:
         return ". ".join(filter(None, [text, describe_left_out(self.original), self.original.cure]))
@@ -437,7 +431,7 @@ def play_rounds(asked: Sequence[Query], sides: tuple[Any, Any], is_by_clock: boo
             draws.rounds.append((first[:both], second[:both]))
             bar.update()
             is_late = time.perf_counter() - started > COMPARE_SECONDS
-            is_plain = not is_by_clock and number >= LEAST_ROUNDS and (draws.differ or is_late)
+            is_plain = not is_by_clock and number >= LEAST_ROUNDS and (draws.are_apart or is_late)
             if draws.why or is_plain:
                 break
     return draws

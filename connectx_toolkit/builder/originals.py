@@ -15,7 +15,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from connectx_toolkit.builder.notebook.carrying import Values, qualified_name
 from connectx_toolkit.builder.notebook.live import cells_behind, namespace_of
@@ -64,8 +64,8 @@ class SideAnswer(NamedTuple):
     trace: Mapping[str, Any] = {}
 
 
-class Original(Protocol):
-    """One of the three.
+class Original:
+    """What the three have in common.
 
     who: what the report calls it.
     lacks: what exists there and not in the file, each with its place.
@@ -74,30 +74,31 @@ class Original(Protocol):
     traced: the files of the author's code, as its code objects name them.
     """
 
-    who: str
-    lacks: Sequence[str]
-    cure: str
-    imports: Sequence[str]
-    traced: Sequence[str]
+    who = cure = ""
+    lacks: Sequence[str] = ()
+    imports: Sequence[str] = ()
+    traced: Sequence[str] = ()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
 
     def place_of(self, file: str, line: int) -> str:
         """Where people find a line of the code that is traced; "" if the built file has not got it."""
-        ...
-
-    def __enter__(self) -> "Original": ...
-
-    def __exit__(self, *_: object) -> None: ...
+        raise NotImplementedError
 
     def ask(self, kinds: Kinds, **options: Any) -> SideAnswer:
         """What it replies in a new process. ``options``: of a job of the runner, such as "draw" and "stop_after"."""
-        ...
+        raise NotImplementedError
 
     def ask_as_loaded(self, judge: Sandbox, kinds: Kinds, **options: Any) -> SideAnswer | None:
         """What it replies if it is loaded where the built file is, with the same seeds.
 
         None if it is not loaded anew in each game, as a notebook's values are not.
         """
-        ...
+        return None
 
 
 def answer_of(answer: dict[str, Any]) -> SideAnswer:
@@ -121,22 +122,21 @@ def source_job(inlined: Inlined) -> dict[str, Any]:
     return job | {"before": restoring_code(inlined.old_names)}
 
 
-class Source:
+class Source(Original):
     """The author's module."""
 
-    who, cure = "its source", ""
-    lacks: Sequence[str] = ()
+    who = "its source"
 
     def __init__(self, inlined: Inlined):
         self.file = inlined.agent_path.resolve()
-        self.imports: Sequence[str] = ["torch"] if any(map(IMPORTS_TORCH.search, inlined.sources.values())) else []
+        self.imports = ["torch"] if any(map(IMPORTS_TORCH.search, inlined.sources.values())) else []
         self.job = source_job(inlined) | {"imports": self.imports}
-        self.traced: Sequence[str] = own_files(inlined)
+        self.traced = own_files(inlined)
 
     def place_of(self, file: str, line: int) -> str:
         return f"{_shorten_path(file, self.file.parent)}, line {line}"
 
-    def __enter__(self) -> "Source":
+    def __enter__(self) -> Self:
         self._open = contextlib.ExitStack()
         runner = self._open.enter_context(Runner(is_judge=False))
         self._sandbox = self._open.enter_context(open_sandbox(Limits(), runner, self.file.name))
@@ -199,33 +199,22 @@ class Cells(Source):
         return None
 
 
-class Function:
+class Function(Original):
     """A function that lives in this process."""
 
     def __init__(self, function: Callable, written: Written):
         self.function, self.written = function, written
-        self.imports: Sequence[str] = ()
-        self.who, self.cure = f"{written.who} here", ""
-        self.lacks: Sequence[str] = facts_of(written)
+        self.who, self.lacks = f"{written.who} here", facts_of(written)
         self._cells = {cell.file: cell for cell in cells_behind(namespace_of(function)) if cell.file}
         self._places = {*written.places.values()}
         modules = own_modules(re.findall(IMPORTED, written.agent.read_text(encoding="utf-8")))
         self._own = {str(module.__file__) for module in modules}
-        self.traced: Sequence[str] = [*self._cells, *self._own]
+        self.traced = [*self._cells, *self._own]
         self._old_names = restoring_lines(written.agent.read_text(encoding="utf-8"))
-
-    def __enter__(self) -> "Function":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
 
     def ask(self, kinds: Kinds, **options: Any) -> SideAnswer:
         answer = ask_here(self.function, self.written.state, kinds, before=self._old_names, **options)
         return answer._replace(changed=[self._note_of(label) for label in answer.changed])
-
-    def ask_as_loaded(self, judge: Sandbox, kinds: Kinds, **options: Any) -> SideAnswer | None:
-        return None
 
     def place_of(self, file: str, line: int) -> str:
         if file in self._own:
@@ -277,7 +266,6 @@ def ask_here(
         state: what may change as it plays, see ``Written``.
         draw, limits: see ``connectx_toolkit.kaggle.replies``.
         traced: files of its code, see ``connectx_toolkit.kaggle.traces``.
-        bar: counts the replies.
         before: code that runs first, where there are forks.
     """
     if not HAS_FORK:

@@ -5,7 +5,6 @@ An agent is a name from agents/, a Python file, a notebook (``lesson.ipynb``, ``
 
 import contextlib
 import difflib
-import math
 import shutil
 import tarfile
 import tempfile
@@ -17,7 +16,6 @@ from pathlib import Path
 from connectx_core.books import Book
 from connectx_core.position import STANDARD
 from connectx_toolkit.builder.build import HEADER, BuildOptions, build
-from connectx_toolkit.builder.comparison import POSITIONS
 from connectx_toolkit.builder.notebook.cells import page_named
 from connectx_toolkit.builder.notebook.live import from_function
 from connectx_toolkit.builder.notebook.page import as_page_writes_it, from_page
@@ -34,20 +32,7 @@ from connectx_toolkit.system.console import as_option, command, shell, unquoted
 from connectx_toolkit.system.files import AGENTS, IS_CHECKOUT, ROOT, WEIGHTS, check_folder, our_agents, read_as
 
 SUBMISSIONS = ROOT / "submissions" if IS_CHECKOUT else Path("submissions")
-MOST_POSITIONS = 20_000  # drawing so many takes half a minute
 Tell = Callable[[str], None]
-
-
-def options_of(
-    positions: int = POSITIONS, slowdown: float | None = None, full: bool = False, machine_code: bool = True
-) -> BuildOptions:
-    """The options of a build or a check. Raises ValueError if one is impossible."""
-    if type(positions) is not int or not 1 <= positions <= MOST_POSITIONS:
-        wanted = f"an integer from 1 to {MOST_POSITIONS:,}"
-        raise ValueError(f"{as_option('positions')} should be {wanted}, not {positions!r}")
-    if slowdown is not None and not 1 <= slowdown < math.inf:
-        raise ValueError(f"{as_option('slowdown')} should be at least 1, not {slowdown:g}")
-    return BuildOptions(positions, slowdown, full, machine_code)
 
 
 def packages_of(names: str | Sequence[str]) -> frozenset[str]:

@@ -71,7 +71,7 @@ class _AgentFinder:
         return spec if name == REACHED and not is_root and any(base.rglob("*.py")) else None
 
 
-def _top_module(name: str) -> str:
+def top_module(name: str) -> str:
     return name.partition(".")[0]
 
 
@@ -82,7 +82,7 @@ def _forget_other_helpers(finder: _AgentFinder) -> None:
         places, spec = _places(sys.modules[top]), finder.own(top)
         is_installed = any("site-packages" in place or "dist-packages" in place for place in places)
         is_own = spec is None or places == [spec.origin or "", *(spec.submodule_search_locations or ())]
-        for name in [] if is_installed or is_own else [name for name in sys.modules if _top_module(name) == top]:
+        for name in [] if is_installed or is_own else [name for name in sys.modules if top_module(name) == top]:
             del sys.modules[name]
 
 
@@ -94,15 +94,14 @@ def _places(module: Any) -> list[str]:
 def seclude_imports(folder: str, stays: bool = False) -> Iterator[None]:
     """In the block, imports find what an agent in ``folder`` may import, as this module's docstring says.
 
-    Args:
-        stays: leaves it so after the block, in a process that has only this agent. Otherwise the toolkit's modules are
-            put back, and are what a function of the agent's finds that imports one of these names when it is called.
+    ``stays``: leaves it so after the block, in a process that has only this agent. Otherwise the toolkit's modules are
+    put back, and are what a function of the agent's finds that imports one of these names when it is called.
     """
     finder, path = _AgentFinder(folder), list(sys.path)
     hidden = _toolkit_names() - ({REACHED} if finder.own(REACHED) is None else set())
     was_hidden = bool(connectx_toolkit.hidden)
     connectx_toolkit.hide()
-    aside = {name: sys.modules.pop(name) for name in list(sys.modules) if _top_module(name) in hidden}
+    aside = {name: sys.modules.pop(name) for name in list(sys.modules) if top_module(name) in hidden}
     _forget_other_helpers(finder)
     sys.path[:] = [entry for entry in path if not _is_hidden(entry)]
     sys.meta_path.insert(0, finder)
@@ -112,7 +111,7 @@ def seclude_imports(folder: str, stays: bool = False) -> Iterator[None]:
         if not stays:
             sys.meta_path.remove(finder)
             sys.path[:] = path + [entry for entry in sys.path if entry not in path]
-            for name in [name for name in sys.modules if _top_module(name) in hidden]:
+            for name in [name for name in sys.modules if top_module(name) in hidden]:
                 del sys.modules[name]
             sys.modules.update(aside)
             if not was_hidden:
@@ -147,13 +146,9 @@ class Parsed(NamedTuple):
 
 
 def compile_agent(path: str, entry: str = "", shown: str = "") -> Parsed:
-    """Reads and compiles an agent's file as ``load_agent`` does.
+    """Reads and compiles an agent's file as ``load_agent`` does; raises as ``last_callable``.
 
-    Args:
-        shown: the path that tracebacks show, if it is another one.
-
-    Raises:
-        As ``last_callable``, before it runs the file.
+    ``shown``: the path that tracebacks show, if it is another one.
     """
     start = time.thread_time()
     if entry:
@@ -191,10 +186,7 @@ def load_agent(path: str, stays: bool = False, needs: Needs | None = None, parse
 def module_names(path: str, folders: list[str], stays: bool = False, parsed: Parsed | None = None) -> dict[str, Any]:
     """What a file binds when it runs as a module of its own. Exceptions of its code pass through.
 
-    Args:
-        folders: where its modules are found; the first is the agent's.
-        stays: see ``seclude_imports``.
-        parsed: the file, if it is parsed already.
+    ``folders``: where its modules are found; the first is the agent's.
     """
     with seclude_imports(folders[0], stays):
         own = list(dict.fromkeys(folders))
@@ -209,17 +201,12 @@ def module_names(path: str, folders: list[str], stays: bool = False, parsed: Par
 def last_callable(path: str, stays: bool = False, parsed: Parsed | None = None) -> Loaded:
     """Loads a file as Kaggle does: its text is run by exec without a module name, and the last callable is the agent.
 
-    Args:
-        stays: see ``seclude_imports``.
-        parsed: the file, if it is parsed already; then nothing is said of another function that was meant.
-
-    Returns:
-        That callable, with a warning if another function was meant.
+    A warning says if another function was meant, but of a file that was ``parsed`` before.
 
     Raises:
         OSError: the file cannot be read.
-        ValueError: it is not UTF-8 text, a notebook or JSON, or defines no callable. Exceptions of its code pass
-            through.
+        ValueError: it is not UTF-8 text, a notebook or JSON, or defines no callable.
+        Exception: whatever its code raises.
     """
     code = (parsed or compile_agent(path)).code
     names: dict[str, Any] = {}

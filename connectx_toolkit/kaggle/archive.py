@@ -124,9 +124,7 @@ def clear_archives() -> None:
 def unpack_once(path: str) -> Path:
     """The main.py of an archive, which is unpacked into a folder ``agent`` beside an empty folder ``root``.
 
-    Raises:
-        BadArchive: it is damaged, too large, has a path outside its folder, or has no main.py at its root.
-        OSError: it cannot be read.
+    Raises BadArchive as ``extract_archive`` does, and OSError.
     """
 
     def fill(new: Path) -> None:
@@ -165,11 +163,7 @@ def cached_folder(path: str, what: str, fill: Callable[[Path], None]) -> Path:
 
 
 def files_in_archive(path: str) -> Iterator[tuple[str, bytes]]:
-    """Name and content of every file in an archive, sorted by name; independent of when it was packed.
-
-    Raises:
-        BadArchive, OSError: as ``unpack_once`` does.
-    """
+    """Name and content of each file in an archive, by name, whenever it was packed. Raises BadArchive, OSError."""
     folder = unpack_once(path).parent
     for name, file in sorted((file.relative_to(folder).as_posix(), file) for file in folder.rglob("*")):
         if file.is_file():

@@ -25,7 +25,7 @@ from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from connectx_toolkit.kaggle.agent_file import Parsed, compile_agent
+from connectx_toolkit.kaggle.agent_file import Parsed, compile_agent, top_module
 from connectx_toolkit.kaggle.dependencies import is_installed
 from connectx_toolkit.system.cores import waiting
 
@@ -122,7 +122,7 @@ class Preload:
 
     def _alone(self, name: str) -> _Package:
         every = next(each.modules for each in self._packages.values() if name in each.modules)
-        return _Package({each: every[each] for each in every if _top(each) == name}, 0.0)
+        return _Package({each: every[each] for each in every if top_module(each) == name}, 0.0)
 
     def _renew(self, module: Any) -> None:
         """What an import draws from the system, or reads from the environment, which the agent may have changed."""
@@ -153,9 +153,9 @@ def _import(name: str) -> _Package:
         return _Package({}, 0.0)
     seconds = max(0.0, time.perf_counter() - start - waited())
     new = [each for each in sys.modules if each not in before]
-    known = {_top(each) for each in before} | sys.stdlib_module_names
-    hidden = {top for top in {_top(each) for each in new} - known if _is_found(top)}
-    return _Package({each: sys.modules[each] for each in new if _top(each) in hidden}, seconds)
+    known = {top_module(each) for each in before} | sys.stdlib_module_names
+    hidden = {top for top in {top_module(each) for each in new} - known if _is_found(top)}
+    return _Package({each: sys.modules[each] for each in new if top_module(each) in hidden}, seconds)
 
 
 def _is_found(top: str) -> bool:
@@ -166,7 +166,3 @@ def _is_found(top: str) -> bool:
 
 def _is_from(module: ModuleType | None, spec: ModuleSpec) -> bool:
     return getattr(module, "__file__", None) == spec.origin is not None
-
-
-def _top(name: str) -> str:
-    return name.partition(".")[0]

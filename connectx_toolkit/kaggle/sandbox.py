@@ -58,11 +58,7 @@ def bind_mount(source: str, target: str, read_only: bool) -> None:
 
 
 def unshare() -> None:
-    """Enters a new mount namespace: as root, or inside a user namespace in which the user keeps its number.
-
-    Raises:
-        OSError: this system does not allow it.
-    """
+    """Enters a new mount namespace: as root, or in a user namespace that keeps the user's number. Raises OSError."""
     try:
         _system_call("unshare", CLONE_NEWNS)
     except PermissionError:
@@ -101,15 +97,23 @@ def _python_folders() -> list[str]:
     return chosen
 
 
+def _mirror(source: str, target: str, read_only: bool) -> None:
+    """Makes ``source``, with everything mounted below it, visible at ``target``, too."""
+    if os.path.islink(source):
+        os.symlink(os.readlink(source), target)
+        return
+    if os.path.isdir(source):
+        os.mkdir(target)
+    else:
+        Path(target).touch()
+    bind_mount(source, target, read_only)
+
+
 def _fill_root(root: str) -> None:
     """Fills the new root with the system's folders, Python's folders, and empty ones."""
     for name in SYSTEM:
-        source, target = f"/{name}", f"{root}/{name}"
-        if os.path.islink(source):
-            os.symlink(os.readlink(source), target)
-        elif os.path.isdir(source):
-            os.mkdir(target)
-            bind_mount(source, target, name not in LIVE)
+        if os.path.lexists(f"/{name}"):
+            _mirror(f"/{name}", f"{root}/{name}", name not in LIVE)
     for path in filter(os.path.isdir, SOURCE_FOLDERS):
         mount("none", root + path, "tmpfs", MS_NOSUID | MS_NODEV)
     for path in _python_folders():
@@ -170,8 +174,7 @@ def obstacle(folder: str) -> str:
 def hide_credentials() -> None:
     """Mounts an empty folder over each of ``CREDENTIALS`` for the rest of this process, which must have one thread.
 
-    Raises:
-        OSError: the system does not allow it.
+    Raises OSError where the system does not allow it, as ``show_agent`` does.
     """
     folders = [folder for folder in map(os.path.expanduser, CREDENTIALS) if os.path.isdir(folder)]
     if folders:
@@ -180,33 +183,17 @@ def hide_credentials() -> None:
         mount("none", folder, "tmpfs", MS_RDONLY | MS_NOSUID | MS_NODEV)
 
 
-def _mirror(source: str, target: str) -> None:
-    """Makes ``source``, with everything mounted below it, visible at ``target``, too."""
-    if os.path.islink(source):
-        os.symlink(os.readlink(source), target)
-        return
-    if os.path.isdir(source):
-        os.mkdir(target)
-    else:
-        Path(target).touch()
-    bind_mount(source, target, read_only=False)
-
-
 def show_agent(agent: str, root: str) -> None:
     """Mounts the folder ``agent`` at ``FOLDER``, read-only, for the rest of this process, which must have one thread.
 
-    Args:
-        root: an empty folder to mount the new root on; other processes do not see that mount.
-
-    Raises:
-        OSError: the system does not allow it.
+    ``root``: an empty folder to mount the new root on; other processes do not see that mount.
     """
     here = os.getcwd()
     unshare()
     mount("none", root, "tmpfs", 0)
     for name in os.listdir("/"):
         if name != FOLDER.split("/")[1]:
-            _mirror(f"/{name}", f"{root}/{name}")
+            _mirror(f"/{name}", f"{root}/{name}", read_only=False)
     os.makedirs(root + FOLDER)
     bind_mount(agent, root + FOLDER, read_only=True)
     os.chroot(root)

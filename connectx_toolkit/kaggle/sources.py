@@ -47,8 +47,7 @@ def module_of(file: str, code: CodeType | None = None) -> ModuleType:
     Its folder, and that of its outermost package, are on ``sys.path``. What numba caches of it does not go beside it:
     there its author's own processes would find it, and fail on the name that the module has here.
 
-    Args:
-        code: of the file, if it is compiled already.
+    ``code``: of the file, if it is compiled already.
     """
     from platformdirs import user_cache_path  # messages about sources do not need it
 

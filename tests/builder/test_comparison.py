@@ -30,15 +30,15 @@ def draws_of(chances: tuple[list[float], list[float]], questions: int, rounds: i
 @pytest.mark.parametrize(("columns", "questions"), [(2, 1), (7, 1), (4, 60), (7, 300)])
 def test_a_faithful_file_is_not_blamed(columns, questions, rounds):
     even = [1 / columns] * columns
-    assert not any(draws_of((even, even), questions, rounds, seed).differ for seed in range(200))
+    assert not any(draws_of((even, even), questions, rounds, seed).are_apart for seed in range(200))
 
 
 def test_what_draws_otherwise_is_blamed():
     """From 3 columns in place of 4, in 60 positions; always another move, in one."""
     few, even = [1 / 3, 1 / 3, 1 / 3, 0.0], [0.25] * 4
-    assert all(draws_of((even, few), 60, ROUNDS, seed).differ for seed in range(50))
-    assert draws_of(([1.0, 0.0], [0.0, 1.0]), 1, ROUNDS, 0).differ
-    assert not draws_of(([1.0, 0.0], [1.0, 0.0]), 5, ROUNDS, 0).differ
+    assert all(draws_of((even, few), 60, ROUNDS, seed).are_apart for seed in range(50))
+    assert draws_of(([1.0, 0.0], [0.0, 1.0]), 1, ROUNDS, 0).are_apart
+    assert not draws_of(([1.0, 0.0], [1.0, 0.0]), 5, ROUNDS, 0).are_apart
 
 
 def test_a_load_that_slows_all_moves_of_a_turn_blames_nobody():
@@ -48,10 +48,10 @@ def test_a_load_that_slows_all_moves_of_a_turn_blames_nobody():
         draws = Draws()
         for _ in range(ROUNDS):
             draws.rounds.append((["0" if rng.random() < 0.3 else "3"] * 20, ["0" if rng.random() < 0.3 else "3"] * 20))
-        blamed[0] += draws.differ
-        blamed[1] += draws.differ and draws.differ_in_each_round
+        blamed[0] += draws.are_apart
+        blamed[1] += draws.are_apart and draws.are_apart_in_each_round
     assert blamed[0] > 10 and blamed[1] <= 1
-    assert draws_of(([1.0, 0.0], [0.1, 0.9]), 20, ROUNDS, 0).differ_in_each_round
+    assert draws_of(([1.0, 0.0], [0.1, 0.9]), 20, ROUNDS, 0).are_apart_in_each_round
 
 
 def test_all_openings_are_asked_and_whole_games_from_both_seats():

@@ -52,9 +52,8 @@ class ChosenAgent(NamedTuple):
 def choose_agent(path: str, statements: Sequence[Statement], files: Sequence[File], name: str | None) -> ChosenAgent:
     """The agent of a page.
 
-    Raises:
-        ValueError: nothing of that name is there, or it is not clear which function is meant; with those to choose. Or
-            the page writes the agent's file by its own code.
+    Raises ValueError: nothing of that name is there, or it is not clear which function is meant; with those to choose.
+    Or the page writes the agent's file by its own code.
     """
     filled = _find_filled_files(statements)
     if name:

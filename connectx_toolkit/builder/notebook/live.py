@@ -141,17 +141,7 @@ def _write_files(writer: Writer, entry: str, last: list[Part], folder: Path) -> 
         text, places = compose_source(f"{head}\n{old_names}{values}", parts)
     agent = folder / AGENT_PY
     agent.write_text(text, encoding="utf-8")
-    for line in writer.carried.left_out():
-        writer.facts[line] = True
-    return Written(
-        agent,
-        entry,
-        Path.cwd(),
-        places,
-        [*(fact for fact, is_used in writer.facts.items() if is_used), *notes],
-        who,
-        tuple(on_path()),
-        None,
-        tuple(writer.facts),
-        writer.state,
-    )
+    writer.facts |= dict.fromkeys(writer.carried.left_out(), True)
+    notes = [*(fact for fact, is_used in writer.facts.items() if is_used), *notes]
+    folders, facts = tuple(on_path()), tuple(writer.facts)
+    return Written(agent, entry, Path.cwd(), places, notes, who, folders, None, facts, writer.state)

@@ -20,8 +20,7 @@ def not_read_back(values: Values, content: bytes, names: Mapping[str, Any]) -> l
 
     It is read in a fork, where the classes' own code changes nothing here. Without forks nothing is read.
 
-    Args:
-        names: what the file's names stand for here.
+    ``names``: what the file's names stand for here.
     """
     numbers = [number for number, value in values.objects() if _says_itself(type(value))]
     if not numbers or not HAS_FORK:

@@ -289,8 +289,7 @@ def _judge_guard(said: list[tuple[str, float]], situation: Situation, report: Re
 
     There is no verdict if it was late for want of a processor, or lacks a package that Kaggle probably has.
 
-    Args:
-        said: what it printed to stderr, and the share of the time that it waited for a processor.
+    ``said``: what it printed to stderr, and the share of the time that it waited for a processor.
     """
     lines = [(line, wait > WAITED and TOO_LATE in line) for text, wait in said for line in text.splitlines()]
     lines = sorted(((line, excused) for line, excused in lines if GUARD_MARK in line), key=lambda pair: pair[1])

@@ -15,7 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import product
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 # A game in which nobody can win at once, and nobody must block, after LONG_THOUGHTS plies: a search takes its time.
 OPEN_GAME = [int(column) for column in "06664461210050251312045620622"]
 LONG_THOUGHTS = (11, 20, 29)
+# Games after which one column, with two free cells, or one cell is left.
+ONE_COLUMN = [int(column) for column in "1466602036335361030435065225122025454441"]
+ONE_CELL = [int(column) for column in "14666020363353610304350652251220254544411"]
 NO_OVERAGE = 1e-3  # share that stands for "no overage time left"; not 0, because agents may divide by it
 JUDGE_CLOCK = (Limits().act_timeout, Limits().overage)  # actTimeout and overage time of Kaggle's games
 QUICK = (0.2, 38.0)  # actTimeout and overage time of questions that test the answer, not the clock
@@ -98,27 +101,11 @@ def random_moves(randomness: random.Random, geometry: Geometry, plies: int) -> l
     return moves if not position.is_over() else moves[:-1]
 
 
-@lru_cache(maxsize=1)
-def late_positions() -> tuple[list[int], list[int]]:
-    """The moves of two games on 7x6: one with a single column left, with at least two free cells; one with one cell."""
-    randomness, one_column, one_cell = random.Random(1), list[int](), list[int]()
-    while not (one_column and one_cell):
-        moves = random_moves(randomness, STANDARD, STANDARD.cells - 1)
-        for length in range(30, len(moves) + 1):
-            position = Position.from_moves(moves[:length], STANDARD)
-            if len(position.legal_columns()) == 1 and length == STANDARD.cells - 1:
-                one_cell = moves[:length]
-            elif len(position.legal_columns()) == 1 and length < STANDARD.cells - 1:
-                one_column = moves[:length]
-    return one_column, one_cell
-
-
 def hard_questions(act_timeout: float, overage: float) -> list[Question]:
     """Questions that every agent must answer legally: some at the true clock, and those where naive code fails.
 
     The second question says that the overage time is gone: who overdraws even then lives off it.
     """
-    one_column, one_cell = late_positions()
     quick = (min(QUICK[0], act_timeout), min(QUICK[1], overage))
     return [
         question("first move, true clock", [], clock=(act_timeout, overage)),
@@ -129,8 +116,8 @@ def hard_questions(act_timeout: float, overage: float) -> list[Question]:
         question("a block in the bottom row", [0, 0, 1, 1, 2], clock=quick, sound=[3]),
         question("column 0 is full", [0] * 6, clock=quick),
         question("the middle is full", [3] * 6, clock=quick),
-        question("one column is left", one_column, clock=quick),
-        question("one cell is left", one_cell, clock=quick),
+        question("one column is left", ONE_COLUMN, clock=quick),
+        question("one cell is left", ONE_CELL, clock=quick),
         *(
             question(f"ply {ply}, true clock", OPEN_GAME[:ply], clock=(act_timeout, overage / 2))
             for ply in LONG_THOUGHTS
@@ -345,11 +332,7 @@ class Sandbox:
     def run(
         self, job: dict[str, Any], doing: str = "", names: list[str] | None = None, bar: "tqdm | None" = None
     ) -> dict[str, Any]:
-        """The runner's answer to a job.
-
-        Raises:
-            RunnerDied: the runner has ended, or cannot make the judge's place.
-        """
+        """The runner's answer to a job. Raises RunnerDied: it has ended, or cannot make the judge's place."""
         common = {
             "limit": self.limits.first_move + STEP_PATIENCE,
             "memory": self.limits.memory + self.runner.hello["memory"],
@@ -377,10 +360,8 @@ class Sandbox:
         """Loads a file and asks it; the answer's "result" contains the "replies".
 
         Args:
-            form: how to load it: "path" for ``main``; "source" for the author's own agent, which is loaded outside the
-                judge's place.
+            form: "path" for ``main``; "source" for the author's own agent, which is loaded outside the judge's place.
             asked: questions, or units of several kinds (``connectx_toolkit.kaggle.replies.ask_in_turn``).
-            bar: counts the questions.
         """
         names = [] if isinstance(asked, Mapping) else [question.name for question in asked]
         kinds = asked if isinstance(asked, Mapping) else {"questions": [question.as_json() for question in asked]}

@@ -71,12 +71,11 @@ def inline(
 
     Args:
         agent_path: a Python file. Its helpers are modules or packages beside it, or in ``connectx_core``.
-        extra_packages: third-party packages that may be imported besides ``connectx_toolkit.kaggle.remedies.KNOWN``.
+        extra_packages: third-party packages that may be imported besides ``KNOWN_PACKAGES``.
         extra_files: other files and folders beside the agent, which no string in its sources names.
         entry: the name of the agent's function; else the one that Kaggle would call is found.
         root: another folder with modules and data, as if the agent's file lay there: that of its notebook.
-        places: line of the agent's file -> where people find it, for what is refused and noted.
-        folders: more folders with modules.
+        places, folders: see ``Inlined``.
 
     Raises:
         Refused: with the file and line of everything that cannot be inlined faithfully.

@@ -826,12 +826,3 @@ class First(Rule): pass
 #: plays: len(RULES)
 """
 )
-OF_THE_BUILDER = situations(
-    r"""
-#### a package that Kaggle lacks
-#: expected: ^In\[2\], line 2: unknown package package_of_nobody
-def my_agent(obs, config):
-    import package_of_nobody
-    return package_of_nobody.choose(obs)
-"""
-)

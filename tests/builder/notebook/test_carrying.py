@@ -183,11 +183,6 @@ def test_functions_and_classes_are_names(value):
     assert Carried(values.content(), {"chosen": 7})["value"] == [7]
 
 
-def test_what_cannot_be_carried():
-    with pytest.raises(Uncarried, match=r"^mine\['a'\] is a generator, which cannot be carried"):
-        Values(str, lambda held: "", lambda text: None).add("v", {"a": (n for n in [1])}, "mine")
-
-
 def test_literals():
     """Of values that nothing can change: what several hold stays one."""
     for value in [1, "a", (1.5, (2,)), (), -0.0, None, b"x", True]:

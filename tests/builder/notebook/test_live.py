@@ -15,14 +15,13 @@ from connectx_core.position import STANDARD
 from connectx_toolkit.builder.build import submission_bytes
 from connectx_toolkit.builder.notebook.written import Written
 from connectx_toolkit.builder.preflight.trial import Runner, open_sandbox, sample_questions
-from connectx_toolkit.builder.source.refusals import Refused
 from connectx_toolkit.kaggle.rules import Limits
 from connectx_toolkit.system.files import ROOT
 from tests.builder.notebook.kernel import POSITIONS
-from tests.builder.notebook.live_situations import OF_THE_BUILDER, PLAIN, REFUSED, Situation
+from tests.builder.notebook.live_situations import PLAIN, REFUSED, Situation
 
 pytestmark = pytest.mark.slow
-ALL = PLAIN | OF_THE_BUILDER | REFUSED
+ALL = PLAIN | REFUSED
 KERNEL = f"import sys; sys.path.insert(0, {str(ROOT)!r})\nfrom tests.builder.notebook import kernel"
 ANEW = f"import gc; gc.freeze()  # else reset looks at all there is\nget_ipython().reset(new_session=True)\n{KERNEL}"
 
@@ -109,14 +108,6 @@ def test_what_no_file_can_hold_is_refused(name, kernel):
     refused = facts_of(folder / str([*ALL].index(name)))["refused"]
     assert re.search(REFUSED[name].expected, refused), refused
     assert len(refused.splitlines()) == 1
-
-
-@pytest.mark.parametrize("name", OF_THE_BUILDER)
-def test_what_the_builder_refuses_has_its_cell(name, kernel):
-    folder, errors = kernel
-    assert not errors[name], "\n".join(errors[name])
-    with pytest.raises(Refused, match=OF_THE_BUILDER[name].expected):
-        built(folder / str([*ALL].index(name)))
 
 
 SCRIPT = """

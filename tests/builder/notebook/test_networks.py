@@ -121,8 +121,7 @@ import os
 os.environ['SHIFT'] = '3'
 # %%
 def my_agent(obs, config):
-    columns = free(obs, config)
-    return columns[int(os.environ.get('SHIFT', 0)) % len(columns)]
+    return nth(obs, config, int(os.environ.get('SHIFT', 0)))
 """
 TABLE = """
 table = list(range(7))
@@ -145,8 +144,7 @@ def my_agent(obs, config):
     global turns
     turns += 1
     seen[turns] = obs.step
-    columns = free(obs, config)
-    return columns[(turns + len(seen)) % len(columns)]
+    return nth(obs, config, turns + len(seen))
 """
 PLANNED = """
 turns = []
@@ -169,8 +167,7 @@ for n in range(43):
 scale = 3
 # %%
 def my_agent(obs, config):
-    columns = free(obs, config)
-    return columns[value(sum(map(bool, obs.board))) % len(columns)]
+    return nth(obs, config, value(obs.step))
 """
 REPLACED = """
 import statistics
@@ -178,6 +175,25 @@ statistics.mean = lambda values: values[-1]
 # %%
 def my_agent(obs, config):
     return statistics.mean(free(obs, config))
+"""
+WRITES = """
+count = 0
+# %%
+def my_agent(obs, config):
+    global count
+    count += 1
+    column = nth(obs, config, count + sum(map(bool, obs.board)))
+    row = max(r for r in range(6) if obs.board[7 * r + column] == 0) if len(obs.board) == 42 else 0
+    obs.board[config.columns * row + column] = obs.mark
+    obs["step"] = config["columns"] = 1
+    return column
+"""
+WAITS = """
+import time
+START = time.time()
+# %%
+def my_agent(obs, config):
+    return nth(obs, config, 0 if time.time() - START > 1000.0 else -1)
 """
 FINER_CHANCES = CHANCES.replace("3", "30").replace("* 7", "* 31")
 OTHERWISE = "the built file and my_agent here play otherwise in "
@@ -191,6 +207,8 @@ PROOFS = {  # notebook, what is changed after the files are written, level and w
     "another table": (TABLE, "table.reverse()", "reject", OTHERWISE),
     "other chances": (CHANCES, "limit = 4", "reject", OTHERWISE),
     "other chances, a little": (FINER_CHANCES, "limit = 31", "reject", "keeps to its own moves"),
+    "a move that it plays on the board": (WRITES, "", "pass", "agree on"),
+    "a time of the notebook, a day later": (WAITS, "", "reject", "a time of this notebook: START"),
     "a counter": (COUNTING, "", "pass", AGREE),
     "a counter that went on": (COUNTING, "turns = 7", "reject", OTHERWISE),
     "a plan of the second seat": (PLANNED, "plan.reverse()", "reject", OTHERWISE),
@@ -280,7 +298,7 @@ def questions(count: int) -> dict:
 def test_where_there_is_no_fork(monkeypatch):
     """It is asked in this process, in which no name changes."""
     names: dict = {"__name__": "notebook"}
-    exec(f"def free(obs, config):\n    return [0, 1, 2]\n{COUNTING}", names)
+    exec(f"def nth(obs, config, n):\n    return n % 3\n{COUNTING}", names)
     state = {"turns": lambda: names["turns"]}
     forked, seen = ask_here(names["my_agent"], state, questions(5)), names["seen"]
     assert forked.changed == ["turns"] and names["turns"] == 0 and seen == {}

@@ -57,18 +57,23 @@ def test_what_would_play_otherwise_is_refused(situation, tmp_path, runner, monke
     assert words in refusal_of(written(tmp_path / "lesson.ipynb", cells), runner)
 
 
-def refusal_of(path: Path, runner: Runner, name: str | None = None) -> str:
-    """Why a page's agent is not built; "" if it is."""
+def comparison_of(path: Path, runner: Runner) -> Report:
+    """What the comparison says of a page's agent."""
     (path.parent / "agent").mkdir()
-    try:
-        page = from_page(path, name, path.parent / "agent")
-        inlined = page.to_inlined()
-    except (Refused, ValueError) as refused:
-        return str(refused)
-    report = Report("submission.py")
+    page = from_page(path, None, path.parent / "agent")
+    inlined, report = page.to_inlined(), Report("submission.py")
     with open_sandbox(Limits(), runner, "submission.py") as judge:
         judge.main.write_text(render(inlined))
         Comparison(Cells(inlined, page), judge, judge.main, False, report).run(20)
+    return report
+
+
+def refusal_of(path: Path, runner: Runner) -> str:
+    """Why a page's agent is not built; "" if it is."""
+    try:
+        report = comparison_of(path, runner)
+    except (Refused, ValueError) as refused:
+        return str(refused)
     assert report.accepted or report.findings[-1].level == "reject"
     return "" if report.accepted else report.findings[-1].text
 
@@ -152,12 +157,7 @@ def test_lines_of_cells_that_were_never_asked(tmp_path, runner):
         "SIDE = 3",
         f"{HEAD}    if obs.step > 99:\n        return SIDE\n    return {FREE}[0]",
     ]
-    (tmp_path / "agent").mkdir()
-    page = from_page(written(tmp_path / "lesson.ipynb", cells), None, tmp_path / "agent")
-    inlined, report = page.to_inlined(), Report("submission.py")
-    with open_sandbox(Limits(), runner, "submission.py") as judge:
-        judge.main.write_text(render(inlined))
-        Comparison(Cells(inlined, page), judge, judge.main, False, report).run(20)
+    report = comparison_of(written(tmp_path / "lesson.ipynb", cells), runner)
     (said,) = (finding.text for finding in report.findings if finding.topic == "never asked")
     assert said == "lesson.ipynb, cell 3, line 3: no game and no position led there"
 
