@@ -70,7 +70,7 @@ def encode_data(content: bytes) -> tuple[str, str]:
     return hashlib.sha256(stream).hexdigest(), base64.b64encode(stream).decode()
 
 
-def _digest(content: bytes) -> str:
+def _short_digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()[:16]
 
 
@@ -81,17 +81,17 @@ def _header(inlined: Inlined, contents: Mapping[str, bytes]) -> str:
         f"built by connectx-toolkit {__version__} with build_submission.py: change the sources, not this file",
         "",
         "sha256 (first 16 digits) of the modules as embedded below:",
-        *(f"  {_digest(text.encode())}  {path}" for path, text in sorted(inlined.sources.items())),
-        f"  {_digest(IMPORTER.read_bytes())}  the importer",
-        f"  {_digest(GUARD.read_bytes())}  the guard",
+        *(f"  {_short_digest(text.encode())}  {path}" for path, text in sorted(inlined.sources.items())),
+        f"  {_short_digest(IMPORTER.read_bytes())}  the importer",
+        f"  {_short_digest(GUARD.read_bytes())}  the guard",
     ]
     if contents:
         lines += ["and of the data files:"]
         about = {MACHINE_CODE: ABOUT_CODE}
-        lines += [f"  {_digest(data)}  {path}{about.get(path, '')}" for path, data in sorted(contents.items())]
+        lines += [f"  {_short_digest(data)}  {path}{about.get(path, '')}" for path, data in sorted(contents.items())]
     if inlined.files:
         lines += ["and of the files beside it in the archive:"]
-        lines += [f"  {_digest(file.read_bytes())}  {path}" for path, (file, _) in sorted(inlined.files.items())]
+        lines += [f"  {_short_digest(file.read_bytes())}  {path}" for path, (file, _) in sorted(inlined.files.items())]
     return "".join(f"# {line}".rstrip() + "\n" for line in lines)
 
 

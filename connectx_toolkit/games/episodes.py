@@ -18,7 +18,7 @@ from connectx_toolkit.kaggle.account import (
     episodes_of,
     fetch_files,
     files_to_fetch,
-    submissions,
+    list_submissions,
 )
 from connectx_toolkit.system.console import progress
 from connectx_toolkit.system.foreign import NothingLeft
@@ -29,7 +29,7 @@ EPISODES = Path("runs/episodes")
 def own_submissions() -> list[Any]:
     """One's submissions on Kaggle, each the SDK's ApiSubmission. Raises KaggleProblem."""
     with connect_account() as kaggle:
-        return submissions(kaggle)
+        return list_submissions(kaggle)
 
 
 def fetched(submission: int, latest: int | None, games: Path, me: str | None) -> Read:

@@ -187,7 +187,7 @@ class Episode(NamedTuple):
         return {folder / f"{stem}-replay.json": None, **logs}
 
 
-def submissions(kaggle: Kaggle) -> list[Any]:
+def list_submissions(kaggle: Kaggle) -> list[Any]:
     """One's latest submissions, as the SDK's ApiSubmission. Raises KaggleProblem."""
     request = request_of(ApiListSubmissionsRequest, competition_name=COMPETITION)
     return list(kaggle.call("list_submissions", request).submissions or [])
@@ -219,11 +219,11 @@ def episodes_of(kaggle: Kaggle, number: int) -> Episodes:
         with noting(left_out, f"game {getattr(episode, 'id', None)!r:.40} of submission {number}"):
             own = [agent for agent in episode.agents if agent.submission_id == number]
             if episode.state == EpisodeState.COMPLETED and own:
-                found.append(_episode(episode, own))
+                found.append(_to_episode(episode, own))
     return Episodes(sorted(found, reverse=True), left_out)
 
 
-def _episode(episode: Any, own: Sequence[Any]) -> Episode:
+def _to_episode(episode: Any, own: Sequence[Any]) -> Episode:
     """A game of the SDK's ApiEpisode, with the ApiEpisodeAgents that are one's own. Raises ValueError if it is none."""
     when = episode.end_time or episode.create_time
     if when and when.tzinfo:
@@ -247,7 +247,7 @@ def fetch_files(kaggle: Kaggle, wanted: Sequence[tuple[Episode, Path, int | None
     """
     for episode, path, seat in wanted:
         try:
-            content = kaggle.call(*_request(episode.number, seat))
+            content = kaggle.call(*_request_for(episode.number, seat))
         except KaggleProblem as problem:
             if problem.status in (None, TOO_MANY, UNAUTHORIZED):
                 raise
@@ -262,7 +262,7 @@ def fetch_files(kaggle: Kaggle, wanted: Sequence[tuple[Episode, Path, int | None
         yield ""
 
 
-def _request(number: int, seat: int | None) -> tuple[str, Any]:
+def _request_for(number: int, seat: int | None) -> tuple[str, Any]:
     """The SDK's call for a replay, or for the logs of a seat."""
     if seat is None:
         return "get_episode_replay", request_of(ApiGetEpisodeReplayRequest, episode_id=number)

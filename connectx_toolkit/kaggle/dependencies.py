@@ -128,7 +128,7 @@ class Mentions(NamedTuple):
     lists: bool
 
 
-def mentions(nodes: Iterable[ast.AST], but: Iterable[ast.AST] = ()) -> Mentions:
+def mentions_in(nodes: Iterable[ast.AST], but: Iterable[ast.AST] = ()) -> Mentions:
     """What some nodes of a source name; docstrings and the strings in ``but`` name nothing."""
     nodes = list(nodes)
     left_out = {id(node) for node in but} | {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
@@ -143,7 +143,7 @@ def mentions(nodes: Iterable[ast.AST], but: Iterable[ast.AST] = ()) -> Mentions:
     return Mentions(names, bool(used & READING), bool(used & LISTING))
 
 
-def together(found: Iterable[Mentions]) -> Mentions:
+def merge_mentions(found: Iterable[Mentions]) -> Mentions:
     """What several sources name."""
     found = list(found)
     names = {name: line for each in reversed(found) for name, line in each.names.items()}

@@ -36,7 +36,7 @@ def interpreter_command(call, paths, *arguments):
     return [sys.executable, "-sPBc", text]
 
 
-def resident(pid):
+def resident_memory(pid):
     """Resident memory of a process, in bytes; 0 where the system does not tell."""
     try:
         with open(f"/proc/{pid}/statm", encoding="ascii") as file:
@@ -175,7 +175,7 @@ class SpawnedProcess:
         return self.wait()
 
 
-def supervise(process, job, news):
+def supervise_job(process, job, news):
     """Waits for a job's process, reads its output, and kills it when it exceeds a limit.
 
     ``job["limit"]`` is in seconds since the last sign of progress (the load, each question, each move), without those
@@ -190,7 +190,7 @@ def supervise(process, job, news):
         if job.get("duty"):
             left = duty_cycle(process, job["duty"], now - started)
         if now - looked >= POLL:
-            looked, peak = now, max(peak, *map(resident, progress.pids))
+            looked, peak = now, max(peak, *map(resident_memory, progress.pids))
         if now - reported >= NEWS:
             reported = now
             news(progress.step, now - started)
@@ -221,7 +221,7 @@ def supervise(process, job, news):
     }
 
 
-def lacks():
+def missing_limits():
     """What cannot be imitated here of a job's limits, each in a few words."""
-    lacking = [] if resident(os.getpid()) else ["a limit on memory"]
+    lacking = [] if resident_memory(os.getpid()) else ["a limit on memory"]
     return lacking if HAS_FORK else [*lacking, SLOWER, "the end of all that a file starts"]

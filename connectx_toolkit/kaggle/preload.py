@@ -63,7 +63,7 @@ class Preload:
         """Does what has not been done yet; what cannot be done, an agent's process tries itself."""
         for name in packages:
             if name in HEAVY and name not in self._packages:
-                self._packages[name] = _import(name)
+                self._packages[name] = _import_package(name)
                 gc.freeze()  # see serve_forks
         self.parsed = self._compile_source(source) if source else None
 
@@ -141,7 +141,7 @@ def heavy_imports() -> list[str]:
     return [name for name, module in modules.items() if is_installed(getattr(module, "__file__", None) or "")]
 
 
-def _import(name: str) -> _Package:
+def _import_package(name: str) -> _Package:
     """Imports an installed package; without modules if there is none of this name, or it cannot be imported."""
     spec, before = PathFinder.find_spec(name), set(sys.modules)
     if name in before or spec is None or not is_installed(spec.origin or ""):

@@ -182,7 +182,7 @@ def _read_only(fault: Raised, situation: Situation) -> str:
     return "that folder is read-only: write to the working directory or tempfile" if is_place else ""
 
 
-def _network(fault: Raised, situation: Situation) -> str:
+def _no_network(fault: Raised, situation: Situation) -> str:
     is_network = fault.kinds[0] != "BrokenPipeError" and (
         fault.errno == errno.ENETUNREACH or {"gaierror", "ConnectionError", "URLError", "ConnectError"} & {*fault.kinds}
     )
@@ -255,7 +255,7 @@ RULES: tuple[tuple[str, str, str | Callable[[Raised, Situation], str]], ...] = (
     ("OSError", ".* is not a valid package style", _STYLE),
     ("FileNotFoundError", "", _missing_file),
     ("OSError", "", _read_only),
-    ("Exception", "", _network),
+    ("Exception", "", _no_network),
     ("AttributeError", "", _old_numpy),
     ("AttributeError", "Can't get", _saved_whole),
     ("AttributeError", "Can't (?:pickle|get)", _PICKLE),
@@ -282,7 +282,7 @@ RULES: tuple[tuple[str, str, str | Callable[[Raised, Situation], str]], ...] = (
 )
 
 
-def remedy(fault: Raised, situation: Situation) -> str:
+def remedy_for(fault: Raised, situation: Situation) -> str:
     """The rule of Kaggle's behind a fault, and the cure; "" if none is known."""
     fitting = (cure for kind, begins, cure in RULES if kind in fault.kinds and re.match(begins, fault.message))
     cures = (cure if isinstance(cure, str) else cure(fault, situation) for cure in fitting)
@@ -291,7 +291,7 @@ def remedy(fault: Raised, situation: Situation) -> str:
 
 def explain_fault(text: str, fault: Raised, situation: Situation) -> str:
     """The fault's text with its place in the agent's code and its remedy."""
-    place, cure = fault.place, remedy(fault, situation)
+    place, cure = fault.place, remedy_for(fault, situation)
     place = f" ({place.replace('main.py', situation.name)})" if place else ""
     return f"{text}{place}{'; ' if cure else ''}{cure}"
 

@@ -96,7 +96,7 @@ def describe_reply(value):
     return type(value).__name__, column, repr(value)[:80]
 
 
-def threads():
+def count_threads():
     """Python's threads; or all threads, if there are more than numpy's (one a core) plus the guard's two.
 
     Those of ``NewThreads`` do not count.
@@ -145,7 +145,7 @@ def ask_agent(agent, question, raw_path, structify, draw=0, through=call_here):
         "seconds": time.perf_counter() - started,
         "waited": waited(),
         "stderr": err.getvalue()[-600:],
-        "threads": threads(),
+        "threads": count_threads(),
         "printed": len(out.getvalue()) + len(err.getvalue()),
     }
 

@@ -27,7 +27,7 @@ from importlib.machinery import PathFinder
 
 from connectx_toolkit.kaggle import sandbox, seats
 from connectx_toolkit.kaggle.agent_file import Struct
-from connectx_toolkit.kaggle.jobs import ForkedProcess, SpawnedProcess, lacks, resident, supervise
+from connectx_toolkit.kaggle.jobs import ForkedProcess, SpawnedProcess, missing_limits, resident_memory, supervise_job
 from connectx_toolkit.kaggle.preload import Preload, heavy_imports
 from connectx_toolkit.kaggle.raised import to_raised
 from connectx_toolkit.kaggle.replies import NewThreads, ask_agent, ask_in_turn, count_arguments, shift_clocks
@@ -310,9 +310,9 @@ def serve_jobs(folder: str, is_judge: bool = True) -> None:
     hello = {
         "kaggle": getattr(judge, "__version__", "?"),
         "numpy": importlib.metadata.version("numpy"),
-        "memory": resident(os.getpid()),
+        "memory": resident_memory(os.getpid()),
         "obstacle": sandbox.obstacle(folder) if folder else "switched off",
-        "lacks": lacks(),
+        "lacks": missing_limits(),
     }
 
     def answer(content):
@@ -330,4 +330,4 @@ def serve_jobs(folder: str, is_judge: bool = True) -> None:
             answer({"at": step, "seconds": seconds})
 
         started = ForkedProcess(lambda _, *files, job=job: run_job(job, *files)) if HAS_FORK else SpawnedProcess(job)
-        answer(supervise(started, job, news))
+        answer(supervise_job(started, job, news))

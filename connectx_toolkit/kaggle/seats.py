@@ -185,7 +185,7 @@ class Seat:
         return f"ended itself with exit code {code}" if code >= 0 else f"was ended by {signal_name(-code)}"
 
 
-def player(seat: Seat, act_timeout: float, progress: Callable[[str], None]) -> Callable[[Any, Any], Any]:
+def player_of(seat: Seat, act_timeout: float, progress: Callable[[str], None]) -> Callable[[Any, Any], Any]:
     """The agent function for a seat in Kaggle's environment: it answers, fails or is late as the seat does."""
     from kaggle_environments.errors import DeadlineExceeded
 
@@ -224,7 +224,7 @@ def run_game(
             if "ready" not in first:
                 raise NoSandbox(first.get("no sandbox", "a seat's process does not start"))
         with schemas_checked_once():
-            steps = env.run([player(seat, env.configuration.actTimeout, progress) for seat in seats])
+            steps = env.run([player_of(seat, env.configuration.actTimeout, progress) for seat in seats])
     finally:
         for seat in seats:
             seat.process.end()

@@ -19,7 +19,7 @@ from types import CodeType, ModuleType
 from typing import Any, NamedTuple
 
 from connectx_toolkit.kaggle.agent_function import FUNCTIONS, is_main_test
-from connectx_toolkit.kaggle.dependencies import find_module, mentions, named_files
+from connectx_toolkit.kaggle.dependencies import find_module, mentions_in, named_files
 from connectx_toolkit.kaggle.remedies import build_it
 from connectx_toolkit.kaggle.sandbox import FOLDER
 from connectx_toolkit.system.files import AGENTS
@@ -89,7 +89,9 @@ def needs_building(file: str) -> Needs:
         return Needs()  # whoever loads it says what is wrong
     needs, folder = Needs(), Path(file).absolute().parent
     needed = sorted(_needed_nodes(tree), key=lambda each: each[0].lineno)
-    files_named = named_files(folder, mentions(node for node, _ in needed)) if "kaggle_simulations" not in text else {}
+    files_named = (
+        named_files(folder, mentions_in(node for node, _ in needed)) if "kaggle_simulations" not in text else {}
+    )
     beside = {string: path.relative_to(folder).as_posix() for path, string in reversed(files_named.items())}
     for node, is_late in needed:
         if what := _need_of(node, is_late, folder, text, beside):

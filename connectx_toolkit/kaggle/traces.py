@@ -87,11 +87,11 @@ class Trace:
             first, last = node.body[0].lineno, node.body[-1].end_lineno or 0
             if not frame.f_code.co_firstlineno <= node.lineno or not first <= frame.f_lineno <= last:
                 continue
-            caught = next((each for each in node.handlers if names & _kinds(each)), None)
+            caught = next((each for each in node.handlers if names & _kinds_caught(each)), None)
             raises = [each for each in ast.walk(caught) if isinstance(each, ast.Raise)] if caught else []
             if caught is None or any(each.exc is None for each in raises):
                 continue
-            if _kinds(caught) & ANY and not raises:
+            if _kinds_caught(caught) & ANY and not raises:
                 while trace.tb_next and trace.tb_next.tb_frame.f_code.co_filename in self.files:
                     trace = trace.tb_next
                 text = to_raised(value).line if isinstance(value, BaseException) else f"{kind.__name__}: {value}"
@@ -170,7 +170,7 @@ def _lines_compiled(tree: ast.Module) -> set[int]:
     return lines
 
 
-def _kinds(handler: ast.ExceptHandler) -> set[str]:
+def _kinds_caught(handler: ast.ExceptHandler) -> set[str]:
     """What a handler catches."""
     if handler.type is None:
         return {"BaseException"}

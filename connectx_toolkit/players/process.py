@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 
 from connectx_toolkit.kaggle.archive import BadArchive
 from connectx_toolkit.kaggle.preload import KnownSource
-from connectx_toolkit.kaggle.remedies import Situation, remedy
+from connectx_toolkit.kaggle.remedies import Situation, remedy_for
 from connectx_toolkit.kaggle.rules import Limits, Rules
 from connectx_toolkit.players import child
 from connectx_toolkit.players.child import HostedAgent, serve
@@ -137,7 +137,7 @@ class Player:
         if not self.spec.is_somebodys or reply.raised is None:
             return reply
         folder, name = os.path.split(os.path.abspath(self.spec.target))
-        cure = remedy(reply.raised, Situation(frozenset({"main.py"}), version_of("numpy"), name, folder))
+        cure = remedy_for(reply.raised, Situation(frozenset({"main.py"}), version_of("numpy"), name, folder))
         return reply._replace(detail=f"{reply.detail.rstrip()}; {cure}") if cure else reply
 
     def drop(self) -> None:

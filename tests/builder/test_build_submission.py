@@ -27,7 +27,7 @@ from connectx_toolkit.builder.build import (
     render,
 )
 from connectx_toolkit.builder.embedded.guard import fallback_column, legal_column
-from connectx_toolkit.builder.preflight.trial import Runner, question, sample_questions
+from connectx_toolkit.builder.preflight.trial import Runner, question_after, sample_questions
 from connectx_toolkit.builder.source.inline import inline
 from connectx_toolkit.cli import build as build_submission
 from connectx_toolkit.system.files import ROOT
@@ -51,7 +51,7 @@ FAILING = {
     "no_numba": "raise ImportError('numba is broken')\n\n\ndef agent(obs, config):\n    return 0\n",
     "leaves_nothing": "def agent(obs, config):\n    obs.board[:] = []\n    config.columns = 0\n    return None\n",
 }
-BLOCK = question("a block in column 3, which is full below", [3, 3, 3, 3, 3, 3, 0, 1, 0, 1, 0], clock=(0.3, 0.2))
+BLOCK = question_after("a block in column 3, which is full below", [3, 3, 3, 3, 3, 3, 0, 1, 0, 1, 0], clock=(0.3, 0.2))
 
 
 def text_of(folder: Path, files: dict[str, str]) -> str:
@@ -173,7 +173,7 @@ def test_nothing_is_left_of_a_dropped_submission(tmp_path):
     time.sleep(0.2)
     threads, finders, modules = threading.active_count(), len(sys.meta_path), len(sys.modules)
     agent = loaded(text)
-    agent(question("", []).obs, question("", []).config)
+    agent(question_after("", []).obs, question_after("", []).config)
     assert len(sys.meta_path) == finders + 1 and threading.active_count() == threads + 1
     del agent
     gc.collect()
@@ -185,7 +185,7 @@ def test_nothing_is_left_of_a_dropped_submission(tmp_path):
 @pytest.mark.parametrize("shape", [(6, 7, 4), (4, 5, 3), (9, 8, 5), (2, 2, 2), (1, 7, 4)])
 def test_fallback_wins_blocks_or_keeps_to_the_middle(shape):
     geometry = geometry_of(*shape)
-    for asked in sample_questions(60, 3, (geometry,)) if geometry.cells > 20 else [question("", [], geometry)]:
+    for asked in sample_questions(60, 3, (geometry,)) if geometry.cells > 20 else [question_after("", [], geometry)]:
         position = Position.from_observation(asked.obs, asked.config)
         column = fallback_column(asked.obs["board"], asked.obs["mark"], *shape)
         wins, threats = position.winning_columns(), position.pass_turn().winning_columns()

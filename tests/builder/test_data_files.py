@@ -14,10 +14,10 @@ from kaggle_environments.agent import get_last_callable
 
 from connectx_toolkit.builder.build import packed_files, submission_bytes
 from connectx_toolkit.builder.embedded.importer import JUDGE_FOLDER, Modules
-from connectx_toolkit.builder.preflight.trial import question
+from connectx_toolkit.builder.preflight.trial import question_after
 from connectx_toolkit.builder.source.inline import Inlined, Refused, inline
 
-OBS, CONFIG = question("", [])[1:3]
+OBS, CONFIG = question_after("", [])[1:3]
 HERE = "import os\nHERE = '/kaggle_simulations/agent' if os.path.exists('/kaggle_simulations/agent') else '.'\n"
 BOOK = "/kaggle_simulations/agent/book.txt"
 # Each sets COLUMN from a file that holds 5, as people do it.

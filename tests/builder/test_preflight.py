@@ -14,7 +14,7 @@ from connectx_toolkit.builder.build import render
 from connectx_toolkit.builder.preflight.asking import ON_OVERAGE
 from connectx_toolkit.builder.preflight.check import run_preflight
 from connectx_toolkit.builder.preflight.findings import Report
-from connectx_toolkit.builder.preflight.trial import Runner, open_sandbox, question
+from connectx_toolkit.builder.preflight.trial import Runner, open_sandbox, question_after
 from connectx_toolkit.builder.source.inline import inline
 from connectx_toolkit.cli import build as build_submission
 from connectx_toolkit.kaggle.agent_function import meant_agent
@@ -260,9 +260,9 @@ def test_torch_is_imported_once_and_each_load_takes_as_long_as_ever(tmp_path):
     with Runner() as own, open_sandbox(Limits(), own, "main.py") as here:
         for options in ({}, {}, restricted(0.5)):
             here.main.write_bytes(file.read_bytes())
-            parts.append(here.replies(here.main, "path", [question("first", [])], **options)["parts"])
+            parts.append(here.replies(here.main, "path", [question_after("first", [])], **options)["parts"])
         here.main.write_text("import sys\n\n\ndef agent(obs, config):\n    return 'torch' in sys.modules\n")
-        (unaware,) = here.replies(here.main, "path", [question("first", [])])["parts"][1:]
+        (unaware,) = here.replies(here.main, "path", [question_after("first", [])])["parts"][1:]
     told = [ast.literal_eval(reply["text"].removeprefix("ValueError")) for _, reply in parts]
     assert [each[1:] for each in told] == [(False, 2.0)] * 3
     assert told[0][0] > 500 > told[1][0] == told[2][0]

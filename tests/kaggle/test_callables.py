@@ -12,7 +12,13 @@ from stable_baselines3 import PPO
 from connectx_toolkit.builder.notebook.page import from_page
 from connectx_toolkit.builder.source.inline import inline
 from connectx_toolkit.kaggle.agent_file import last_callable
-from connectx_toolkit.kaggle.agent_function import agent_in, candidates, meant_agent, suggest_agent, takes
+from connectx_toolkit.kaggle.agent_function import (
+    agent_arguments,
+    agent_candidates,
+    agent_in,
+    meant_agent,
+    suggest_agent,
+)
 from connectx_toolkit.players.spec import UnknownAgent
 from connectx_toolkit.training.opponents import function_of_file
 from evaluate import get_win_percentages
@@ -217,7 +223,7 @@ def test_all_doors_take_the_same_function(name, tmp_path):
     meant = meant_agent(tree, taken, fails=True)
     if isinstance(next((node for node in tree.body if getattr(node, "name", "") == expected), None), ast.FunctionDef):
         assert (meant.name if meant else taken) == expected
-    assert candidates(tree.body) == among
+    assert agent_candidates(tree.body) == among
     if expected in among:
         assert suggest_agent(tree.body, among) == expected
     written(tmp_path / "mine.ipynb", [source])
@@ -240,7 +246,7 @@ def test_all_doors_take_the_same_function(name, tmp_path):
 )  # fmt: skip
 def test_what_an_agent_takes(arguments, expected):
     (node,) = ast.parse(f"def play({arguments}):\n    pass\n").body
-    assert isinstance(node, ast.FunctionDef) and takes(node) == expected
+    assert isinstance(node, ast.FunctionDef) and agent_arguments(node) == expected
 
 
 def test_one_file_is_one_agent(tmp_path):

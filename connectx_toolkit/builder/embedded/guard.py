@@ -137,7 +137,7 @@ def read_field(record, name, default):
         return getattr(record, name, default)
 
 
-def wins(board, column, mark, rows, columns, inarow):
+def makes_line(board, column, mark, rows, columns, inarow):
     """Whether a stone of ``mark`` in ``column``, which is not full, makes a line. The board is Kaggle's, row by row."""
     row = max(r for r in range(rows) if board[column + r * columns] == 0)
     for row_step, column_step in ((1, 0), (0, 1), (1, 1), (1, -1)):
@@ -156,7 +156,7 @@ def fallback_column(board, mark, rows, columns, inarow):
     legal = sorted((c for c in range(columns) if board[c] == 0), key=lambda c: abs(2 * c + 1 - columns))
     for player in (mark, 3 - mark):
         for column in legal:
-            if wins(board, column, player, rows, columns, inarow):
+            if makes_line(board, column, player, rows, columns, inarow):
                 return column
     return legal[0]
 

@@ -43,7 +43,7 @@ class Uncarried(Exception):
     """A value cannot be carried; with why."""
 
 
-def literal(value: Any) -> str:
+def literal_of(value: Any) -> str:
     """Python's text for a short plain value that nothing can change, "" for any other."""
     kind, text = type(value), ""
     size = value.bit_length() if kind is int else len(value) if kind in (str, bytes, tuple) else 0
@@ -54,7 +54,7 @@ def literal(value: Any) -> str:
     elif kind in (type(None), bool, int, float, str, bytes):
         text = repr(value)
     elif kind is tuple:
-        parts = [literal(each) for each in value]
+        parts = [literal_of(each) for each in value]
         text = f"({', '.join(parts)}{',' * (len(parts) == 1)})" if all(parts) else ""
     return text if len(text) <= LITERAL else ""
 
@@ -232,7 +232,7 @@ class Values:
         return ["call", ["n", self._name_of(function)], list(refs), state, [], []]
 
     def _pairs(self, pairs: Any, path: str) -> list[Any]:
-        entries = ((key, value, f"{path}[{literal(key) or '...':.30}]") for key, value in pairs)
+        entries = ((key, value, f"{path}[{literal_of(key) or '...':.30}]") for key, value in pairs)
         return [ref for key, value, place in entries for ref in (self._ref(key, path), self._ref(value, place))]
 
     def _predictor(self, value: Any, path: str) -> list[Any]:
@@ -329,7 +329,7 @@ def _is_ordered(value: Any) -> bool:
 
 def _in_order(value: Collection[Any]) -> Collection[Any]:
     """The elements of a container; those of a set without an order are sorted: the same values give the same bytes."""
-    return sorted(value, key=literal) if isinstance(value, set | frozenset) and not _is_ordered(value) else value
+    return sorted(value, key=literal_of) if isinstance(value, set | frozenset) and not _is_ordered(value) else value
 
 
 def _is_module(value: Any) -> bool:

@@ -128,7 +128,7 @@ def python_of(source: str) -> tuple[str, str, int]:
         if fault is None:
             return code, "", 1
         number = min(max(fault.lineno or 1, 1), len(lines)) - 1
-        if not _strip(lines, number):
+        if not _strip_command(lines, number):
             return code, f"syntax error: {fault.msg}", number + 1
     return code, "syntax error", 1
 
@@ -150,7 +150,7 @@ def _fault_of(code: str) -> SyntaxError | None:
     return None
 
 
-def _strip(lines: list[str], number: int) -> bool:
+def _strip_command(lines: list[str], number: int) -> bool:
     """Takes the command out of a line, or what it gives by a name that nothing has; whether there is one."""
     line = lines[number]
     indent = line[: len(line) - len(line.lstrip())]

@@ -12,9 +12,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
-from connectx_toolkit.builder.notebook.reads import DEFINITIONS, FUNCTIONS, IMPORTS, root
+from connectx_toolkit.builder.notebook.reads import DEFINITIONS, FUNCTIONS, IMPORTS, root_name
 from connectx_toolkit.builder.notebook.statements import Names, Statement, names_of
-from connectx_toolkit.kaggle.agent_function import agent_in, candidates, suggest_agent
+from connectx_toolkit.kaggle.agent_function import agent_candidates, agent_in, suggest_agent
 from connectx_toolkit.system.console import command
 
 USUAL = ("submission.py", "main.py")  # names of the file that is submitted, the likeliest first
@@ -65,7 +65,7 @@ def choose_agent(path: str, statements: Sequence[Statement], files: Sequence[Fil
     }
     found = [written[target] for target in USUAL if target in written][:1] or list(written.values())
     nodes = [each.node for each in statements]
-    among = candidates(nodes) or _callable_objects(nodes)
+    among = agent_candidates(nodes) or _callable_objects(nodes)
     ours = {each.target for each in written.values() if each.file is None}  # of getsource: any line above is known
     for file in [*filled.keys() - ours]:
         if file in USUAL or not (found or among):
@@ -89,7 +89,7 @@ def _callable_objects(nodes: Sequence[ast.stmt]) -> list[str]:
     """Names of objects whose classes have a __call__(self, obs, config)."""
     methods = [(cls, each) for cls in nodes if isinstance(cls, ast.ClassDef) for each in cls.body]
     called = [(cls, each) for cls, each in methods if isinstance(each, ast.FunctionDef) and each.name == "__call__"]
-    classes = {cls.name for cls, each in called if candidates([_without_self(each)])}
+    classes = {cls.name for cls, each in called if agent_candidates([_without_self(each)])}
     calls = ((node, node.value) for node in nodes if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call))
     return [ast.unparse(node.targets[0]) for node, call in calls if ast.unparse(call.func) in classes]
 
@@ -140,7 +140,7 @@ def _find_agents_in_files(statements: Sequence[Statement], files: Sequence[File]
     """The agents that a page writes to files."""
     for file in files:
         tree, is_usual = _tree_of(file), PurePosixPath(file.name).name in USUAL
-        if is_usual or (tree and candidates(tree.body)):
+        if is_usual or (tree and agent_candidates(tree.body)):
             name = agent_in(tree) if tree else "agent"
             yield ChosenAgent(name, file.end, file, PurePosixPath(file.name).name, file.text)
     names = names_of([each.node for each in statements])
@@ -153,7 +153,7 @@ def _find_agents_in_files(statements: Sequence[Statement], files: Sequence[File]
         mentioned = list(dict.fromkeys(_names_that_run(each.node)))
         written = [name for name in mentioned if name in known - takers]
         if written and not takers.isdisjoint(mentioned):
-            agents = candidates([names.functions[name] for name in written if name in names.functions])
+            agents = agent_candidates([names.functions[name] for name in written if name in names.functions])
             own = [each for each in statements[: each.number] if not isinstance(each.node, IMPORTS)]
             before = {name: each.text for each in own for name in each.reads.binds}
             text = "\n\n".join(before[name] for name in written if name in before) + "\n"
@@ -189,7 +189,7 @@ def _is_alias(node: ast.stmt) -> bool:
 
 def _names_that_run(node: ast.AST) -> Iterator[str]:
     """The names in a statement that runs, but for what it only shows."""
-    is_shown = isinstance(node, ast.Call) and root(node.func) in ("print", "display") and not node.keywords
+    is_shown = isinstance(node, ast.Call) and root_name(node.func) in ("print", "display") and not node.keywords
     if is_shown or isinstance(node, DEFINITIONS):
         return
     if isinstance(node, ast.Name | ast.Attribute):

@@ -9,7 +9,7 @@ from enum import Enum
 from types import FunctionType
 from typing import Any
 
-from connectx_toolkit.builder.notebook.carrying import literal
+from connectx_toolkit.builder.notebook.carrying import literal_of
 from connectx_toolkit.builder.notebook.ran import RanCell, assigned_in, definition_of
 
 OF_NAMED_TUPLES = {"_asdict", "_field_defaults", "_fields", "_make", "_replace"}
@@ -53,7 +53,7 @@ def defaults_of(given: ast.arguments, function: FunctionType) -> Iterable[tuple[
     keywords = function.__kwdefaults__ or {}
     pairs = zip((each.arg for each in given.kwonlyargs), given.kw_defaults, strict=True)
     defaults += [(name, node, keywords[name]) for name, node in pairs if node and name in keywords]
-    return (each for each in defaults if not _gives(each[1], each[2]))
+    return (each for each in defaults if not _is_literal_of(each[1], each[2]))
 
 
 def is_as_written(cls: type, attribute: str, held: Any, node: ast.ClassDef, cells: list[RanCell]) -> bool:
@@ -67,14 +67,14 @@ def is_as_written(cls: type, attribute: str, held: Any, node: ast.ClassDef, cell
         return True
     assigned = assigned_in(node.body)
     if attribute in assigned:
-        return _gives(assigned[attribute], held)
+        return _is_literal_of(assigned[attribute], held)
     return any(getattr(each, "name", "") == attribute for each in node.body)
 
 
-def _gives(node: ast.expr | None, held: Any) -> bool:
+def _is_literal_of(node: ast.expr | None, held: Any) -> bool:
     """Whether an expression is a literal that gives a value which nothing can change."""
     try:
-        return node is not None and bool(literal(held)) and repr(ast.literal_eval(node)) == repr(held)
+        return node is not None and bool(literal_of(held)) and repr(ast.literal_eval(node)) == repr(held)
     except ValueError:
         return False
 

@@ -8,7 +8,7 @@ from operator import attrgetter
 from types import ModuleType
 from typing import Any
 
-from connectx_toolkit.builder.notebook.carrying import NAMED_TYPES, literal
+from connectx_toolkit.builder.notebook.carrying import NAMED_TYPES, literal_of
 from connectx_toolkit.builder.notebook.own_modules import own_file, own_modules
 from connectx_toolkit.builder.notebook.ran import RanCell
 from connectx_toolkit.builder.notebook.reads import IMPORTS
@@ -29,7 +29,7 @@ class Imports:
 
     def as_cells_do(self, name: str, value: Any) -> bool:
         """Imports a name as a cell does, if that gives this value, and it is of a package; whether it is."""
-        if literal(value) and not isinstance(value, float):
+        if literal_of(value) and not isinstance(value, float):
             return False
         same = [statement for statement, held in self._of_cells.get(name, ()) if held is value]
         if not isinstance(value, NAMED_TYPES):

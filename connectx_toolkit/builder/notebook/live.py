@@ -47,7 +47,7 @@ def from_function(function: Callable, folder: Path) -> Written:
     cells = cells_behind(main)
     writer = Writer(main, who, cells)
     entry, last = _write_entry(writer, function, who)
-    writer.run()
+    writer.write_rest()
     return _write_files(writer, entry, last, folder)
 
 
@@ -113,9 +113,9 @@ def _write_entry(writer: Writer, function: Any, who: str) -> tuple[str, list[Par
     is_own = isinstance(function, FunctionType) and writer.is_own(function)
     if is_own and function.__name__ != "<lambda>" and "." not in function.__qualname__:
         return call, []
-    name = "agent" if "agent" not in writer.main and "agent" not in writer.bound else writer.fresh("agent")
+    name = "agent" if "agent" not in writer.main and "agent" not in writer.bound else writer.fresh_name("agent")
     writer.bound.add(name)
-    held = call if call.isidentifier() else writer.fresh("held")
+    held = call if call.isidentifier() else writer.fresh_name("held")
     line = "" if held == call else f"{held} = {call}\n\n\n"
     given = ", ".join(("obs", "config")[: count_arguments(function)])
     return name, [Part(f"{line}def {name}(obs, config):\n    return {held}({given})")]

@@ -21,7 +21,7 @@ from connectx_toolkit.builder.notebook.reads import (
     names_beside,
     outside_functions,
     reads_of,
-    root,
+    root_name,
 )
 from connectx_toolkit.builder.notebook.statements import Statement, given_again, is_future, names_of, statements_of
 from connectx_toolkit.builder.notebook.written import AGENT_PY, Written, compose_source
@@ -48,8 +48,8 @@ class Page:
         nodes = [each.node for each in self.statements]
         self.names = names_of(nodes)
         self.reached = {name: self._reads_through(name) for name in self.names.functions if name != agent}
-        self.defined = _bound(each for each in self.statements if isinstance(each.node, DEFINITIONS))
-        self.values = _bound(each for each in self.statements if not isinstance(each.node, DEFINITIONS | IMPORTS))
+        self.defined = _names_bound(each for each in self.statements if isinstance(each.node, DEFINITIONS))
+        self.values = _names_bound(each for each in self.statements if not isinstance(each.node, DEFINITIONS | IMPORTS))
         self.values |= {name for name, module in self.names.imported.items() if is_own(module)}
         self.values |= set().union(*map(_roots_stored, self.statements))
         self.kept, self.wanted = set[int](), {agent}
@@ -81,12 +81,12 @@ class Page:
             return True
         call = node.value if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) else None
         last = self.names.full_name(call.func).rpartition(".")[2] if call else ""
-        if call and SETTING.fullmatch(last) and root(call.func) in self.names.imported:
+        if call and SETTING.fullmatch(last) and root_name(call.func) in self.names.imported:
             return True
         if isinstance(node, DEFINITIONS) and each.is_plain:  # classes may ask for those below them, code for all names
-            bases = [name for base in getattr(node, "bases", ()) if (name := root(base)) in self.wanted]
+            bases = [name for base in getattr(node, "bases", ()) if (name := root_name(base)) in self.wanted]
             return bool(bases) or bool(self.wanted & {"globals", "exec", "eval"})
-        is_played = call is not None and root(call.func) in self.names.environments and last in PLAYING
+        is_played = call is not None and root_name(call.func) in self.names.environments and last in PLAYING
         is_idle = last in SHOWING or is_played
         return not each.is_plain and not is_idle and bool(self.mentions_of(each) & self.wanted & self.values)
 
@@ -104,7 +104,7 @@ class Page:
         pruned = ast.Import(names) if isinstance(node, ast.Import) else ast.ImportFrom(node.module, names, node.level)
         return each.text if len(names) in (0, len(node.names)) else ast.unparse(pruned)
 
-    def run(self) -> list[Statement]:
+    def select_statements(self) -> list[Statement]:
         """The needed statements, in order."""
         size = -1
         while size != len(self.kept):
@@ -162,14 +162,14 @@ class Page:
         pattern = re.compile(rf"\b(?:def|class|import|as)\s+{name}\b|^\s*{name}\s*[=,:]", re.MULTILINE)
         hints = [f": {cell.fault}" for cell in cells if cell.fault and pattern.search(cell.text)]
         beside = names_beside(name, (each.node for each in self.statements))
-        close = difflib.get_close_matches(name, sorted(_bound(self.statements) | beside), 1)
+        close = difflib.get_close_matches(name, sorted(_names_bound(self.statements) | beside), 1)
         hints += [f": did you mean {each}?" for each in close]
         sources = [word for word in (COURSE_PACKAGE, "%run") if any(word in cell.text for cell in cells)]
         hints += [f"; if {word} brought it, import it yourself" for word in sources]
         return f"{name} is used, and no cell defines it{''.join(hints[:1])}"
 
 
-def _bound(statements: Iterable[Statement]) -> set[str]:
+def _names_bound(statements: Iterable[Statement]) -> set[str]:
     return set[str]().union(*(each.reads.binds for each in statements))
 
 
@@ -178,9 +178,9 @@ def _store_targets(nodes: Iterable[ast.AST]) -> set[str]:
     names = set[str]()
     for node in nodes:
         if isinstance(node, ast.Attribute | ast.Subscript) and isinstance(node.ctx, ast.Store | ast.Del):
-            names.add(root(node))
-        elif isinstance(node, ast.Call) and root(node.func) in ("setattr", "delattr"):
-            names |= set(map(root, node.args[:1]))
+            names.add(root_name(node))
+        elif isinstance(node, ast.Call) and root_name(node.func) in ("setattr", "delattr"):
+            names |= set(map(root_name, node.args[:1]))
     return names - {""}
 
 
@@ -209,7 +209,7 @@ def from_page(path: Path, name: str | None, folder: Path) -> Written:
             raise Refused([Refusal(path, 1, why, place)]) from None
     folders = tuple(added_folders((node for each in statements for node in outside_functions(each.node)), home))
     page = Page(statements, choice.name, lambda name: bool(find_module((folder, home, *folders), name.split(".")[0])))
-    kept = page.run()
+    kept = page.select_statements()
     facts = _check_bound(page, kept, cells, path)
     old_names, notes = given_again(kept)
     kept.sort(key=lambda each: not is_future(each.node))

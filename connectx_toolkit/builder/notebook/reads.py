@@ -43,7 +43,7 @@ class Reads(NamedTuple):
     called: frozenset[str]
 
 
-def root(node: ast.AST | None) -> str:
+def root_name(node: ast.AST | None) -> str:
     """The name X in X, X[0].a and the like; "" if there is none."""
     while isinstance(node, ast.Attribute | ast.Subscript | ast.Starred):
         node = node.value
@@ -98,4 +98,6 @@ def _binds_anything(node: ast.stmt) -> bool:
     own = list(outside_functions(node))
     parts = (each.value for each in own if isinstance(each, ast.Subscript | ast.Attribute))
     calls = (each for each in own if isinstance(each, ast.Call))
-    return any(root(each.func) == "exec" for each in calls) or any(ast.unparse(each) in NAMESPACES for each in parts)
+    return any(root_name(each.func) == "exec" for each in calls) or any(
+        ast.unparse(each) in NAMESPACES for each in parts
+    )

@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from connectx_toolkit.builder.notebook.reads import FUNCTIONS, IMPORTS, Reads, outside_functions, reads_of, root
+from connectx_toolkit.builder.notebook.reads import FUNCTIONS, IMPORTS, Reads, outside_functions, reads_of, root_name
 from connectx_toolkit.builder.source.old_numpy import SET_AGAIN, old_names_in, restoring_code
 from connectx_toolkit.builder.source.text import Text, dotted_name, first_line
 
@@ -59,7 +59,7 @@ def names_of(nodes: Sequence[ast.stmt]) -> Names:
             names.functions[each.name] = each
         elif isinstance(each, ast.Assign) and isinstance(each.value, ast.Call):
             is_made = names.full_name(each.value.func).startswith("kaggle_environments.")
-            names.environments |= {root(target) for target in each.targets} if is_made else set()
+            names.environments |= {root_name(target) for target in each.targets} if is_made else set()
     return names
 
 

@@ -32,26 +32,26 @@ class Unknown(Exception):
     """A layer that connectx_core.steps does not compute."""
 
 
-def conv2d(module: nn.Conv2d) -> tuple[str, Settings]:
+def conv2d_step(module: nn.Conv2d) -> tuple[str, Settings]:
     is_plain = module.groups == 1 and module.dilation == (1, 1) and module.padding_mode == "zeros"
     if not is_plain or isinstance(module.padding, str):
         raise Unknown(str(module))
     return "conv2d", {"stride": list(module.stride), "padding": list(module.padding)}
 
 
-def flatten(module: nn.Flatten) -> tuple[str, Settings]:
+def flatten_step(module: nn.Flatten) -> tuple[str, Settings]:
     if (module.start_dim, module.end_dim) != (1, -1):
         raise Unknown(str(module))
     return "flatten", {}
 
 
-def layer_norm(module: nn.LayerNorm) -> tuple[str, Settings]:
+def layer_norm_step(module: nn.LayerNorm) -> tuple[str, Settings]:
     if module.weight is None or module.bias is None:
         raise Unknown(str(module))
     return "layernorm", {"eps": module.eps}
 
 
-def batch_norm(module: nn.BatchNorm1d | nn.BatchNorm2d) -> tuple[str, Settings]:
+def batch_norm_step(module: nn.BatchNorm1d | nn.BatchNorm2d) -> tuple[str, Settings]:
     if module.running_mean is None or not module.affine:
         raise Unknown(str(module))
     return "batchnorm", {"eps": module.eps}
@@ -59,11 +59,11 @@ def batch_norm(module: nn.BatchNorm1d | nn.BatchNorm2d) -> tuple[str, Settings]:
 
 LAYERS: dict[type[nn.Module], Callable[[Any], tuple[str, Settings]]] = {
     nn.Linear: lambda module: ("linear", {}),
-    nn.Conv2d: conv2d,
-    nn.Flatten: flatten,
-    nn.LayerNorm: layer_norm,
-    nn.BatchNorm1d: batch_norm,
-    nn.BatchNorm2d: batch_norm,
+    nn.Conv2d: conv2d_step,
+    nn.Flatten: flatten_step,
+    nn.LayerNorm: layer_norm_step,
+    nn.BatchNorm1d: batch_norm_step,
+    nn.BatchNorm2d: batch_norm_step,
     nn.ReLU: lambda module: ("relu", {}),
     nn.Tanh: lambda module: ("tanh", {}),
     nn.Sigmoid: lambda module: ("sigmoid", {}),

@@ -19,7 +19,7 @@ from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any, NamedTuple
 
-from connectx_toolkit.builder.notebook.carrying import LEFT_OUT, NAMED_TYPES, Uncarried, Values, literal, type_name
+from connectx_toolkit.builder.notebook.carrying import LEFT_OUT, NAMED_TYPES, Uncarried, Values, literal_of, type_name
 from connectx_toolkit.builder.notebook.definitions import (
     as_called,
     defaults_of,
@@ -31,7 +31,7 @@ from connectx_toolkit.builder.notebook.definitions import (
     owner_in,
     rename_definition,
 )
-from connectx_toolkit.builder.notebook.facts import acts, caches, of_process
+from connectx_toolkit.builder.notebook.facts import acts_on_modules, filled_caches, of_process
 from connectx_toolkit.builder.notebook.imports import Imports, is_builtin, unavailable_package
 from connectx_toolkit.builder.notebook.own_modules import changed_in, edited_in, own_file, own_modules
 from connectx_toolkit.builder.notebook.page import ONLY_THERE, SETTING
@@ -62,7 +62,7 @@ class Part(NamedTuple):
     places: Sequence[str] = ()
 
 
-def part(text: str, found: Definition, line: int = 0, above: int = 0) -> Part:
+def part_of(text: str, found: Definition, line: int = 0, above: int = 0) -> Part:
     """A part whose lines, but for the first ``above``, come from a cell: from ``line``, or where ``found`` begins."""
     count, line = text.count("\n") + 1 - above, line or found.node.lineno
     return Part(text, [""] * above + [found.cell.place(line + number) for number in range(count)])
@@ -108,7 +108,7 @@ class Writer:
     def refuse(self, place: str, reason: str) -> Refused:
         return Refused([Refusal(Path(AGENT_PY), 1, reason, place)])
 
-    def run(self) -> None:
+    def write_rest(self) -> None:
         """Writes all that is still owed."""
         self._write_owed()
         self._follow_cells()
@@ -130,7 +130,7 @@ class Writer:
             if self._owed:
                 owner = self._owed.pop(0)
                 for name, place in self._reads[owner].items():
-                    self.need(name, place, owner in self._perhaps)
+                    self.need_name(name, place, owner in self._perhaps)
             else:
                 name, value, path = self._cells.pop(0)
                 self.settings.append(Part(f"{name}.cell_contents = {self.expression(value, path)}"))
@@ -141,11 +141,11 @@ class Writer:
         imported = {statement.split()[1].partition(".")[0] for statement in self.imports.statements}
         changed = self._changes_of_modules()
         known = {name for _, name, _ in changed}
-        for act, package, last in acts(self.main, self.cells):
+        for act, package, last in acts_on_modules(self.main, self.cells):
             is_used = package in imported
             if (is_used or last == "setrecursionlimit") and SETTING.fullmatch(last):
-                self.need_now(self._names_in(act.node.value), act.place)
-                self.settings.append(part(act.text, act))
+                self.need_all_now(self._names_in(act.node.value), act.place)
+                self.settings.append(part_of(act.text, act))
             elif last not in known:
                 self._note_fact(f"{act.place} does not come along: {' '.join(act.text.split()):.100}", is_used)
         for owner, name, held in changed:
@@ -164,10 +164,10 @@ class Writer:
         named = [*self.main.items(), *((held.__name__, held) for held in self._alive if isinstance(held, NAMED_TYPES))]
         classes = [(name, held) for name, held in named if isinstance(held, type) and self.is_own(held)]
         named += [(f"{name}.{key}", held) for name, cls in classes for key, held in vars(cls).items()]
-        for fact, name, held in caches(named, self.cells):
+        for fact, name, held in filled_caches(named, self.cells):
             self._note_fact(fact, name.partition(".")[0] in self.bound or id(held) in self.names_by_id)
 
-    def need(self, name: str, place: str, is_perhaps: bool = False) -> None:
+    def need_name(self, name: str, place: str, is_perhaps: bool = False) -> None:
         """Binds a name of the notebook in the file. ``is_perhaps``: it is left out if no file can hold its value."""
         if name in self.bound or name in DUNDERS or (self._is_pythons(name) and name not in ONLY_THERE):
             return
@@ -184,7 +184,7 @@ class Writer:
                 raise
             self._note_fact(f"{name} {LEFT_OUT}: {fault}")
 
-    def need_now(self, names: Iterable[str], place: str) -> None:
+    def need_all_now(self, names: Iterable[str], place: str) -> None:
         """Binds names that are read as the file is loaded, and first all that is read when they are called."""
         names, done = {*names}, set[str]()
         pending = sorted(names)
@@ -192,10 +192,10 @@ class Writer:
             if (name := pending.pop()) not in done:
                 done.add(name)
                 if name in names:
-                    self.need(name, place)
+                    self.need_name(name, place)
                 elif name in self.main:
                     with contextlib.suppress(Refused):  # run() says it, if it matters
-                        self.need(name, place)
+                        self.need_name(name, place)
                 pending += sorted(self._reads.get(name, ()))
 
     def is_own(self, value: Any) -> bool:
@@ -263,13 +263,13 @@ class Writer:
         is_here = self.main.get(stem) is value
         name = stem if is_here else "" if isinstance(value, ModuleType) else owner_in(self.main, value)
         if name:
-            self.need_now([name], self.who)
+            self.need_all_now([name], self.who)
         else:
-            name = self.fresh(stem if stem.isidentifier() else "function")
+            name = self.fresh_name(stem if stem.isidentifier() else "function")
             self._bind(name, value, self.who)
         return name
 
-    def fresh(self, stem: str) -> str:
+    def fresh_name(self, stem: str) -> str:
         """A name that neither the file nor the notebook has."""
         stem = f"_{stem.strip('_')}"
         names = (f"{stem}{number or ''}" for number in range(len(self.bound) + len(self.main) + 2))
@@ -286,9 +286,9 @@ class Writer:
         if type(value) is property:
             parts = (self.expression(each, path) for each in (value.fget, value.fset, value.fdel))
             return f"property({', '.join(parts)})"
-        text = literal(value)
+        text = literal_of(value)
         if not text and (text := owner_in(self.main, value)):
-            self.need(text, path)
+            self.need_name(text, path)
         return text or self._carry(path, value, path)
 
     def _carry(self, key: str, value: Any, place: str) -> str:
@@ -301,10 +301,10 @@ class Writer:
         return f"{CARRIED}[{key!r}]"
 
     def _write_value(self, name: str, value: Any, place: str) -> None:
-        text, binding = f"{name} = {literal(value) or self._carry(name, value, place)}", binding_of(name, self.cells)
+        text, binding = f"{name} = {literal_of(value) or self._carry(name, value, place)}", binding_of(name, self.cells)
         self.bind_name(name, value)
         self.state[name] = lambda: self.main.get(name)
-        self.parts[name] = part(text, binding) if binding else Part(text)
+        self.parts[name] = part_of(text, binding) if binding else Part(text)
 
     def _names_in(self, node: ast.AST) -> set[str]:
         """The names of the notebook that an expression reads, also when it is called."""
@@ -322,7 +322,7 @@ class Writer:
         self._owed.append(name)
         self._perhaps |= {name} if is_class else set()
 
-    def _source(self, function: FunctionType, name: str) -> Definition:
+    def _find_definition(self, function: FunctionType, name: str) -> Definition:
         """Where a function is written. Raises Refused if that is nowhere."""
         definition = definition_of(function.__code__, self.cells)
         if definition is None:
@@ -333,19 +333,19 @@ class Writer:
         return definition
 
     def _define_function(self, name: str, function: FunctionType) -> None:
-        definition = self._source(function, name)
+        definition = self._find_definition(function, name)
         self.bind_name(name, function)
-        text = self._text(name, definition, function)
+        text = self._function_text(name, definition, function)
         if function.__closure__ or indent_of(text):
             self._define_by_maker(name, definition, text, function)
         elif isinstance(definition.node, ast.Lambda):
-            self.parts[name] = part(f"{name} = {in_brackets(text)}", definition)
+            self.parts[name] = part_of(f"{name} = {in_brackets(text)}", definition)
         else:
-            self.parts[name] = part(rename_definition(text, name), definition)
+            self.parts[name] = part_of(rename_definition(text, name), definition)
         self._note_reads(name, definition, function.__code__.co_freevars)
         self._set_attributes(name, function, vars(function))
 
-    def _text(self, name: str, found: Definition, function: FunctionType) -> str:
+    def _function_text(self, name: str, found: Definition, function: FunctionType) -> str:
         """A function's text without decorators, with what its defaults are now unless that is what their text gives."""
         source, node = found.cell.source, found.node
         changed = [(each, self.expression(held, f"{name}.{of}")) for of, each, held in defaults_of(node.args, function)]
@@ -358,20 +358,20 @@ class Writer:
     def _define_by_maker(self, name: str, found: Definition, text: str, function: FunctionType) -> None:
         """Writes a function that stands in another, or in a block, as what a function gives that has it as it stood."""
         variables, cells = function.__code__.co_freevars, self._cells_around(name, function)
-        maker = self.fresh(f"make_{name}")
+        maker = self.fresh_name(f"make_{name}")
         self.bound.add(maker)
         body = f"    return {in_brackets(text)}"
         if not isinstance(found.node, ast.Lambda):
             body = f"{text}\n{indent_of(text)}return {found.node.name}"
         made = f"{maker}({', '.join(['None'] * len(variables))})"
         made = f"_with_cells({', '.join([made, *cells])})" if cells else made
-        self.parts[name] = part(f"def {maker}({', '.join(variables)}):\n{body}\n\n\n{name} = {made}", found, above=1)
+        self.parts[name] = part_of(f"def {maker}({', '.join(variables)}):\n{body}\n\n\n{name} = {made}", found, above=1)
 
     def _cells_around(self, name: str, function: FunctionType) -> list[str]:
         """The names of the variables around a function, which other functions may have, too; they are filled last."""
         for variable, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
             if id(cell) not in self.names_by_id:
-                label = self.fresh(f"{variable}_of_{name}")
+                label = self.fresh_name(f"{variable}_of_{name}")
                 self.bound.add(label)
                 self.bind_name(label, cell)
                 self.parts[label] = Part(f"{label} = _Cell()")
@@ -399,7 +399,7 @@ class Writer:
         """What a package's decorator has made of a function, made again by it."""
         if hasattr(value, "dispatch"):
             raise self.refuse(place, f"{name} is a singledispatch function: choose by isinstance in one function")
-        definition = self._source(inner, name)
+        definition = self._find_definition(inner, name)
         self.bind_name(name, value)
         decorators = [node for node in getattr(definition.node, "decorator_list", []) if self._is_packages(node)]
         anew = None if decorators else binding_of(name, self.cells)
@@ -408,17 +408,17 @@ class Writer:
             return self._define_cache(name, value)
         if not is_again:
             return self._define_assigned(name, value, place)
-        text = self._text(name, definition, inner)
+        text = self._function_text(name, definition, inner)
         if indent_of(text):
             raise self.refuse(definition.place, f"{name} is decorated within a block: {AT_THE_TOP}")
         self._note_reads(name, definition)
         for node in [*decorators, *([anew.node.value] if anew else [])]:
-            self.need_now(self._names_in(node), definition.place)
-        self.need_now(self._reads[name], definition.place)  # some decorators compile, and look for what is read
+            self.need_all_now(self._names_in(node), definition.place)
+        self.need_all_now(self._reads[name], definition.place)  # some decorators compile, and look for what is read
         above = "".join(f"@{definition.cell.source.of(node)}\n" for node in decorators)
-        self.parts[name] = made = part(above + rename_definition(text, name), definition, above=above.count("\n"))
+        self.parts[name] = made = part_of(above + rename_definition(text, name), definition, above=above.count("\n"))
         if anew:  # score = njit(score)
-            line = part(f"{name} = {in_brackets(anew.cell.source.of(anew.node.value))}", anew)
+            line = part_of(f"{name} = {in_brackets(anew.cell.source.of(anew.node.value))}", anew)
             self.parts[name] = Part(f"{made.text}\n\n\n{line.text}", [*made.places, "", "", *line.places])
         if isinstance(value, _lru_cache_wrapper):
             self._set_attributes(name, value, vars(value))
@@ -440,8 +440,8 @@ class Writer:
         if binding is None:
             raise self.refuse(place, self._why_no_source(name, value))
         self.bind_name(name, value)
-        self.need_now(self._names_in(binding.node.value), binding.place)
-        self.parts[name] = part(f"{name} = {in_brackets(binding.cell.source.of(binding.node.value))}", binding)
+        self.need_all_now(self._names_in(binding.node.value), binding.place)
+        self.parts[name] = part_of(f"{name} = {in_brackets(binding.cell.source.of(binding.node.value))}", binding)
         if isinstance(value, type) and not issubclass(value, tuple | Enum):
             later = {key: held for key, held in vars(value).items() if not hasattr(type(held), "__get__")}
             self._set_attributes(name, value, later)
@@ -465,7 +465,7 @@ class Writer:
         node, source = copy.copy(definition.node), definition.cell.source
         node.decorator_list = [each for each in node.decorator_list if self._is_packages(each)]
         reads = reads_of(node, has_lazy=True)
-        self.need_now(reads.now - reads.perhaps - {cls.__name__}, definition.place)
+        self.need_all_now(reads.now - reads.perhaps - {cls.__name__}, definition.place)
         above = "".join(f"@{source.of(each)}\n" for each in node.decorator_list)
         text = "\n".join(source.lines[node.lineno - 1 : node.end_lineno])
         if indent_of(text):
@@ -477,7 +477,7 @@ class Writer:
         if hook and (read := sorted({*hook.__code__.co_names} & self.main.keys())):
             why = f"{name}.__init_subclass__ uses {', '.join(read)} as each class is made"
             raise self.refuse(definition.place, f"{why}: list the classes where they are all defined")
-        self.parts[name] = part(above + rename_definition(text, name), definition, node.lineno, above.count("\n"))
+        self.parts[name] = part_of(above + rename_definition(text, name), definition, node.lineno, above.count("\n"))
         if name != cls.__name__:
             self.settings.append(Part(f"{name}.__name__ = {cls.__name__!r}"))
         self._note_reads(name, definition, is_class=True)

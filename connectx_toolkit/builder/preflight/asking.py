@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from connectx_toolkit.builder.preflight.findings import Report
 from connectx_toolkit.builder.preflight.trial import GAME_PLIES, LONG_GAME, QUICK, Question, Sandbox, hard_questions
 from connectx_toolkit.kaggle.raised import Raised
-from connectx_toolkit.kaggle.remedies import explain_fault, remedy, wrong_type
+from connectx_toolkit.kaggle.remedies import explain_fault, remedy_for, wrong_type
 from connectx_toolkit.kaggle.rules import Limits
 
 ON_OVERAGE = "overage time"
@@ -306,7 +306,7 @@ def _why_not_quick(limits: Limits, asked: Asked, quick: tuple[float, float]) -> 
     return f"the first move took {first:.0f} s with the load" if first > quick[1] / 2 else ""
 
 
-def _announce(here: Sandbox, asked: Asked, act: float, reason: str) -> None:
+def _announce_game(here: Sandbox, asked: Asked, act: float, reason: str) -> None:
     """Says what a game at ``act`` seconds a move will take, if that is long or for a reason."""
     act_of = act if act == here.limits.act_timeout else min(QUICK[0], here.limits.act_timeout)  # of the questions
     times = [reply["seconds"] for question, reply in asked.pairs if question.config["actTimeout"] == act_of]
@@ -322,7 +322,7 @@ def _play_at_clock(here: Sandbox, asked: Asked, clock: tuple[float, float], reas
 
     Of several the first that fails is the result, with their share, else the first.
     """
-    _announce(here, asked, clock[0], reason)
+    _announce_game(here, asked, clock[0], reason)
     game = play_game(here, clock)
     game.reason = reason
     games = [game]
@@ -361,7 +361,7 @@ def play_game(here: Sandbox, clock: tuple[float, float], seed: int = 0, **option
     elif game.result["statuses"] != ["DONE", "DONE"] or None in game.result["rewards"]:
         game.fault = _describe_failed_game(game.result, here.situation.name)
         faults = [Raised(*last["raised"]) for last in game.result["last"] if "raised" in last]
-        game.cure = next(filter(None, (remedy(fault, here.situation) for fault in faults)), "")
+        game.cure = next(filter(None, (remedy_for(fault, here.situation) for fault in faults)), "")
     return game
 
 

@@ -29,7 +29,7 @@ from connectx_toolkit.builder.preflight.trial import LONG_GAME, QUICK, Runner, S
 from connectx_toolkit.kaggle import sandbox
 from connectx_toolkit.kaggle.jobs import SLOWER
 from connectx_toolkit.kaggle.raised import raised_from_line
-from connectx_toolkit.kaggle.remedies import KNOWN_PACKAGES, Situation, not_here, remedy, standing_of
+from connectx_toolkit.kaggle.remedies import KNOWN_PACKAGES, Situation, not_here, remedy_for, standing_of
 from connectx_toolkit.kaggle.rules import Limits
 from connectx_toolkit.kaggle.upload import Unsuitable, parse_main, read_upload, refuse_notebook_as_script, unpack_upload
 from connectx_toolkit.system.console import at_python
@@ -295,7 +295,7 @@ def _judge_guard(said: list[tuple[str, float]], situation: Situation, report: Re
     lines = sorted(((line, excused) for line, excused in lines if GUARD_MARK in line), key=lambda pair: pair[1])
     if lines and not any(finding.topic == "guard" for finding in report.findings):
         (line, is_excused), answered = lines[0], "the agent itself failed, the guard answered: "
-        cure = OTHERS_COMPUTED if is_excused else remedy(raised_from_line(GUARD_SAYS.sub("", line)), situation)
+        cure = OTHERS_COMPUTED if is_excused else remedy_for(raised_from_line(GUARD_SAYS.sub("", line)), situation)
         level = "unknown" if is_excused or _absent_package(line) else "reject"
         report.add("guard", level, f"{answered}{line[:400]}{'; ' * bool(cure)}{cure}")
 

@@ -68,7 +68,7 @@ class Question(NamedTuple):
         return {"obs": self.obs, "config": self.config}
 
 
-def question(
+def question_after(
     name: str,
     moves: Iterable[int],
     geometry: Geometry = STANDARD,
@@ -108,18 +108,18 @@ def hard_questions(act_timeout: float, overage: float) -> list[Question]:
     """
     quick = (min(QUICK[0], act_timeout), min(QUICK[1], overage))
     return [
-        question("first move, true clock", [], clock=(act_timeout, overage)),
-        question("later move, no overage time left", [3, 3, 3, 2], clock=(act_timeout, NO_OVERAGE * overage)),
-        question("a win in one", [3, 0, 3, 0, 3, 0], clock=quick, sound=[3]),
-        question("a win in one, second seat", [6, 3, 0, 3, 0, 3, 5], clock=quick, sound=[3]),
-        question("a block", [3, 0, 3, 0, 3], clock=quick, sound=[3]),
-        question("a block in the bottom row", [0, 0, 1, 1, 2], clock=quick, sound=[3]),
-        question("column 0 is full", [0] * 6, clock=quick),
-        question("the middle is full", [3] * 6, clock=quick),
-        question("one column is left", ONE_COLUMN, clock=quick),
-        question("one cell is left", ONE_CELL, clock=quick),
+        question_after("first move, true clock", [], clock=(act_timeout, overage)),
+        question_after("later move, no overage time left", [3, 3, 3, 2], clock=(act_timeout, NO_OVERAGE * overage)),
+        question_after("a win in one", [3, 0, 3, 0, 3, 0], clock=quick, sound=[3]),
+        question_after("a win in one, second seat", [6, 3, 0, 3, 0, 3, 5], clock=quick, sound=[3]),
+        question_after("a block", [3, 0, 3, 0, 3], clock=quick, sound=[3]),
+        question_after("a block in the bottom row", [0, 0, 1, 1, 2], clock=quick, sound=[3]),
+        question_after("column 0 is full", [0] * 6, clock=quick),
+        question_after("the middle is full", [3] * 6, clock=quick),
+        question_after("one column is left", ONE_COLUMN, clock=quick),
+        question_after("one cell is left", ONE_CELL, clock=quick),
         *(
-            question(f"ply {ply}, true clock", OPEN_GAME[:ply], clock=(act_timeout, overage / 2))
+            question_after(f"ply {ply}, true clock", OPEN_GAME[:ply], clock=(act_timeout, overage / 2))
             for ply in LONG_THOUGHTS
         ),
     ]
@@ -144,7 +144,7 @@ def sample_questions(count: int, seed: int = 7, geometries: tuple[Geometry, ...]
 
 def comparison_question(name: str, moves: Sequence[int], geometry: Geometry = STANDARD) -> Question:
     """A question for two sides that should play alike: at the judge's clock, or with a node budget in its place."""
-    return question(name, moves, geometry, JUDGE_CLOCK, nodeBudget=FEW_NODES)
+    return question_after(name, moves, geometry, JUDGE_CLOCK, nodeBudget=FEW_NODES)
 
 
 def opening_questions(plies: Iterable[int]) -> list[Question]:

@@ -17,7 +17,14 @@ from pathlib import Path
 from connectx_toolkit.builder.source.module import Module, Project
 from connectx_toolkit.builder.source.refusals import Refusal, Refused
 from connectx_toolkit.kaggle.agent_function import agent_in, first_bindings
-from connectx_toolkit.kaggle.dependencies import REACHED, files_below, folders_of, is_private, named_files, together
+from connectx_toolkit.kaggle.dependencies import (
+    REACHED,
+    files_below,
+    folders_of,
+    is_private,
+    merge_mentions,
+    named_files,
+)
 from connectx_toolkit.kaggle.sources import import_name
 from connectx_toolkit.kaggle.upload import Unsuitable, refuse_notebook_as_script
 from connectx_toolkit.system.console import as_option
@@ -135,7 +142,7 @@ def _collect_files(
     own = [each for each in modules if not each.path.is_relative_to(ROOT / REACHED) and not each.path.is_dir()]
     named = [(module, module.mentions) for module in own]
     places = {text: Refusal(m.path, line, "") for m, each in reversed(named) for text, line in each.names.items()}
-    every = together(each for _, each in named)
+    every = merge_mentions(each for _, each in named)
     files: dict[str, tuple[Path, Refusal]] = {}
     for folder, package in dict.fromkeys([*((m.path.parent, "/".join(m.package)) for m in own), (home, "")]):
         for file, text in named_files(folder, every).items():

@@ -13,7 +13,7 @@ from connectx_toolkit.builder.source.old_numpy import SET_AGAIN, old_names_in, r
 from connectx_toolkit.builder.source.refusals import Refusal, Refused, unknown_package
 from connectx_toolkit.builder.source.text import Edit, Text, apply_edits, dotted_name
 from connectx_toolkit.kaggle.agent_function import is_main_test
-from connectx_toolkit.kaggle.dependencies import Mentions, find_module, mentions, module_folders
+from connectx_toolkit.kaggle.dependencies import Mentions, find_module, mentions_in, module_folders
 from connectx_toolkit.kaggle.remedies import IN_PUBLIC_IMAGE, KNOWN_PACKAGES
 from connectx_toolkit.kaggle.upload import notebook_remedy
 
@@ -97,7 +97,7 @@ class Module:
         """What its strings name, but for those that ``read_data`` embeds or that are only written."""
         calls = [node for node in self.nodes if isinstance(node, ast.Call) and self._is_read_data(node.func)]
         paths = [path for call, path in self.openings if data_files.is_writing(call)]
-        return mentions(self.nodes, (node for each in (*calls, *paths) for node in ast.walk(each)))
+        return mentions_in(self.nodes, (node for each in (*calls, *paths) for node in ast.walk(each)))
 
     @property
     def package(self) -> list[str]:
