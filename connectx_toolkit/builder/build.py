@@ -238,9 +238,7 @@ def build(
         for topic, lines in (("source", inlined.notes), ("machine code", notes)):
             for line in lines:
                 report.add(topic, "note", line)
-        report.findings = [
-            finding._replace(text=name_places(finding.text, inlined.places)) for finding in report.findings
-        ]
+        report.findings = [each._replace(text=name_places(each.text, inlined.places)) for each in report.findings]
         if not report.accepted:
             raise NotAccepted(report)
     return report

@@ -229,9 +229,8 @@ class Comparison:
         if self.is_fresh or (ours.loaded and ours.loaded["load_seconds"] - ours.loaded["waited"] > QUICK_LOAD):
             return []
         limits = {"stop_after": COMPARE_SECONDS / 2, "enough": (ENOUGH / 2, USUAL_SECONDS / 2)}
-        more = self.original.ask(
-            {"games": game_units(range(FULL_GAMES + 1, FULL_GAMES + 1 + LATER))}, bar=bar, **limits
-        )
+        games = game_units(range(FULL_GAMES + 1, FULL_GAMES + 1 + LATER))
+        more = self.original.ask({"games": games}, bar=bar, **limits)
         return [query_of(reply, FULL_GAMES) for reply in more.replies]
 
     def _ask_file(self, asked: Sequence[Query], **options: Any) -> SideAnswer:
@@ -289,10 +288,8 @@ class Comparison:
             self.report.add(TOPIC, "reject", f"{who} {ours.why}")
         elif failed:
             reply, is_any = failed[0].reply, any(each.is_legal for each in asked)
-            what = f"{'raises' if reply['type'] == 'exception' else 'returns'} {reply['text']}"
-            text = (
-                f"{who} {what} {failed[0].place}, and gives no legal column in {len(failed)} of {len(asked)} positions"
-            )
+            text = f"{who} {'raises' if reply['type'] == 'exception' else 'returns'} {reply['text']} {failed[0].place}"
+            text += f", and gives no legal column in {len(failed)} of {len(asked)} positions"
             text += "; the guard plays there" if is_any else ""
             text = f"asked outside of a game, {text}" if failed[0].unit[0] != "games" and is_any else text
             self.report.add(TOPIC, "note" if is_any else "reject", text)
@@ -330,9 +327,8 @@ class Comparison:
             return
         units = {each.unit for each in differ}
         sides = reference, partial(self._ask_file, load_seed=seed)
-        draws = play_rounds(
-            [each for each in asked if each.unit in units], sides, is_slow(asked), self.judge.mentions(PREDICTOR)
-        )
+        unclear, has_own_draws = [each for each in asked if each.unit in units], self.judge.mentions(PREDICTOR)
+        draws = play_rounds(unclear, sides, is_slow(asked), has_own_draws)
         text += f". Asked again {len(draws.rounds)} times"
         if draws.why:
             self.report.add(TOPIC, "reject", f"{text}, one side {draws.why}")

@@ -108,9 +108,7 @@ def added_folders(nodes: Iterable[ast.AST], home: Path) -> list[Path]:
 
 def folders_of(agent: Path) -> list[Path]:
     """The folders that an agent's file adds to ``sys.path``."""
-    with contextlib.suppress(
-        SyntaxError, ValueError, RecursionError, MemoryError
-    ):  # whoever loads it says what is wrong
+    with contextlib.suppress(SyntaxError, ValueError, RecursionError, MemoryError):  # whoever loads it says so
         return added_folders(ast.walk(ast.parse(agent.read_bytes())), agent.parent)
     return []
 

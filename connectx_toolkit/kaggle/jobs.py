@@ -140,10 +140,8 @@ class SpawnedProcess:
     """A process as a new interpreter, with the interface of ``ForkedProcess``; it is sent a job first."""
 
     def __init__(self, job):
-        pipe = subprocess.PIPE
-        self._process = subprocess.Popen(
-            interpreter_command("run_alone", sys.path), stdin=pipe, stdout=pipe, stderr=pipe
-        )
+        command, pipe = interpreter_command("run_alone", sys.path), subprocess.PIPE
+        self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe)
         self.pid = self._process.pid
         self._chunks: SimpleQueue[tuple[bool, bytes]] = SimpleQueue()
         for stream in (self._process.stdout, self._process.stderr):  # only threads can wait for several pipes there

@@ -103,9 +103,8 @@ def _no_file(path: str, situation: Situation) -> str:
         where = f"{path} is a path of this machine; Kaggle has only what you submit"
     if inside:
         return f"{where}: the archive has it, open {FOLDER}/{inside}"
-    return (
-        f"{where}: open {FOLDER}/{name}{situation.packing}; {named('build')} packs it with {as_option('data', 'FILE')}"
-    )
+    packs = f"{named('build')} packs it with {as_option('data', 'FILE')}"
+    return f"{where}: open {FOLDER}/{name}{situation.packing}; {packs}"
 
 
 def _no_module(fault: Raised, situation: Situation) -> str:
@@ -299,8 +298,7 @@ def explain_fault(text: str, fault: Raised, situation: Situation) -> str:
 def wrong_type(kind: str) -> str:
     """What is wrong with a reply of a type other than int, and the cure."""
     if kind in ("function", "method", "partial", "type"):
-        return (
-            f"of type {kind}, not a column: Kaggle calls what makes your agent; end the file with agent = make_agent()"
-        )
+        cure = "end the file with agent = make_agent()"
+        return f"of type {kind}, not a column: Kaggle calls what makes your agent; {cure}"
     cure = "one of them, such as int(columns[0])" if kind in ("list", "ndarray", "tuple") else "int(column)"
     return f"of type {kind}, where Kaggle wants an int: return {cure}"

@@ -117,9 +117,8 @@ def provide_files(files):
     for name, file in files.items():
         os.makedirs(os.path.dirname(name) or ".", exist_ok=True)
         shutil.copyfile(file, name)
-    redirect_paths(
-        lambda path: folder + path[len(sandbox.FOLDER) :] if f"{path}/".startswith(f"{sandbox.FOLDER}/") else path
-    )
+    judges = f"{sandbox.FOLDER}/"
+    redirect_paths(lambda path: folder + path[len(judges) - 1 :] if f"{path}/".startswith(judges) else path)
 
 
 def load_source(job):

@@ -228,6 +228,7 @@ def run_game(
     finally:
         for seat in seats:
             seat.process.end()
+    told = ("action", "fault", "raised")
     logs = [[entry[seat] for entry in env.logs if len(entry) > seat and entry[seat]] for seat in (0, 1)]
     return {
         "statuses": [str(state.status) for state in steps[-1]],
@@ -237,9 +238,7 @@ def run_game(
         "durations": [[entry.get("duration", 0.0) for entry in log] for log in logs],
         "waited": [seat.waited for seat in seats],
         "board": steps[-1][0].observation.board,
-        "last": [
-            {key: value for key, value in seat.last.items() if key in ("action", "fault", "raised")} for seat in seats
-        ],
+        "last": [{key: seat.last[key] for key in told if key in seat.last} for seat in seats],
         "stderr": [seat.stderr for seat in seats],
         "said": [seat.said for seat in seats],
         "seen": [finding for seat in seats for finding in seat.seen],

@@ -89,9 +89,8 @@ def needs_building(file: str) -> Needs:
         return Needs()  # whoever loads it says what is wrong
     needs, folder = Needs(), Path(file).absolute().parent
     needed = sorted(_needed_nodes(tree), key=lambda each: each[0].lineno)
-    files_named = (
-        named_files(folder, mentions_in(node for node, _ in needed)) if "kaggle_simulations" not in text else {}
-    )
+    has_own_path = "kaggle_simulations" in text
+    files_named = {} if has_own_path else named_files(folder, mentions_in(node for node, _ in needed))
     beside = {string: path.relative_to(folder).as_posix() for path, string in reversed(files_named.items())}
     for node, is_late in needed:
         if what := _need_of(node, is_late, folder, text, beside):

@@ -272,10 +272,8 @@ class Values:
             parts = take_apart(value) if take_apart else value.__reduce_ex__(2)
         except Exception as fault:  # their code may raise anything, as a dict whose attributes are its keys does
             if not isinstance(value, dict):
-                what, why = (
-                    type_name(value).removeprefix("builtins.").removeprefix("__main__."),
-                    f"{fault}".split("\n")[0],
-                )
+                what = type_name(value).removeprefix("builtins.").removeprefix("__main__.")
+                why = str(fault).partition("\n")[0]
                 raise Uncarried(f"{path} is a {what}, which cannot be carried ({why})") from None
             parts = copyreg.__newobj__, (kind,), vars(value), None, value.items()  # type: ignore[attr-defined]
         if isinstance(parts, str):

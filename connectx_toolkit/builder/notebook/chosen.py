@@ -109,9 +109,8 @@ def _refuse_filled_file(filled: Mapping[str, str], file: str, instead: str = "")
 
 def _find_named_agent(path: str, statements: Sequence[Statement], files: Sequence[File], name: str) -> ChosenAgent:
     """The agent of that name: a cell's, as of where the page writes it unless it is defined again; else of a file."""
-    written = [
-        choice for choice in _find_agents_in_files(statements, files) if choice.name == name and choice.file is None
-    ]
+    choices = _find_agents_in_files(statements, files)
+    written = [choice for choice in choices if choice.name == name and choice.file is None]
     if any(name in each.reads.binds for each in statements):
         later = statements[written[-1].end :] if written else ()
         is_again = any(isinstance(each.node, FUNCTIONS) and each.node.name == name for each in later)

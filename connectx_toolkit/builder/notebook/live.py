@@ -23,9 +23,10 @@ from connectx_toolkit.kaggle.replies import count_arguments, signature_of
 from connectx_toolkit.kaggle.rules import Limits
 
 MOST_VALUES = Limits().size  # bytes of the values
-AGENT_HEAD = (
-    '"""The agent {who}, as it ran in a notebook: written by build({who})."""\n\nfrom __future__ import annotations\n'
-)
+AGENT_HEAD = '''"""The agent {who}, as it ran in a notebook: written by build({who})."""
+
+from __future__ import annotations
+'''
 LOADED_VALUES = f"""
 
 from connectx_core.carried import Carried as _Carried
@@ -85,11 +86,8 @@ def namespace_of(function: Any) -> dict[str, Any]:
         inner = [attribute_of(function, name) for name in ("func", "__func__", "py_func", "__wrapped__")]
         inner += [type(function).__dict__.get("__call__")]
         found = next((each for each in inner if each is not None and type(each).__name__ != "method-wrapper"), None)
-        if (
-            found is None
-            or found is function
-            or type(found).__name__ in ("wrapper_descriptor", "builtin_function_or_method")
-        ):
+        is_c = type(found).__name__ in ("wrapper_descriptor", "builtin_function_or_method")
+        if found is None or found is function or is_c:
             return vars(sys.modules[attribute_of(function, "__module__") or "__main__"])
         function = found
     while hasattr(function, "__wrapped__") and function.__globals__ is not vars(sys.modules["__main__"]):

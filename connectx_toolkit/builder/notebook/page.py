@@ -95,12 +95,9 @@ class Page:
         node = each.node
         if not isinstance(node, IMPORTS) or node.names[0].name == "*" or is_future(node):
             return each.text
-        is_whole = isinstance(node, ast.Import)
-        names = [
-            alias
-            for alias in node.names
-            if (alias.asname or alias.name.split(".")[0]) in self.wanted or (is_whole and self.is_own(alias.name))
-        ]
+        names = [alias for alias in node.names if (alias.asname or alias.name.split(".")[0]) in self.wanted]
+        if isinstance(node, ast.Import):
+            names = [alias for alias in node.names if alias in names or self.is_own(alias.name)]
         pruned = ast.Import(names) if isinstance(node, ast.Import) else ast.ImportFrom(node.module, names, node.level)
         return each.text if len(names) in (0, len(node.names)) else ast.unparse(pruned)
 

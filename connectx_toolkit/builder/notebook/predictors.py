@@ -18,9 +18,8 @@ class NoPredictor(Exception):
 
 def is_algorithm(value: Any) -> bool:
     """Whether a value is a model such as PPO."""
-    return any(
-        cls.__name__ == "BaseAlgorithm" and cls.__module__.partition(".")[0] in LIBRARIES for cls in type(value).__mro__
-    )
+    bases = [cls.__module__.partition(".")[0] for cls in type(value).__mro__ if cls.__name__ == "BaseAlgorithm"]
+    return any(library in LIBRARIES for library in bases)
 
 
 def parts_of(model: Any) -> tuple[bytes, dict[str, Any]]:

@@ -59,11 +59,8 @@ def _describe_changes(values: Values, content: bytes, names: Mapping[str, Any], 
         changed = list[str]()
         for name in sorted(before.keys() | after.keys()):
             held, again = before.get(name), after.get(name)
-            is_same = (
-                carried.made.get(known[id(held)]) is again
-                if id(held) in known
-                else _value_text(held) == _value_text(again)
-            )
+            is_known = id(held) in known
+            is_same = carried.made.get(known[id(held)]) is again if is_known else _text_of(held) == _text_of(again)
             changed += [] if is_same else [name]
         if changed:
             what = f"{values.path_of(number)} is a {type(value).__name__}, whose own methods keep otherwise"
@@ -77,7 +74,7 @@ def _attributes(value: Any) -> dict[str, Any]:
     return getattr(value, "__dict__", {}) | {name: getattr(value, name) for name in slots if hasattr(value, name)}
 
 
-def _value_text(value: Any) -> str:
+def _text_of(value: Any) -> str:
     """What tells a value from others; of large ones that no file holds, the type alone."""
     try:
         return literal_of(value) or f"{type(value)} {value!r:.1000}"

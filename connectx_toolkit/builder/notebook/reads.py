@@ -97,7 +97,5 @@ def _binds_anything(node: ast.stmt) -> bool:
         return node.names[0].name == "*"
     own = list(outside_functions(node))
     parts = (each.value for each in own if isinstance(each, ast.Subscript | ast.Attribute))
-    calls = (each for each in own if isinstance(each, ast.Call))
-    return any(root_name(each.func) == "exec" for each in calls) or any(
-        ast.unparse(each) in NAMESPACES for each in parts
-    )
+    called = {root_name(each.func) for each in own if isinstance(each, ast.Call)}
+    return "exec" in called or any(ast.unparse(each) in NAMESPACES for each in parts)

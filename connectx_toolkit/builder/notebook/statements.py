@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from connectx_toolkit.builder.notebook.reads import FUNCTIONS, IMPORTS, Reads, outside_functions, reads_of, root_name
+from connectx_toolkit.builder.notebook.reads import DEFINITIONS, IMPORTS, Reads, outside_functions, reads_of, root_name
 from connectx_toolkit.builder.source.old_numpy import SET_AGAIN, old_names_in, restoring_code
 from connectx_toolkit.builder.source.text import Text, dotted_name, first_line
 
@@ -22,9 +22,8 @@ class Statement:
     @property
     def is_plain(self) -> bool:
         """Whether it only defines something, and so changes nothing."""
-        return isinstance(self.node, IMPORTS | FUNCTIONS | ast.ClassDef) and not getattr(
-            self.node, "decorator_list", []
-        )
+        is_decorated = bool(getattr(self.node, "decorator_list", ()))
+        return isinstance(self.node, IMPORTS | DEFINITIONS) and not is_decorated
 
 
 @dataclass

@@ -106,7 +106,7 @@ def hard_questions(act_timeout: float, overage: float) -> list[Question]:
 
     The second question says that the overage time is gone: who overdraws even then lives off it.
     """
-    quick = (min(QUICK[0], act_timeout), min(QUICK[1], overage))
+    quick, half_spent = (min(QUICK[0], act_timeout), min(QUICK[1], overage)), (act_timeout, overage / 2)
     return [
         question_after("first move, true clock", [], clock=(act_timeout, overage)),
         question_after("later move, no overage time left", [3, 3, 3, 2], clock=(act_timeout, NO_OVERAGE * overage)),
@@ -118,10 +118,7 @@ def hard_questions(act_timeout: float, overage: float) -> list[Question]:
         question_after("the middle is full", [3] * 6, clock=quick),
         question_after("one column is left", ONE_COLUMN, clock=quick),
         question_after("one cell is left", ONE_CELL, clock=quick),
-        *(
-            question_after(f"ply {ply}, true clock", OPEN_GAME[:ply], clock=(act_timeout, overage / 2))
-            for ply in LONG_THOUGHTS
-        ),
+        *(question_after(f"ply {ply}, true clock", OPEN_GAME[:ply], clock=half_spent) for ply in LONG_THOUGHTS),
     ]
 
 

@@ -195,10 +195,9 @@ class Module:
         self.edits += [(start, start, '"." + ('), (end, end, '), __name__.partition(".")[0]')]
         is_whole, (package, _, stem) = head is call.args[0], name.rpartition(".")
         found = self.project.find(package) if package else None
-        beside = (
-            [] if is_whole or found is None else list((found if found.is_dir() else found.parent).glob(f"{stem}*.py"))
-        )
-        for each in [name] if is_whole else [f"{package}.{file.stem}" for file in beside if file.stem != "__init__"]:
+        folder = found if found is None or found.is_dir() else found.parent
+        beside = [file.stem for file in folder.glob(f"{stem}*.py") if file.stem != "__init__"] if folder else []
+        for each in [name] if is_whole else [f"{package}.{module}" for module in beside]:
             self._is_project(call, each, False)
 
     def _base(self, node: ast.ImportFrom) -> str | None:
@@ -242,29 +241,23 @@ class Module:
 
     def _read_uses(self) -> None:
         own_names = _bound_names(self.nodes)
-        calls_of_data = {id(node.func) for node in self.nodes if isinstance(node, ast.Call)}
+        called = {id(node.func) for node in self.nodes if isinstance(node, ast.Call)}
         for node in self.nodes:
             if isinstance(node, ast.Call):
                 self._strip_cache(node)
                 self._read_import_by_name(node)
                 self._read_data_call(node)
                 self._read_opening(node, own_names)
-            elif (
-                isinstance(node, (ast.Name, ast.Attribute))
-                and id(node) not in calls_of_data
-                and self._is_read_data(node)
-            ):
+            elif isinstance(node, ast.Name | ast.Attribute) and id(node) not in called and self._is_read_data(node):
                 self.refuse(node, 'read_data must be called where it is named: read_data("file")')
 
     def _read_old_names(self) -> set[str]:
         """Those of numpy that the module uses and does not set, as a notebook's does."""
         known = restoring_lines(self.text)
-        found = {
-            name: node for name, node in old_names_in(reversed(self.nodes), self.names) if f".{name} =" not in known
-        }
-        self.notes += [
-            Refusal(self.path, getattr(node, "lineno", 1), SET_AGAIN.format(name)) for name, node in found.items()
-        ]
+        used = old_names_in(reversed(self.nodes), self.names)
+        found = {name: node for name, node in used if f".{name} =" not in known}
+        for name, node in found.items():
+            self.notes.append(Refusal(self.path, getattr(node, "lineno", 1), SET_AGAIN.format(name)))
         return {*found}
 
     def _read_opening(self, call: ast.Call, own_names: set[str]) -> None:
@@ -280,10 +273,8 @@ class Module:
             if keyword.arg != "cache":
                 continue
             if not isinstance(keyword.value, ast.Constant):
-                self.refuse(
-                    call,
-                    "cache= of a numba decorator must be a plain True or False: on the judge no cached kernel is found",
-                )
+                why = "on the judge no cached kernel is found"
+                self.refuse(call, f"cache= of a numba decorator must be a plain True or False: {why}")
             elif keyword.value.value:
                 self.edits.append((*self._span(keyword.value), "False"))
 
