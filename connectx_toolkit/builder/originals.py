@@ -1,8 +1,8 @@
-"""Who a built file should play as: the author's module, a page's own cells, or a function that lives in this process.
+"""What ``comparison`` compares a built file with: the author's module, a page's own cells, or a live function.
 
-Each is asked in a process of its own, which is none of the built file's: a module and cells in one without Kaggle's
-package, under another hash seed; a function in a fork of this process, so that nothing of the notebook changes (where
-there is no fork, it is asked here).
+Each is asked in a process of its own, apart from the built file's: a module and cells in one without Kaggle's package,
+under another hash seed; a function in a fork of this process, so that nothing of the notebook changes (where there is
+no fork, it is asked here).
 """
 
 import contextlib

@@ -1,6 +1,6 @@
-"""A job of ``connectx_toolkit.kaggle.runner`` as the runner sees it: a process that reports, within limits.
+"""Processes for the jobs of ``connectx_toolkit.kaggle.runner``: they report their steps, and are killed beyond limits.
 
-It is a fork of the runner, or where there is no fork a new interpreter.
+A job's process is a fork of the runner, or where there is no fork a new interpreter.
 """
 
 import contextlib

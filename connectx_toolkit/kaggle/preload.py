@@ -1,15 +1,16 @@
-"""What is done before an agent's process is forked: packages are imported, its file is compiled. The agent pays for it.
+"""Imports heavy packages and compiles an agent's file before its process is forked; the agent is charged the time.
 
-An agent's first process tells which packages of ``HEAVY`` it has imported, and how its file was loaded. From then on
-the process that agents' processes are forked from has them ready. It runs no code of an agent, and imports installed
-packages only. These imports start no thread (torch 2.13, numba 0.68): a thread would be missing in the forks.
+The parent of agents' processes (``connectx_toolkit.players``) and the runner of pre-flights use it: torch is imported
+once, not in each game. An agent's first process tells which packages of ``HEAVY`` it has imported, and how its file was
+loaded; from then on the parent has them ready. The parent runs no code of an agent, and imports installed packages
+only. These imports start no thread (torch 2.13, numba 0.68): a thread would be missing in the forks.
 
-In a fork the packages, and those that came with them, are hidden until the agent imports them. Then it is charged the
-seconds that the import took in the process that had imported numpy alone. So a game costs the agent what it costs on
-Kaggle, and an agent without such an import notices nothing. Modules of Python's own library that came with a package
-are not hidden: they take milliseconds, and nobody is charged for them.
+In a fork the packages, and those that came with them, are hidden until the agent imports them. At that moment it is
+charged the seconds that the import has taken in the parent. So a game costs the agent what it costs on Kaggle, and an
+agent without such an import notices nothing. Modules of Python's own library that came with a package are not hidden:
+they take milliseconds, and nobody is charged for them.
 
-The runner of pre-flights has packages ready in the same way, and lets a file sleep for the seconds of their import.
+The runner lets a file under test sleep for the seconds of an import.
 
 A file is compiled once for each version of it; each game is charged the processor time of that.
 """

@@ -1,4 +1,4 @@
-"""An exception as data: what a process under test tells of it, and what explains it elsewhere.
+"""An exception as data, which a process under test sends as JSON and ``remedies`` explains.
 
 Texts of tracebacks hold source lines, comments and messages, which may name anything; a cure is not chosen by them.
 """

@@ -1,4 +1,4 @@
-"""How an agent is asked outside a game: what it replies, how long that takes, and which question comes next.
+"""Asks an agent outside a game, for the pre-flight and the comparison: its replies, their times, the next question.
 
 Imports little: the code under test must find what the judge's process has, and no more.
 """

@@ -1,4 +1,4 @@
-"""A game's configuration and its possible faults. Imports little."""
+"""Kaggle's rules for a game: its configuration and limits, and the faults that end it. Imports little."""
 
 from dataclasses import dataclass, field
 from difflib import get_close_matches

@@ -1,4 +1,4 @@
-"""An agent's source that is not a submission yet: what only a built file gives it, and its load as a built file has it.
+"""Loads an agent's source that is no submission yet as its built file would be loaded, and says that it needs a build.
 
 ``build_submission.py`` takes sources with ``__file__``, relative imports, imports inside functions and data beside
 them; Kaggle's loader has none of that for a single file. So such a source is played as it will be when it is built,

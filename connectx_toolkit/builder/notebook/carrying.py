@@ -1,8 +1,9 @@
-"""Values of a running notebook as a built agent holds them: short ones as literals, others in one .npz without code.
+"""Writes the values of a running notebook for its agent: short ones as literals, all others into one .npz.
 
-``connectx_core.carried`` says what is in the file, and reads it. What is neither a number, a text, a container of these
-nor an array is taken apart as Python's copying does it (``__reduce_ex__``): a function or class, which the agent's file
-names, with arguments and a state. So no code is in the file, and what cannot be taken apart is refused.
+``writing`` collects them in ``Values``; the built agent reads them by ``connectx_core.carried``, which describes the
+file. Any object other than a number, a text, a container of these or an array is taken apart as Python's copying does
+it (``__reduce_ex__``): a function or class, which the agent's file names, with arguments and a state. So the file holds
+no code, and what cannot be taken apart is refused.
 """
 
 import copyreg

@@ -1,7 +1,7 @@
-"""Which function of a page is the agent, and as of which cell.
+"""Finds the agent of a notebook's page, for ``page``: which function it is, and how many of the cells count.
 
-The one that is named; else what the page itself writes to a file, by %%writefile, or by getsource as the course's
-``write_agent_to_file`` does; else the only candidate (see ``connectx_toolkit.kaggle.agent_function``).
+It is the function that the user names; else what the page itself writes to a file, by %%writefile, or by getsource as
+the course's ``write_agent_to_file`` does; else the only candidate (see ``connectx_toolkit.kaggle.agent_function``).
 """
 
 import ast

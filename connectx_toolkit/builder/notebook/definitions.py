@@ -1,4 +1,7 @@
-"""Functions and classes of a notebook against their texts: what they were given that these do not say."""
+"""Compares live functions and classes with their source, for ``writing``: which defaults and attributes have changed.
+
+Also here: small edits of a definition's text, such as another name.
+"""
 
 import ast
 import contextlib

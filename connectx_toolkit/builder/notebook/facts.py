@@ -1,4 +1,4 @@
-"""What a running notebook has and the file of its agent has not, where no error would say so."""
+"""Finds what a running notebook has and its agent's file lacks: filled caches, calls that changed a package."""
 
 import ast
 from collections.abc import Iterable, Iterator, Mapping

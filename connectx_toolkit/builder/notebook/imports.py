@@ -1,4 +1,7 @@
-"""Import statements for what packages define, as the cells write them where they do; and what is imported with them."""
+"""Collects the import statements of an agent's file, for ``writing``: those of the cells, or of a value's own place.
+
+``unavailable_package`` says what a submission cannot import.
+"""
 
 import ast
 import builtins

@@ -1,4 +1,4 @@
-"""An agent's files from a function that runs here: in a notebook, or in a script.
+"""Writes an agent's files of a function that lives in this process, in a notebook or a script: ``build(my_agent)``.
 
 Code is the source of what ran, values are those of now. The function may be a lambda, a partial, a method, an instance
 with ``__call__`` or a closure; the file then ends in a plain function that calls it.

@@ -1,4 +1,4 @@
-"""An agent out of a notebook's page, without running it: the page up to the agent, less what only shows or plays.
+"""Writes an agent's files of a notebook's page without running it: the page up to the agent, less what shows or plays.
 
 Every statement stays that binds a needed name, or mentions a needed value, in the same order. Nothing is proved here.
 The builder loads the file twice with other seeds, and runs the page's own cells: what was drawn or trained plays

@@ -1,6 +1,7 @@
-"""The network of a model of stable-baselines3 that lives in this process, as a built agent computes it.
+"""Takes the network out of a live model of stable-baselines3, for ``carrying`` and `train.py adopt`.
 
-The package itself is not imported: whoever has such a model has it.
+A built agent computes it by ``connectx_core.predictor``, without stable-baselines3. That package is not imported here:
+whoever has such a model has it.
 """
 
 from typing import Any

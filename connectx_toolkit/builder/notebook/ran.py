@@ -1,4 +1,4 @@
-"""The code that ran in this process: a notebook's cells as IPython keeps them, or a script; and where an object's is.
+"""Finds the source of live functions and classes: in a notebook's cells, as IPython keeps them, or in a script.
 
 A cell's text is that of the time when it ran, whatever stands in the notebook now. The exact cell of a function is
 found through its code object, which names the cell.

@@ -1,4 +1,4 @@
-"""Whether objects come out of an agent's file as they are: those whose classes say themselves what is kept of them."""
+"""Reads values back from an agent's file, to note attributes that differ: some classes say themselves what is kept."""
 
 import copyreg
 import json

@@ -1,4 +1,4 @@
-"""The names that a statement binds and reads, by its code, and the parts of its tree that run with it."""
+"""Which names a statement binds and reads, now or when a function of it is called: by its compiled code."""
 
 import __future__
 

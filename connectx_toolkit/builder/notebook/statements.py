@@ -1,4 +1,4 @@
-"""The statements of a page, and what its names stand for."""
+"""Splits a notebook's code into statements, with the place and the names of each."""
 
 import ast
 from collections.abc import Iterable, Sequence

@@ -1,4 +1,4 @@
-"""From a torch module to what an agent computes: steps in numpy where its layers are known, else TorchScript."""
+"""Turns a torch module into what an agent computes: steps in numpy where its layers are known, else TorchScript."""
 
 import io
 import operator

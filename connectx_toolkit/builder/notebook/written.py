@@ -1,4 +1,4 @@
-"""An agent as files, for the builder: from a notebook's page, or from a function that lives in a notebook."""
+"""The agent that ``page`` or ``live`` has written as files, and where each of its lines stands in the notebook."""
 
 import json
 import re

@@ -1,7 +1,7 @@
-"""Where the pre-flight tries a file, and what it asks there.
+"""Where the pre-flight and the comparison try a file, and what they ask it.
 
-Folders as on the judge, the process (runner) that works in them, hard positions that every agent must answer legally,
-and a sample for comparing two agents.
+``Sandbox``: folders as on the judge; ``Runner``: the process that works in them, ``connectx_toolkit.kaggle.runner``.
+Questions: hard positions that every agent must answer legally, and samples for comparing two agents.
 """
 
 import contextlib

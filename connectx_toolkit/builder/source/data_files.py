@@ -1,4 +1,4 @@
-"""The calls by which an agent opens files.
+"""Finds the calls by which an agent opens files, so that ``module`` can wrap their paths.
 
 Which files those are, ``connectx_toolkit.kaggle.dependencies`` says. A submission with some is an archive.
 """

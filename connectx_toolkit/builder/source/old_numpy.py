@@ -1,4 +1,4 @@
-"""Names of numpy that version 2, which Kaggle has, no longer knows: a built file gives them to it again."""
+"""Names that numpy 2, which Kaggle has, no longer knows, such as np.Inf: a built file defines them again."""
 
 import ast
 from collections.abc import Iterable, Iterator, Mapping

@@ -1,4 +1,4 @@
-"""A source's text and the places of its tree's nodes in it."""
+"""Finds the nodes of a source's tree in its text, and edits the text there."""
 
 import ast
 from collections.abc import Iterable, Mapping
