@@ -242,9 +242,6 @@ class Comparison:
 
         return self._in_processes(ask, asked, **options)
 
-    def _ask_original(self, asked: Sequence[Query], **options: Any) -> SideAnswer:
-        return self._in_processes(self.original.ask, asked, **options)
-
     def _as_loaded(self, asked: Sequence[Query], **options: Any) -> SideAnswer | None:
         """See ``Original.ask_as_loaded``."""
         return self._in_processes(partial(self.original.ask_as_loaded, self.judge), asked, **options)
@@ -307,11 +304,12 @@ class Comparison:
 
         ``seed``: of what is random as the file was loaded.
         """
-        who, reference, first = self.original.who, self._ask_original, differences(asked, theirs)[0]
+        who, first = self.original.who, differences(asked, theirs)[0]
+        reference = partial(self._in_processes, self.original.ask)
         if seed and self._goes_by_date(asked, theirs):
             return
         if (loaded := self._as_loaded(asked, load_seed=seed)) is not None:
-            reference = partial(self._as_loaded, load_seed=seed)  # type: ignore[assignment]
+            reference = partial(self._as_loaded, load_seed=seed)
             asked = [each._replace(reply=reply) for each, reply in zip(asked, loaded.replies, strict=False)]
         if not (differ := differences(asked, theirs)):
             what = "draws as it is loaded" if seed else "goes by the order of a set, or by hash() of texts"

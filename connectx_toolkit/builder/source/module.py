@@ -247,7 +247,9 @@ class Module:
                 self._strip_cache(node)
                 self._read_import_by_name(node)
                 self._read_data_call(node)
-                self._read_opening(node, own_names)
+                path = data_files.path_of(node, self.full_name, self.names)
+                if path is not None and self.key not in UNCHECKED and self.full_name(node.func) not in own_names:
+                    self.openings.append((node, path))
             elif isinstance(node, ast.Name | ast.Attribute) and id(node) not in called and self._is_read_data(node):
                 self.refuse(node, 'read_data must be called where it is named: read_data("file")')
 
@@ -259,11 +261,6 @@ class Module:
         for name, node in found.items():
             self.notes.append(Refusal(self.path, getattr(node, "lineno", 1), SET_AGAIN.format(name)))
         return {*found}
-
-    def _read_opening(self, call: ast.Call, own_names: set[str]) -> None:
-        path = data_files.path_of(call, self.full_name, self.names)
-        if path is not None and self.key not in UNCHECKED and self.full_name(call.func) not in own_names:
-            self.openings.append((call, path))
 
     def _strip_cache(self, call: ast.Call) -> None:
         name = self.full_name(call.func).split(".")[-1]

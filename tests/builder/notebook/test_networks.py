@@ -69,7 +69,7 @@ model = DQN('CnnPolicy', World(), policy_kwargs=options, learning_starts=10, see
 model.learn(60)
 # %%{CHOICE}
 """
-NET = """
+SEES = """
 import torch
 from torch import nn
 import torch.nn.functional as F
@@ -85,8 +85,6 @@ torch.manual_seed(0)
 device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 net = Net(8).to(device)
 # %%
-"""
-SEES = f"""{NET}
 optimizer = torch.optim.SGD(net.parameters(), 0.5)
 for _ in range(5):
     loss = net(torch.randn(16, 2, 6, 7)).square().sum()
@@ -100,21 +98,11 @@ def my_agent(obs, config):
     order = net(planes)[0].argsort(descending=True).tolist()
     return next(c for c in order if c in free(obs, config))
 """
-WEIGHTS = f"""{NET}
-weights = {{name: value.numpy() for name, value in net.state_dict().items()}}
-# %%
-import numpy as np
-def my_agent(obs, config):
-    x = np.array(obs.board, np.float32)
-    scores = weights['head.weight'][:, :42] @ x + weights['head.bias']
-    return max(free(obs, config), key=lambda c: scores[c])
-"""
 SITUATIONS = {
     "PPO, the likeliest move": Situation(PPO + CHOICE),
     "PPO, masked": Situation(MASKED),
     "DQN with an extractor of its own": Situation(DQN),
     "a module of torch": Situation(SEES),
-    "weights in a dict": Situation(WEIGHTS),
 }
 SHIFTED = """
 import os
