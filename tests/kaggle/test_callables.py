@@ -58,24 +58,7 @@ class AsyncInstance:
         return 0
 
 
-class OneArgument:
-    def __call__(self, obs):
-        return 0
-
-
 def three(obs, config, model):
-    return obs.board.index(0)
-
-
-def keyword_only(obs, config, *, model):
-    return 0
-
-
-def one(obs):
-    return obs.board.index(0)
-
-
-def with_a_default(obs, config, depth=4):
     return obs.board.index(0)
 
 
@@ -102,16 +85,17 @@ GOOD: dict = {
     "partial": partial(three, model=None),
     "instance": Instance(),
     "method": Instance().play,
-    "one argument": one,
-    "with a default": with_a_default,
+    "one argument": lambda obs: obs.board.index(0),
+    "with a default": lambda obs, config, depth=4: obs.board.index(0),
 }
 BAD: dict = {
     "class": (Instance, "Instance is a class, where an instance or a function was expected"),
     "three arguments": (three, "three cannot be called with (obs, config), as Kaggle does: missing a required"),
-    "keyword only": (keyword_only, "keyword_only cannot be called with (obs, config), as Kaggle does: missing a"),
-    "instance of one argument": (OneArgument(), "OneArgument cannot be called with (obs, config), as Kaggle does"),
+    "keyword only": (
+        lambda obs, config, *, model: 0,
+        "<lambda> cannot be called with (obs, config), as Kaggle does: missing a",
+    ),
     "method of one argument": (Instance().see, "see cannot be called with (obs, config), as Kaggle does: too many"),
-    "lambda of three": (lambda a, b, c: 0, "<lambda> cannot be called with (obs, config)"),
     "partial that has all": (partial(agent, 1, 2), "partial cannot be called with (obs, config)"),
     "async": (asynchronous, "asynchronous is async or a generator, where a plain function was expected"),
     "async method": (Instance().dream, "dream is async"),
