@@ -244,7 +244,7 @@ def answer(rng: random.Random) -> str:
     else:
         listed, kept = answers["list_submission_episodes"]["episodes"], {1, 3}
         listed[1] = damage(listed[1], rng) if rng.random() < 0.7 else {**listed[1], "agents": [damage(own, rng)]}
-    connected = mock.patch("connectx_toolkit.kaggle.account.connected", answering(answers, replays))
+    connected = mock.patch("connectx_toolkit.kaggle.account.connect_account", answering(answers, replays))
     with tempfile.TemporaryDirectory() as folder, connected:
         options = ["--games", f"{folder}/games.sqlite", "--seconds", "0"]
         out = run_command(["episodes", "7", *options], (None, 1, 2))
@@ -257,7 +257,7 @@ def answer(rng: random.Random) -> str:
 
 
 def answering(answers: dict[str, Any], replays: dict[int, Any]) -> Callable[[], AbstractContextManager[Kaggle]]:
-    """``connected`` with answers from here, which the SDK makes its objects of."""
+    """``connect_account`` with answers from here, which the SDK makes its objects of."""
 
     def make_answer(kind: Any, name: str) -> Callable[[Any], Any]:
         return lambda request: kind.from_dict(json.loads(json.dumps(answers[name])))

@@ -552,11 +552,13 @@ def build(
         Refused: the agent cannot be built; the message has the place and the cure.
         ValueError: there is no such agent, or the output must not be written.
     """
-    from connectx_toolkit.builder.submission import built, options_of, packages_of
+    from connectx_toolkit.builder.submission import BuildOptions, build_agent, packages_of
 
     files = [Path(each) for each in ([data] if isinstance(data, str | PathLike) else data)]
-    options = options_of(positions, slowdown, full, machine_code)
-    return built(agent, _path(output), options, tell, data=files, book=_path(book), allowed=packages_of(allow_package))
+    options = BuildOptions(positions, slowdown, full, machine_code)
+    return build_agent(
+        agent, _path(output), options, tell, data=files, book=_path(book), allowed=packages_of(allow_package)
+    )
 
 
 @check_arguments
@@ -577,9 +579,9 @@ def check(file: str | PathLike, *, allow_package: str | Sequence[str] = (), slow
     Raises:
         OSError: the file cannot be read.
     """
-    from connectx_toolkit.builder.submission import checked, options_of, packages_of
+    from connectx_toolkit.builder.submission import BuildOptions, check_file, packages_of
 
-    return checked(Path(file), options_of(slowdown=slowdown), packages_of(allow_package), tell)
+    return check_file(Path(file), BuildOptions(slowdown=slowdown), packages_of(allow_package), tell)
 
 
 @check_arguments

@@ -71,11 +71,6 @@ class Account:
         running = {"id": 1, "state": "CREATED", "agents": []}
         return _json({"episodes": [running, *episodes, *([self.odd] if self.odd else [])]})
 
-    def _GetLeaderboard(self, body: dict[str, Any]) -> Answer:
-        teams = [("middle", "812.5"), (self.team, "1021.3"), ("one without a score", "")]
-        board = [{"teamId": number, "teamName": name, "score": score} for number, (name, score) in enumerate(teams)]
-        return _json({"submissions": board if body["competitionName"] == "connectx" else []})
-
     def _GetEpisodeReplay(self, body: dict[str, Any]) -> Answer:
         return 200, {"Content-Type": "application/json"}, self.replays[body["episodeId"]]
 

@@ -250,12 +250,12 @@ def open_pool(setup: Setup, concurrency: int = 1, scheduler: str | None = None) 
         with cluster_workers(scheduler, _leave_slot, finalizer=_leave_cluster, own_cores=True) as workers:
             yield Pool(setup, workers, is_remote=True)
     elif concurrency == 1:
-        with _playing, archive.shared(), core_of_its_own() if setup.isolate else nullcontext():
+        with _playing, archive.share_archives(), core_of_its_own() if setup.isolate else nullcontext():
             pool = Pool(setup)
             with closing(pool.slot):
                 yield pool
     else:
-        with _playing, archive.shared():
+        with _playing, archive.share_archives():
             warm_up(setup.rules, setup.referee)  # before the fork: importing Kaggle's package takes over a second
             end_pools()
             method, leave = ("fork", _leave_slot) if HAS_FORK else ("spawn", _leave_cluster)
@@ -366,4 +366,4 @@ def _leave_cluster() -> None:
     """Cleans up what a run has left in a worker of a cluster."""
     _compared.clear()
     _leave_slot()
-    archive.clear()
+    archive.clear_archives()

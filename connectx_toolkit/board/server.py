@@ -199,7 +199,11 @@ def _others_read_output() -> bool:
 def run_board(opening: Opening, browser: bool) -> None:
     """Serves the board until Ctrl-C, and then returns."""
     sock, address = listen()
-    with archive.shared(), tempfile.TemporaryDirectory(prefix="connectx-board-") as folder, suppress(KeyboardInterrupt):
+    with (
+        archive.share_archives(),
+        tempfile.TemporaryDirectory(prefix="connectx-board-") as folder,
+        suppress(KeyboardInterrupt),
+    ):
         redirect = write_redirect(address, Path(folder))
         print(f"board: {redirect if _others_read_output() else address.url}\nPress Ctrl-C to stop it.", flush=True)
         if browser and may_open_browser():

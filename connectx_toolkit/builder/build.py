@@ -8,6 +8,7 @@ import base64
 import gzip
 import hashlib
 import io
+import math
 import tarfile
 import zlib
 from collections.abc import Callable, Mapping
@@ -16,10 +17,10 @@ from pathlib import Path
 
 from connectx_core import __version__
 from connectx_core.machine_code import EMBEDDED, pack_parts
-from connectx_toolkit.builder.comparison import POSITIONS, Comparison, lacking
-from connectx_toolkit.builder.notebook.written import placed
+from connectx_toolkit.builder.comparison import POSITIONS, Comparison, describe_left_out
+from connectx_toolkit.builder.notebook.written import name_places
 from connectx_toolkit.builder.originals import Original, SideAnswer, Source, source_job
-from connectx_toolkit.builder.preflight.check import check
+from connectx_toolkit.builder.preflight.check import run_preflight
 from connectx_toolkit.builder.preflight.findings import Report
 from connectx_toolkit.builder.preflight.trial import (
     CODE_GEOMETRIES,
@@ -28,11 +29,12 @@ from connectx_toolkit.builder.preflight.trial import (
     Sandbox,
     open_sandbox,
 )
-from connectx_toolkit.builder.source.data_files import listed
+from connectx_toolkit.builder.source.data_files import list_sizes
 from connectx_toolkit.builder.source.inline import Inlined, Refused
-from connectx_toolkit.builder.source.old_numpy import setting
+from connectx_toolkit.builder.source.old_numpy import restoring_code
 from connectx_toolkit.builder.source.refusals import TORCH_FILES, adopt_command
 from connectx_toolkit.kaggle.rules import Limits
+from connectx_toolkit.system.console import as_option
 from connectx_toolkit.system.files import replacing, version_of
 
 IMPORTER, GUARD = (Path(__file__).parent / "embedded" / name for name in ("importer.py", "guard.py"))
@@ -52,7 +54,7 @@ def agent(obs, config):
 """
 
 
-def quoted(source: str) -> str:
+def raw_literal(source: str) -> str:
     """A Python literal of a line feed and the source, raw unless the quotes in the source prevent that."""
     for quotes in ("'''", '"""'):
         if quotes not in source:
@@ -61,62 +63,56 @@ def quoted(source: str) -> str:
     return f"'''\n{escaped}'''"
 
 
-def packed(content: bytes) -> tuple[str, str]:
+def encode_data(content: bytes) -> tuple[str, str]:
     """The form that the importer's ``read_data`` reads: (sha256 of the zlib stream, its base64)."""
     stream = zlib.compress(content, 9)
     return hashlib.sha256(stream).hexdigest(), base64.b64encode(stream).decode()
 
 
-def _digest(content: bytes) -> str:
+def _short_digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()[:16]
 
 
-def _header(inlined: Inlined, contents: Mapping[str, bytes], notes: Mapping[str, str]) -> str:
+def _header(inlined: Inlined, contents: Mapping[str, bytes]) -> str:
     module, function = inlined.entry
     lines = [
         f"{HEADER} {function} of {module}".removeprefix("# "),
         f"built by connectx-toolkit {__version__} with build_submission.py: change the sources, not this file",
         "",
         "sha256 (first 16 digits) of the modules as embedded below:",
-        *(f"  {_digest(text.encode())}  {path}" for path, text in sorted(inlined.sources.items())),
-        f"  {_digest(IMPORTER.read_bytes())}  the importer",
-        f"  {_digest(GUARD.read_bytes())}  the guard",
+        *(f"  {_short_digest(text.encode())}  {path}" for path, text in sorted(inlined.sources.items())),
+        f"  {_short_digest(IMPORTER.read_bytes())}  the importer",
+        f"  {_short_digest(GUARD.read_bytes())}  the guard",
     ]
     if contents:
         lines += ["and of the data files:"]
-        lines += [f"  {_digest(data)}  {path}{notes.get(path, '')}" for path, data in sorted(contents.items())]
+        about = {MACHINE_CODE: ABOUT_CODE}
+        lines += [f"  {_short_digest(data)}  {path}{about.get(path, '')}" for path, data in sorted(contents.items())]
     if inlined.files:
         lines += ["and of the files beside it in the archive:"]
-        lines += [f"  {_digest(file.read_bytes())}  {path}" for path, (file, _) in sorted(inlined.files.items())]
+        lines += [f"  {_short_digest(file.read_bytes())}  {path}" for path, (file, _) in sorted(inlined.files.items())]
     return "".join(f"# {line}".rstrip() + "\n" for line in lines)
 
 
-def submission_text(inlined: Inlined, contents: Mapping[str, bytes], notes: Mapping[str, str]) -> str:
-    """The one file.
-
-    Args:
-        contents: embedded path -> bytes of the data file.
-        notes: embedded path -> what the header says after the file's name.
-    """
-    parts = [_header(inlined, contents, notes), "import time as _time\n\n_STARTED = _time.perf_counter()\n"]
-    parts += [f"\n{setting(inlined.old_names)}\n"] if inlined.old_names else []
+def render(inlined: Inlined, code: bytes = b"") -> str:
+    """The submission's text. ``code``: machine code of kernels, if there is any. Raises OSError."""
+    contents = {path: file.read_bytes() for path, file in inlined.data.items()} | ({MACHINE_CODE: code} if code else {})
+    parts = [_header(inlined, contents), "import time as _time\n\n_STARTED = _time.perf_counter()\n"]
+    parts += [f"\n{restoring_code(inlined.old_names)}\n"] if inlined.old_names else []
     parts.append("\nSOURCES = {}\n")
-    parts += [f"\nSOURCES[{path!r}] = {quoted(text)}\n" for path, text in sorted(inlined.sources.items())]
+    parts += [f"\nSOURCES[{path!r}] = {raw_literal(text)}\n" for path, text in sorted(inlined.sources.items())]
     parts.append("\nDATA = {}\n")
     for path, content in sorted(contents.items()):
-        digest, text = packed(content)
+        digest, text = encode_data(content)
         wrapped = "\n".join(text[start : start + LINE_WIDTH] for start in range(0, len(text), LINE_WIDTH))
         parts.append(f"DATA[{path!r}] = ({digest!r}, r'''\n{wrapped}\n''')\n")
     for name, source in (("IMPORTER", IMPORTER), ("GUARD", GUARD)):
-        parts.append(f"\n{name} = {quoted(source.read_text(encoding='utf-8'))}\n")
+        parts.append(f"\n{name} = {raw_literal(source.read_text(encoding='utf-8'))}\n")
     return "".join([*parts, _TAIL.format(entry=inlined.entry)])
 
 
-def archive(main: bytes, files: Mapping[str, bytes]) -> bytes:
-    """A .tar.gz with ``main`` as main.py at its root, and ``files``, given by their paths in it.
-
-    It has no dates and no owners, so that the same input gives the same bytes.
-    """
+def archive_bytes(main: bytes, files: Mapping[str, bytes]) -> bytes:
+    """A .tar.gz with ``main`` as main.py at its root, and ``files`` by their paths; without dates and owners."""
     plain = io.BytesIO()
     with tarfile.open(fileobj=plain, mode="w", format=tarfile.PAX_FORMAT) as tar:
         for name, content in [("main.py", main), *sorted(files.items())]:
@@ -132,6 +128,7 @@ ABOUT_CODE = f""": machine code of the modules' kernels for x86-64, by numba {ve
 #     and LLVM, from the sources in this file; used if it passes a test when the file is loaded, else numba compiles.
 #     Built with --no-machine-code, the file has none."""
 LISTED_FILES = 20  # files that an error names
+MOST_POSITIONS = 20_000  # drawing so many takes half a minute
 
 
 class NotAccepted(ValueError):
@@ -144,7 +141,7 @@ class NotAccepted(ValueError):
 
 @dataclass(frozen=True)
 class BuildOptions:
-    """Options of a build.
+    """Options of a build or a check. Raises ValueError if one is impossible.
 
     positions: in how many positions the built file is compared with its original, besides openings and games
     """
@@ -154,17 +151,18 @@ class BuildOptions:
     full: bool = False
     machine_code: bool = True
 
-
-def render(inlined: Inlined, code: bytes = b"") -> str:
-    """The submission's text. ``code``: machine code of kernels, if there is any. Raises OSError."""
-    contents = {path: file.read_bytes() for path, file in inlined.data.items()} | ({MACHINE_CODE: code} if code else {})
-    return submission_text(inlined, contents, {MACHINE_CODE: ABOUT_CODE})
+    def __post_init__(self) -> None:
+        if type(self.positions) is not int or not 1 <= self.positions <= MOST_POSITIONS:
+            wanted = f"an integer from 1 to {MOST_POSITIONS:,}"
+            raise ValueError(f"{as_option('positions')} should be {wanted}, not {self.positions!r}")
+        if self.slowdown is not None and not 1 <= self.slowdown < math.inf:
+            raise ValueError(f"{as_option('slowdown')} should be at least 1, not {self.slowdown:g}")
 
 
 def packed_files(inlined: Inlined, most: int | None = None) -> str:
     """How much lies beside the agent in words, at most so many files by their names. Raises OSError."""
     sizes = {path: file.stat().st_size for path, (file, _) in inlined.files.items()}
-    return f"{sum(sizes.values()):,} bytes in {len(sizes)} files beside the agent: {listed(sizes, most)}"
+    return f"{sum(sizes.values()):,} bytes in {len(sizes)} files beside the agent: {list_sizes(sizes, most)}"
 
 
 def submission_bytes(inlined: Inlined, output: Path, code: bytes = b"") -> bytes:
@@ -180,7 +178,7 @@ def submission_bytes(inlined: Inlined, output: Path, code: bytes = b"") -> bytes
         raise ValueError(f"{why}; {packed_files(inlined, LISTED_FILES)}")
     text = render(inlined, code)
     if output.name.endswith(".tar.gz"):
-        return archive(text.encode(), {path: file.read_bytes() for path, (file, _) in inlined.files.items()})
+        return archive_bytes(text.encode(), {path: file.read_bytes() for path, (file, _) in inlined.files.items()})
     if len(text) > most and inlined.data:
         cure = 'as text, data takes a third more: open it as Path(__file__).parent / "name", and build a .tar.gz'
         raise ValueError(f"{len(text):,} bytes, and the judge allows {most:,}; {cure}")
@@ -190,7 +188,7 @@ def submission_bytes(inlined: Inlined, output: Path, code: bytes = b"") -> bytes
         if file.suffix in TORCH_FILES:
             cure += f", or `{adopt_command(file.name, inlined.agent_path)}`"
         why = f"{place.reason}, which a single .py cannot hold: {cure}; {packed_files(inlined)}"
-        raise Refused([inlined.placed(place)._replace(reason=why)])
+        raise Refused([inlined.with_place(place)._replace(reason=why)])
     return text.encode()
 
 
@@ -213,7 +211,7 @@ def build(
         NotAccepted: it was refused; with the report.
         OSError, ValueError: a file cannot be read, or is too large.
     """
-    code, notes = machine_code(inlined, runner, options, tell)
+    code, notes = compile_kernels(inlined, runner, options, tell)
     content = submission_bytes(inlined, output, code)
     parts = f"{len(content):,} bytes, {len(inlined.sources)} modules, {len(inlined.files)} files beside them"
     tell(f"checking {parts}: some seconds, or minutes if a move takes a second")
@@ -221,7 +219,7 @@ def build(
 
     def compare(sandbox: Sandbox, file: Path, report: Report) -> None:
         if not report.accepted:
-            if facts := lacking(original):
+            if facts := describe_left_out(original):
                 report.add("notebook", "note", facts)
             return
         boards = CODE_GEOMETRIES if code else SAMPLE_GEOMETRIES
@@ -232,14 +230,14 @@ def build(
     home = inlined.root or inlined.agent_path.parent
     with replacing(output) as draft:
         draft.write_bytes(content)
-        report = check(draft, runner, slowdown=options.slowdown, full=options.full, extra=compare, home=home)
+        report = run_preflight(draft, runner, slowdown=options.slowdown, full=options.full, extra=compare, home=home)
         report.name = output.name
         if inlined.files:
             report.add("data", "note", f"the archive holds main.py and {packed_files(inlined)}")
         for topic, lines in (("source", inlined.notes), ("machine code", notes)):
             for line in lines:
                 report.add(topic, "note", line)
-        report.findings = [finding._replace(text=placed(finding.text, inlined.places)) for finding in report.findings]
+        report.findings = [each._replace(text=name_places(each.text, inlined.places)) for each in report.findings]
         if not report.accepted:
             raise NotAccepted(report)
     return report
@@ -255,7 +253,7 @@ def _report_code(source: SideAnswer, built: SideAnswer, report: Report) -> None:
     report.add("machine code", "pass" if is_used else "note", f"{'' if is_used else 'not '}usable here: {times}")
 
 
-def machine_code(
+def compile_kernels(
     inlined: Inlined, runner: Runner, options: BuildOptions, tell: Callable[[str], None]
 ) -> tuple[bytes, list[str]]:
     """Machine code of the kernels that the agent prepares, b"" if there is none; why there is none where it should."""

@@ -28,9 +28,9 @@ from connectx_toolkit.builder.preflight.trial import (
     SAMPLE_GEOMETRIES,
     Question,
     Sandbox,
-    compared,
-    openings_of_games,
-    sample,
+    comparison_question,
+    opening_questions,
+    sample_questions,
 )
 from connectx_toolkit.kaggle.rules import sizes_of
 from connectx_toolkit.system.console import progress
@@ -54,21 +54,23 @@ SIGMAS = 4.3  # one faithful file in 100,000 of an agent that draws is refused a
 NAMED_FACTS = 6  # facts that a report names
 
 
-def kinds_of(positions: int, geometries: tuple[Geometry, ...] = SAMPLE_GEOMETRIES) -> dict[str, list[dict[str, Any]]]:
+def units_by_kind(
+    positions: int, geometries: tuple[Geometry, ...] = SAMPLE_GEOMETRIES
+) -> dict[str, list[dict[str, Any]]]:
     """What an original is asked: games from both seats, openings, of which the shortest come first, and positions."""
-    openings = [opening.as_json() for opening in openings_of_games(range(4))]
+    openings = [opening.as_json() for opening in opening_questions(range(4))]
     short, long = openings[:8], openings[8:]
     spread = [long[number * 101 % len(long)] for number in range(len(long))]  # 101 has no divisor in common with 287
     return {
-        "games": games_of(range(FULL_GAMES)),
+        "games": game_units(range(FULL_GAMES)),
         "openings": short + spread,
-        "positions": [question.as_json() for question in sample(positions, geometries=geometries)],
+        "positions": [question.as_json() for question in sample_questions(positions, geometries=geometries)],
     }
 
 
-def games_of(numbers: Iterable[int]) -> list[dict[str, Any]]:
+def game_units(numbers: Iterable[int]) -> list[dict[str, Any]]:
     """Whole games, those with an odd number from the second seat."""
-    empty = compared("game", []).as_json()
+    empty = comparison_question("game", []).as_json()
     return [empty | {"game": number} for number in numbers]
 
 
@@ -131,7 +133,7 @@ class Draws:
         return total, freedom
 
     @property
-    def differ(self) -> bool:
+    def are_apart(self) -> bool:
         """Whether they differ more than chance explains; the cube root (Wilson and Hilferty 1931) makes it normal."""
         total, freedom = self.statistic()
         if not freedom:
@@ -140,7 +142,7 @@ class Draws:
         return ((total / freedom) ** (1 / 3) - (1 - spread)) / sqrt(spread) > SIGMAS
 
     @property
-    def differ_in_each_round(self) -> bool:
+    def are_apart_in_each_round(self) -> bool:
         """Whether no swap of the sides within rounds sets them further apart.
 
         Other programs slow all moves of a side's turn, which are then no independent draws: a round is.
@@ -167,11 +169,9 @@ class Comparison:
     ) -> tuple[SideAnswer, SideAnswer] | None:
         """Asks both, and reports whether they play alike; what both said, None if the report rejects them.
 
-        Args:
-            positions: how many are asked besides the openings and the games.
-            geometries: of the positions, each as often as it is to be drawn.
+        ``positions``: how many are asked besides the openings and the games; ``geometries``: of these.
         """
-        kinds = kinds_of(positions, geometries)
+        kinds = units_by_kind(positions, geometries)
         pace = 0.0 if self.at_nodes else self.report.figures.get("slowest_move_seconds", 0)
         most = sum(map(len, kinds.values())) + FULL_GAMES * 12
         usual = round(min(most, max(ENOUGH, USUAL_SECONDS / max(pace, 1e-9)), COMPARE_SECONDS / max(pace, 1e-9)))
@@ -181,20 +181,20 @@ class Comparison:
         with self.original, progress(total, "move", "comparing") as bar:
             limits = {"stop_after": COMPARE_SECONDS, "enough": (ENOUGH, USUAL_SECONDS)}
             ours = self.original.ask(kinds, bar=bar, traced=self.original.traced, **limits)
-            asked = [asked_of(reply) for reply in ours.replies]
+            asked = [query_of(reply) for reply in ours.replies]
             if self._keeps_state(asked):
                 self.is_fresh = True
                 asked = self._ask_fresh(kinds, bar)
             if not self._is_answered(ours, asked):
                 return None
-            later, answers = self._later(ours, bar), list[SideAnswer]()
+            later, answers = self._ask_later_games(ours, bar), list[SideAnswer]()
             bar.total = 2 * len(asked) + (2 * len(later) or len(asked[:RELOADED]))
             for seed, part in enumerate((asked, later or asked[:RELOADED])):
-                answers.append(self._file(part, bar=bar, **LOADS[seed]))
+                answers.append(self._ask_file(part, bar=bar, **LOADS[seed]))
                 if answers[-1].why:
                     self.report.add(TOPIC, "reject", f"the built file {answers[-1].why}")
-                elif differing(part, answers[-1]):
-                    self._judge(part, answers[-1], seed)
+                elif differences(part, answers[-1]):
+                    self._judge_differences(part, answers[-1], seed)
                 if not self.report.accepted:
                     return None
         legal = [each for each in (*asked, *later) if each.is_legal]
@@ -202,7 +202,7 @@ class Comparison:
         how = f" at {FEW_NODES} nodes a move" if self.at_nodes else ", by the clock" * is_slow(asked)
         cut = ". Its moves take long, so that not all were asked" if len(asked) < most - FULL_GAMES * 12 else ""
         cut = ". It keeps a state: each had a process of its own" if self.is_fresh else cut
-        agree = f"the built file, loaded twice, and {self.original.who} agree on {counted(legal)}{how}{cut}"
+        agree = f"the built file, loaded twice, and {self.original.who} agree on {describe_amount(legal)}{how}{cut}"
         if is_thin := len(legal) < min(LEAST_COMPARED, len(asked)):
             agree = f"only {len(legal)} positions were compared: {agree}"
         self.report.add(TOPIC, "note" if self.excuse or is_thin else "pass", self.excuse or agree)
@@ -219,20 +219,21 @@ class Comparison:
                 (where, _, begin), end = (self.original.place_of(file, n).rpartition(", line ") for n in (first, last))
                 if begin and end[2]:
                     pieces.setdefault(where, []).append(begin if begin == end[2] else f"{begin} to {end[2]}")
-        if named := [f"{where}, {counted_lines(lines)}" for where, lines in pieces.items()]:
+        if named := [f"{where}, {describe_lines(lines)}" for where, lines in pieces.items()]:
             more = f"; and in {len(named) - NAMED_FACTS} more places" if len(named) > NAMED_FACTS else ""
             self.report.add("never asked", "note", f"{'; '.join(named[:NAMED_FACTS])}{more}: {how} led there")
         self.report.add_caught(ours.trace, self.original.place_of)
 
-    def _later(self, ours: SideAnswer, bar: Any) -> list[Query]:
+    def _ask_later_games(self, ours: SideAnswer, bar: Any) -> list[Query]:
         """More games of the original, in a new process; [] if it takes long to load, or does not answer again."""
         if self.is_fresh or (ours.loaded and ours.loaded["load_seconds"] - ours.loaded["waited"] > QUICK_LOAD):
             return []
         limits = {"stop_after": COMPARE_SECONDS / 2, "enough": (ENOUGH / 2, USUAL_SECONDS / 2)}
-        more = self.original.ask({"games": games_of(range(FULL_GAMES + 1, FULL_GAMES + 1 + LATER))}, bar=bar, **limits)
-        return [asked_of(reply, FULL_GAMES) for reply in more.replies]
+        games = game_units(range(FULL_GAMES + 1, FULL_GAMES + 1 + LATER))
+        more = self.original.ask({"games": games}, bar=bar, **limits)
+        return [query_of(reply, FULL_GAMES) for reply in more.replies]
 
-    def _file(self, asked: Sequence[Query], **options: Any) -> SideAnswer:
+    def _ask_file(self, asked: Sequence[Query], **options: Any) -> SideAnswer:
         """What the built file replies to the same questions in the same order."""
 
         def ask(kinds: Kinds, **options: Any) -> SideAnswer:
@@ -241,19 +242,16 @@ class Comparison:
 
         return self._in_processes(ask, asked, **options)
 
-    def _source(self, asked: Sequence[Query], **options: Any) -> SideAnswer:
-        return self._in_processes(self.original.ask, asked, **options)
-
     def _as_loaded(self, asked: Sequence[Query], **options: Any) -> SideAnswer | None:
-        """What the original replies where the built file is; None if it is not loaded there."""
+        """See ``Original.ask_as_loaded``."""
         return self._in_processes(partial(self.original.ask_as_loaded, self.judge), asked, **options)
 
     def _in_processes(self, ask: Callable[..., Any], asked: Sequence[Query], **options: Any) -> Any:
         """In one process; or in one for each game and each other position."""
         if not self.is_fresh:
-            return ask(alone(asked), **options)
+            return ask(as_questions(asked), **options)
         units = [[*group] for _, group in groupby(asked, lambda each: each.unit)]
-        answers = [ask(alone(unit), **options) for unit in units]
+        answers = [ask(as_questions(unit), **options) for unit in units]
         if None in answers:
             return None
         why = next((answer.why for answer in answers if answer.why), "")
@@ -264,7 +262,7 @@ class Comparison:
         failed = [each for each in asked if not each.is_legal and each.is_standard]
         units = dict.fromkeys(each.unit for each in failed)
         for unit in [*units][:FAILED_UNITS]:
-            again = self.original.ask(alone([each for each in asked if each.unit == unit]))
+            again = self.original.ask(as_questions([each for each in asked if each.unit == unit]))
             if not again.why and all(reply["column"] is not None for reply in again.replies):
                 return True
         return False
@@ -276,7 +274,7 @@ class Comparison:
             for number, unit in enumerate(kinds[kind][:most]):
                 if number < FEWEST_FRESH or time.perf_counter() - started < COMPARE_SECONDS:
                     replies = self.original.ask({kind: [unit]}, bar=bar).replies
-                    asked += [asked_of(reply, number) for reply in replies]
+                    asked += [query_of(reply, number) for reply in replies]
         return asked
 
     def _is_answered(self, ours: SideAnswer, asked: Sequence[Query]) -> bool:
@@ -287,10 +285,8 @@ class Comparison:
             self.report.add(TOPIC, "reject", f"{who} {ours.why}")
         elif failed:
             reply, is_any = failed[0].reply, any(each.is_legal for each in asked)
-            what = f"{'raises' if reply['type'] == 'exception' else 'returns'} {reply['text']}"
-            text = (
-                f"{who} {what} {failed[0].place}, and gives no legal column in {len(failed)} of {len(asked)} positions"
-            )
+            text = f"{who} {'raises' if reply['type'] == 'exception' else 'returns'} {reply['text']} {failed[0].place}"
+            text += f", and gives no legal column in {len(failed)} of {len(asked)} positions"
             text += "; the guard plays there" if is_any else ""
             text = f"asked outside of a game, {text}" if failed[0].unit[0] != "games" and is_any else text
             self.report.add(TOPIC, "note" if is_any else "reject", text)
@@ -303,50 +299,50 @@ class Comparison:
                 self.report.add("guard", "note", f"{text}. Better return int(column)")
         return self.report.accepted
 
-    def _judge(self, asked: Sequence[Query], theirs: SideAnswer, seed: int) -> None:
+    def _judge_differences(self, asked: Sequence[Query], theirs: SideAnswer, seed: int) -> None:
         """Rejects the file because of moves that differ, or finds what excuses it: chance, or the clock.
 
-        Args:
-            seed: of what is random as the file was loaded.
+        ``seed``: of what is random as the file was loaded.
         """
-        who, reference, first = self.original.who, self._source, differing(asked, theirs)[0]
+        who, first = self.original.who, differences(asked, theirs)[0]
+        reference = partial(self._in_processes, self.original.ask)
         if seed and self._goes_by_date(asked, theirs):
             return
-        again = self._as_loaded(asked, load_seed=seed)
-        if again is not None:
-            reference = partial(self._as_loaded, load_seed=seed)  # type: ignore[assignment]
-            asked = [each._replace(reply=reply) for each, reply in zip(asked, again.replies, strict=False)]
-        if not (differ := differing(asked, theirs)):
+        if (loaded := self._as_loaded(asked, load_seed=seed)) is not None:
+            reference = partial(self._as_loaded, load_seed=seed)
+            asked = [each._replace(reply=reply) for each, reply in zip(asked, loaded.replies, strict=False)]
+        if not (differ := differences(asked, theirs)):
             what = "draws as it is loaded" if seed else "goes by the order of a set, or by hash() of texts"
             text = f"the agent {what}: it plays otherwise in another process, as {who} does, first {first.place}"
             self.excuse = self.excuse or f"{text}. With the same seeds, the built file plays as {who}"
             return
         a, b = differ[0].reply, theirs.replies[asked.index(differ[0])]
         text = f"the built file and {who} play otherwise in {len(differ)} of {len(asked)} positions, first "
-        text += f"{differ[0].place}: {said(a)}, and in the file {said(b)}"
+        text += f"{differ[0].place}: {reply_text(a)}, and in the file {reply_text(b)}"
         self.report.figures["different_moves"] = len(differ)
-        if not is_slow(asked) and not any(map(differs, asked, reference(asked, draw=1).replies)):
+        if not is_slow(asked) and not any(map(is_answered_otherwise, asked, reference(asked, draw=1).replies)):
             self.report.add(TOPIC, "reject", self._with_facts(text))
             return
         units = {each.unit for each in differ}
-        sides = reference, partial(self._file, load_seed=seed)
-        draws = draws_of([each for each in asked if each.unit in units], sides, is_slow(asked), self._has_own_draws)
+        sides = reference, partial(self._ask_file, load_seed=seed)
+        unclear, has_own_draws = [each for each in asked if each.unit in units], self.judge.mentions(PREDICTOR)
+        draws = play_rounds(unclear, sides, is_slow(asked), has_own_draws)
         text += f". Asked again {len(draws.rounds)} times"
         if draws.why:
             self.report.add(TOPIC, "reject", f"{text}, one side {draws.why}")
-        elif draws.differ and (not is_slow(asked) or draws.differ_in_each_round):
+        elif draws.are_apart and (not is_slow(asked) or draws.are_apart_in_each_round):
             self.report.add(TOPIC, "reject", self._with_facts(f"{text}, each side keeps to its own moves"))
-        alike = "they are no further apart than rounds are" if draws.differ else "both choose each column as often"
+        alike = "they are no further apart than rounds are" if draws.are_apart else "both choose each column as often"
         text += f", {alike}: chance or the clock decides, and no fault of the build shows"
         self.excuse = self.excuse or text
 
     def _goes_by_date(self, asked: Sequence[Query], later: SideAnswer) -> bool:
         """Whether the second load plays otherwise because its clocks are ahead: a reject, or as its source does."""
-        today, again = self._file(asked, load_seed=1), self._file(asked, **LOADS[1])
+        today, again = self._ask_file(asked, load_seed=1), self._ask_file(asked, **LOADS[1])
         columns = [[reply["column"] for reply in answer.replies] for answer in (later, again)]
-        if today.why or differing(asked, today) or columns[0] != columns[1]:
+        if today.why or differences(asked, today) or columns[0] != columns[1]:
             return False
-        differ = differing(asked, later)
+        differ = differences(asked, later)
         text = f"a day later the built file plays otherwise in {len(differ)} of {len(asked)} positions, first "
         text += differ[0].place
         source = self._as_loaded(asked, **LOADS[1])
@@ -359,37 +355,33 @@ class Comparison:
         self.report.add(TOPIC, "reject", f"{text}{which}. Ask for the time inside the agent")
         return True
 
-    @property
-    def _has_own_draws(self) -> bool:
-        return self.judge.mentions(PREDICTOR)
-
     def _with_facts(self, text: str) -> str:
-        return ". ".join(filter(None, [text, lacking(self.original), self.original.cure]))
+        return ". ".join(filter(None, [text, describe_left_out(self.original), self.original.cure]))
 
 
-def lacking(original: Original) -> str:
+def describe_left_out(original: Original) -> str:
     """What exists there and not in the file, in words; "" if nothing is known."""
     facts, more = original.lacks[:NAMED_FACTS], len(original.lacks) - NAMED_FACTS
     return f"Not in the file: {'; '.join(facts)}{f'; and {more} more' if more > 0 else ''}" if facts else ""
 
 
-def asked_of(reply: dict[str, Any], before: int = 0) -> Query:
+def query_of(reply: dict[str, Any], before: int = 0) -> Query:
     """What an original was asked, by its reply. ``before``: units of its kind in another process."""
     return Query(Question(reply["kind"], reply["obs"], reply["config"]), reply, (reply["kind"], before + reply["unit"]))
 
 
-def alone(asked: Sequence[Query]) -> Kinds:
+def as_questions(asked: Sequence[Query]) -> Kinds:
     """The same questions in the same order, whatever is replied."""
     return {"questions": [each.question.as_json() for each in asked]}
 
 
-def differs(asked: Query, reply: dict[str, Any]) -> bool:
+def is_answered_otherwise(asked: Query, reply: dict[str, Any]) -> bool:
     """Whether the other side replies otherwise, where the original replies with a legal column."""
     return asked.is_legal and asked.reply["column"] != reply["column"]
 
 
-def differing(asked: Sequence[Query], theirs: SideAnswer) -> list[Query]:
-    return [each for each, reply in zip(asked, theirs.replies, strict=False) if differs(each, reply)]
+def differences(asked: Sequence[Query], theirs: SideAnswer) -> list[Query]:
+    return [each for each, reply in zip(asked, theirs.replies, strict=False) if is_answered_otherwise(each, reply)]
 
 
 def is_slow(asked: Sequence[Query]) -> bool:
@@ -397,22 +389,22 @@ def is_slow(asked: Sequence[Query]) -> bool:
     return median(each.reply["seconds"] for each in asked) >= CLOCKED
 
 
-def counted(asked: Sequence[Query]) -> str:
+def describe_amount(asked: Sequence[Query]) -> str:
     """How much was asked, in words: "295 openings, 12 games, 120 positions"."""
     counts = Counter(kind for kind, _ in {each.unit for each in asked})
     return ", ".join(f"{counts[kind]} {kind}" for kind in ("openings", "games", "positions") if counts[kind])
 
 
-def counted_lines(pieces: Sequence[str]) -> str:
+def describe_lines(pieces: Sequence[str]) -> str:
     """ "line 3", "lines 5 to 7, 12"."""
     return f"line{'s' * (len(pieces) > 1 or ' ' in pieces[0])} {', '.join(pieces)}"
 
 
-def said(reply: dict[str, Any]) -> str:
+def reply_text(reply: dict[str, Any]) -> str:
     return f"{reply['text']:.100}" if reply["type"] != "exception" else f"raises {reply['text']:.100}"
 
 
-def draws_of(asked: Sequence[Query], sides: tuple[Any, Any], is_by_clock: bool, has_own_draws: bool) -> Draws:
+def play_rounds(asked: Sequence[Query], sides: tuple[Any, Any], is_by_clock: bool, has_own_draws: bool) -> Draws:
     """Asks both sides in turn, in rounds, until their difference is plain or all rounds are done.
 
     Each round has new processes, since what a process keeps makes its answers alike; whole games are asked as such.
@@ -433,7 +425,7 @@ def draws_of(asked: Sequence[Query], sides: tuple[Any, Any], is_by_clock: bool, 
             draws.rounds.append((first[:both], second[:both]))
             bar.update()
             is_late = time.perf_counter() - started > COMPARE_SECONDS
-            is_plain = not is_by_clock and number >= LEAST_ROUNDS and (draws.differ or is_late)
+            is_plain = not is_by_clock and number >= LEAST_ROUNDS and (draws.are_apart or is_late)
             if draws.why or is_plain:
                 break
     return draws

@@ -1,8 +1,8 @@
-"""Who a built file should play as: the author's module, a page's own cells, or a function that lives in this process.
+"""What ``comparison`` compares a built file with: the author's module, a page's own cells, or a live function.
 
-Each is asked in a process of its own, which is none of the built file's: a module and cells in one without Kaggle's
-package, under another hash seed; a function in a fork of this process, so that nothing of the notebook changes (where
-there is no fork, it is asked here).
+Each is asked in a process of its own, apart from the built file's: a module and cells in one without Kaggle's package,
+under another hash seed; a function in a fork of this process, so that nothing of the notebook changes (where there is
+no fork, it is asked here).
 """
 
 import contextlib
@@ -15,7 +15,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from connectx_toolkit.builder.notebook.carrying import Values, qualified_name
 from connectx_toolkit.builder.notebook.live import cells_behind, namespace_of
@@ -24,10 +24,10 @@ from connectx_toolkit.builder.notebook.page import LEFT
 from connectx_toolkit.builder.notebook.written import Written
 from connectx_toolkit.builder.preflight.trial import FEW_NODES, Runner, Sandbox, open_sandbox
 from connectx_toolkit.builder.source.inline import Inlined
-from connectx_toolkit.builder.source.old_numpy import setting, settings_in
+from connectx_toolkit.builder.source.old_numpy import restoring_code, restoring_lines
 from connectx_toolkit.kaggle.agent_file import Struct
 from connectx_toolkit.kaggle.dependencies import REACHED
-from connectx_toolkit.kaggle.replies import ask, ask_in_turn, positional
+from connectx_toolkit.kaggle.replies import ask_agent, ask_in_turn, count_arguments
 from connectx_toolkit.kaggle.rules import Limits
 from connectx_toolkit.kaggle.seats import call_here
 from connectx_toolkit.kaggle.sources import import_name
@@ -64,8 +64,8 @@ class SideAnswer(NamedTuple):
     trace: Mapping[str, Any] = {}
 
 
-class Original(Protocol):
-    """One of the three.
+class Original:
+    """What the three have in common.
 
     who: what the report calls it.
     lacks: what exists there and not in the file, each with its place.
@@ -74,30 +74,31 @@ class Original(Protocol):
     traced: the files of the author's code, as its code objects name them.
     """
 
-    who: str
-    lacks: Sequence[str]
-    cure: str
-    imports: Sequence[str]
-    traced: Sequence[str]
+    who = cure = ""
+    lacks: Sequence[str] = ()
+    imports: Sequence[str] = ()
+    traced: Sequence[str] = ()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
 
     def place_of(self, file: str, line: int) -> str:
         """Where people find a line of the code that is traced; "" if the built file has not got it."""
-        ...
-
-    def __enter__(self) -> "Original": ...
-
-    def __exit__(self, *_: object) -> None: ...
+        raise NotImplementedError
 
     def ask(self, kinds: Kinds, **options: Any) -> SideAnswer:
         """What it replies in a new process. ``options``: of a job of the runner, such as "draw" and "stop_after"."""
-        ...
+        raise NotImplementedError
 
     def ask_as_loaded(self, judge: Sandbox, kinds: Kinds, **options: Any) -> SideAnswer | None:
         """What it replies if it is loaded where the built file is, with the same seeds.
 
         None if it is not loaded anew in each game, as a notebook's values are not.
         """
-        ...
+        return None
 
 
 def answer_of(answer: dict[str, Any]) -> SideAnswer:
@@ -118,25 +119,24 @@ def source_job(inlined: Inlined) -> dict[str, Any]:
     paths = list(dict.fromkeys(map(str, (folder, top, inlined.root or folder, *inlined.folders, ROOT))))
     files = {name: str(file) for name, (file, _) in inlined.files.items()}
     job = {"function": inlined.entry[1], "paths": paths, "files": files, "folders": paths}
-    return job | {"before": setting(inlined.old_names)}
+    return job | {"before": restoring_code(inlined.old_names)}
 
 
-class Source:
+class Source(Original):
     """The author's module."""
 
-    who, cure = "its source", ""
-    lacks: Sequence[str] = ()
+    who = "its source"
 
     def __init__(self, inlined: Inlined):
         self.file = inlined.agent_path.resolve()
-        self.imports: Sequence[str] = ["torch"] if any(map(IMPORTS_TORCH.search, inlined.sources.values())) else []
+        self.imports = ["torch"] if any(map(IMPORTS_TORCH.search, inlined.sources.values())) else []
         self.job = source_job(inlined) | {"imports": self.imports}
-        self.traced: Sequence[str] = own_files(inlined)
+        self.traced = own_files(inlined)
 
     def place_of(self, file: str, line: int) -> str:
-        return f"{_relative(file, self.file.parent)}, line {line}"
+        return f"{_shorten_path(file, self.file.parent)}, line {line}"
 
-    def __enter__(self) -> "Source":
+    def __enter__(self) -> Self:
         self._open = contextlib.ExitStack()
         runner = self._open.enter_context(Runner(is_judge=False))
         self._sandbox = self._open.enter_context(open_sandbox(Limits(), runner, self.file.name))
@@ -145,15 +145,15 @@ class Source:
     def __exit__(self, *_: object) -> None:
         self._open.close()
 
-    def _asked(self, where: Sandbox, kinds: Kinds, options: dict[str, Any]) -> SideAnswer:
+    def _ask_in(self, where: Sandbox, kinds: Kinds, options: dict[str, Any]) -> SideAnswer:
         job = self.job | {"folders": [str(where.root), *self.job["folders"]]} | options
         return answer_of(where.replies(self.file, "source", kinds, **job))
 
     def ask(self, kinds: Kinds, **options: Any) -> SideAnswer:
-        return self._asked(self._sandbox, kinds, options)
+        return self._ask_in(self._sandbox, kinds, options)
 
     def ask_as_loaded(self, judge: Sandbox, kinds: Kinds, **options: Any) -> SideAnswer | None:
-        return self._asked(judge, kinds, options)
+        return self._ask_in(judge, kinds, options)
 
 
 class Cells(Source):
@@ -186,10 +186,10 @@ class Cells(Source):
 
     def ask(self, kinds: Kinds, **options: Any) -> SideAnswer:
         answer = super().ask(kinds, **options)
-        if not answer.loaded and (place := _text(self.file.with_suffix(".at"))) and "(load)" in answer.why:
+        if not answer.loaded and (place := _read_if_there(self.file.with_suffix(".at"))) and "(load)" in answer.why:
             cure = "take out what trains or plays there, or build it in the notebook that has run"
             return answer._replace(why=f"gives no answer: {place} still ran after {CELLS_SECONDS:g} s; {cure}")
-        failed = json.loads(said) if (said := _text(self.file.with_suffix(".json"))) else []
+        failed = json.loads(said) if (said := _read_if_there(self.file.with_suffix(".json"))) else []
         if failed and "failed here" not in self.who:
             shown = "; ".join(failed[:3]) + "; and others" * (len(failed) > 3)
             self.who += f" (some cells failed here: {shown})"
@@ -199,37 +199,26 @@ class Cells(Source):
         return None
 
 
-class Function:
+class Function(Original):
     """A function that lives in this process."""
 
     def __init__(self, function: Callable, written: Written):
         self.function, self.written = function, written
-        self.imports: Sequence[str] = ()
-        self.who, self.cure = f"{written.who} here", ""
-        self.lacks: Sequence[str] = facts_of(written)
+        self.who, self.lacks = f"{written.who} here", facts_of(written)
         self._cells = {cell.file: cell for cell in cells_behind(namespace_of(function)) if cell.file}
         self._places = {*written.places.values()}
         modules = own_modules(re.findall(IMPORTED, written.agent.read_text(encoding="utf-8")))
         self._own = {str(module.__file__) for module in modules}
-        self.traced: Sequence[str] = [*self._cells, *self._own]
-        self._old_names = settings_in(written.agent.read_text(encoding="utf-8"))
-
-    def __enter__(self) -> "Function":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
+        self.traced = [*self._cells, *self._own]
+        self._old_names = restoring_lines(written.agent.read_text(encoding="utf-8"))
 
     def ask(self, kinds: Kinds, **options: Any) -> SideAnswer:
-        answer = asked_here(self.function, self.written.state, kinds, before=self._old_names, **options)
+        answer = ask_here(self.function, self.written.state, kinds, before=self._old_names, **options)
         return answer._replace(changed=[self._note_of(label) for label in answer.changed])
-
-    def ask_as_loaded(self, judge: Sandbox, kinds: Kinds, **options: Any) -> SideAnswer | None:
-        return None
 
     def place_of(self, file: str, line: int) -> str:
         if file in self._own:
-            return f"{_relative(file, Path.cwd())}, line {line}"
+            return f"{_shorten_path(file, Path.cwd())}, line {line}"
         place = self._cells[file].place(line)
         return place if place in self._places else ""
 
@@ -245,7 +234,7 @@ def own_files(inlined: Inlined) -> list[str]:
     return [str(path) for path in sorted(inlined.paths) if not path.is_relative_to(ROOT / REACHED)]
 
 
-def _relative(file: str, folder: Path) -> str:
+def _shorten_path(file: str, folder: Path) -> str:
     path = Path(file)
     return path.relative_to(folder).as_posix() if path.is_relative_to(folder) else path.name
 
@@ -257,11 +246,11 @@ def facts_of(written: Written) -> list[str]:
     return [*variables, *written.left_out]
 
 
-def _text(path: Path) -> str:
+def _read_if_there(path: Path) -> str:
     return path.read_text(encoding="utf-8") if path.exists() else ""
 
 
-def asked_here(
+def ask_here(
     function: Callable,
     state: Mapping[str, Callable[[], Any]],
     kinds: Kinds,
@@ -277,14 +266,13 @@ def asked_here(
         state: what may change as it plays, see ``Written``.
         draw, limits: see ``connectx_toolkit.kaggle.replies``.
         traced: files of its code, see ``connectx_toolkit.kaggle.traces``.
-        bar: counts the replies.
         before: code that runs first, where there are forks.
     """
     if not HAS_FORK:
         names = namespace_of(function)
         held = dict(names)
         try:
-            return SideAnswer(list(_asked(function, kinds, draw, limits, None)))
+            return SideAnswer(list(_replies_of(function, kinds, draw, limits, None)))
         except Exception as problem:
             return SideAnswer([], f"raises {type(problem).__name__}: {problem}")
         finally:
@@ -294,22 +282,22 @@ def asked_here(
     if pid == 0:
         try:
             os.close(ours)
-            _hush()
+            _silence_fork()
             with os.fdopen(theirs, "w", buffering=1) as pipe:
-                held, trace = contents(state), Trace(traced) if traced else None
+                held, trace = digests_of(state), Trace(traced) if traced else None
                 try:
                     exec(before, {})
-                    for reply in _asked(function, kinds, draw, limits, trace):
+                    for reply in _replies_of(function, kinds, draw, limits, trace):
                         print(json.dumps(reply), file=pipe)
                 except BaseException as problem:  # SystemExit, too, which no move may raise
                     print(json.dumps(f"raises {type(problem).__name__}: {problem}"), file=pipe)
-                after = contents(state)
+                after = digests_of(state)
                 changed = [label for label in state if held[label] != after[label]]
                 print(json.dumps([changed, trace.result() if trace else {}]), file=pipe)
         finally:
             os._exit(0)
     os.close(theirs)
-    lines = [json.loads(line) for line in _lines(ours, bar)]
+    lines = [json.loads(line) for line in _read_lines(ours, bar)]
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, signal.SIGKILL)
     code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
@@ -324,7 +312,7 @@ def asked_here(
     return SideAnswer(lines, why, changed, trace=trace)
 
 
-def contents(state: Mapping[str, Callable[[], Any]]) -> dict[str, str]:
+def digests_of(state: Mapping[str, Callable[[], Any]]) -> dict[str, str]:
     """A digest of each value; "" of one that no file can hold."""
     digests = dict[str, str]()
     for label, of in state.items():
@@ -335,7 +323,7 @@ def contents(state: Mapping[str, Callable[[], Any]]) -> dict[str, str]:
     return {label: digests.get(label, "") for label in state}
 
 
-def _lines(pipe: int, bar: "tqdm | None") -> list[bytes]:
+def _read_lines(pipe: int, bar: "tqdm | None") -> list[bytes]:
     """The whole lines that come from a process until it ends or is silent for too long."""
     content = b""
     with os.fdopen(pipe, "rb", buffering=0) as file:
@@ -346,7 +334,7 @@ def _lines(pipe: int, bar: "tqdm | None") -> list[bytes]:
     return content.split(b"\n")[:-1]
 
 
-def _hush() -> None:
+def _silence_fork() -> None:
     """Lets nothing out of a fork, in which a process's threads are not."""
     for number in (1, 2):
         os.dup2(os.open(os.devnull, os.O_WRONLY), number)
@@ -355,15 +343,15 @@ def _hush() -> None:
         sys.modules["torch"].set_num_threads(1)  # its pool of threads was not forked
 
 
-def _asked(
+def _replies_of(
     function: Callable, kinds: Kinds, draw: int, limits: Mapping[str, Any], trace: Trace | None
 ) -> Iterator[dict[str, Any]]:
-    count, through = positional(function), trace.call if trace else call_here
+    count, through = count_arguments(function), trace.call if trace else call_here
 
     def agent(obs: Any, config: Any) -> Any:
         return function(*(obs, config)[:count])
 
-    def asked(question: Mapping[str, Any]) -> dict[str, Any]:
-        return ask(agent, question, "", lambda entries: Struct(**entries), draw, through)
+    def ask_question(question: Mapping[str, Any]) -> dict[str, Any]:
+        return ask_agent(agent, question, "", lambda entries: Struct(**entries), draw, through)
 
-    return ask_in_turn(asked, kinds, **limits)
+    return ask_in_turn(ask_question, kinds, **limits)

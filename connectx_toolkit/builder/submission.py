@@ -5,7 +5,6 @@ An agent is a name from agents/, a Python file, a notebook (``lesson.ipynb``, ``
 
 import contextlib
 import difflib
-import math
 import shutil
 import tarfile
 import tempfile
@@ -17,12 +16,11 @@ from pathlib import Path
 from connectx_core.books import Book
 from connectx_core.position import STANDARD
 from connectx_toolkit.builder.build import HEADER, BuildOptions, build
-from connectx_toolkit.builder.comparison import POSITIONS
 from connectx_toolkit.builder.notebook.cells import page_named
 from connectx_toolkit.builder.notebook.live import from_function
 from connectx_toolkit.builder.notebook.page import as_page_writes_it, from_page
 from connectx_toolkit.builder.originals import Cells, Function, Original, Source
-from connectx_toolkit.builder.preflight.check import check
+from connectx_toolkit.builder.preflight.check import run_preflight
 from connectx_toolkit.builder.preflight.findings import Report
 from connectx_toolkit.builder.preflight.trial import Runner
 from connectx_toolkit.builder.source.inline import Inlined, inline
@@ -34,20 +32,7 @@ from connectx_toolkit.system.console import as_option, command, function_meant, 
 from connectx_toolkit.system.files import AGENTS, IS_CHECKOUT, ROOT, WEIGHTS, check_folder, our_agents, read_as
 
 SUBMISSIONS = ROOT / "submissions" if IS_CHECKOUT else Path("submissions")
-MOST_POSITIONS = 20_000  # drawing so many takes half a minute
 Tell = Callable[[str], None]
-
-
-def options_of(
-    positions: int = POSITIONS, slowdown: float | None = None, full: bool = False, machine_code: bool = True
-) -> BuildOptions:
-    """The options of a build or a check. Raises ValueError if one is impossible."""
-    if type(positions) is not int or not 1 <= positions <= MOST_POSITIONS:
-        wanted = f"an integer from 1 to {MOST_POSITIONS:,}"
-        raise ValueError(f"{as_option('positions')} should be {wanted}, not {positions!r}")
-    if slowdown is not None and not 1 <= slowdown < math.inf:
-        raise ValueError(f"{as_option('slowdown')} should be at least 1, not {slowdown:g}")
-    return BuildOptions(positions, slowdown, full, machine_code)
 
 
 def packages_of(names: str | Sequence[str]) -> frozenset[str]:
@@ -59,7 +44,7 @@ def packages_of(names: str | Sequence[str]) -> frozenset[str]:
     return frozenset(names)
 
 
-def checked(path: Path, options: BuildOptions, allowed: frozenset[str], tell: Tell) -> Report:
+def check_file(path: Path, options: BuildOptions, allowed: frozenset[str], tell: Tell) -> Report:
     """The pre-flight of a finished file, a .py or a .tar.gz, or of what a notebook writes.
 
     Raises:
@@ -68,7 +53,7 @@ def checked(path: Path, options: BuildOptions, allowed: frozenset[str], tell: Te
     """
     with Runner() as runner, finished_file(path) as file:
         runner.tell = tell
-        report = check(file, runner, slowdown=options.slowdown, full=options.full)
+        report = run_preflight(file, runner, slowdown=options.slowdown, full=options.full)
         judge_packages(file, allowed, report)
     return report
 
@@ -101,7 +86,7 @@ def judge_packages(file: Path, allowed: frozenset[str], report: Report) -> None:
             report.add("package", "note", PERHAPS_WITHOUT.format(name))
 
 
-def built(
+def build_agent(
     agent: str | PathLike | Callable,
     output: Path | None,
     options: BuildOptions,
@@ -145,10 +130,10 @@ def inlined_of(
         raise ValueError(OF_PERFECT.format("a notebook"))
     if callable(agent):
         written = from_function(agent, folder)
-        return written.entry, written.inlined(allowed, data), Function(agent, written)
+        return written.entry, written.to_inlined(allowed, data), Function(agent, written)
     if page:
         written = from_page(*page, folder)
-        inlined = written.inlined(allowed, data)
+        inlined = written.to_inlined(allowed, data)
         cells = Cells(inlined, written)
         cells.pack_files_of_cells(inlined)
         return page[1] or page[0].stem, inlined, cells

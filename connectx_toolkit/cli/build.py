@@ -91,9 +91,9 @@ def run(given: argparse.Namespace) -> int:
     refuse_impossible(given)
     if given.submit is None:
         return build_or_check(given)[0]
-    from connectx_toolkit.kaggle.account import connected, submissions_left  # takes half a second
+    from connectx_toolkit.kaggle.account import connect_account, submissions_left  # takes half a second
 
-    with connected() as kaggle:
+    with connect_account() as kaggle:
         left = submissions_left(kaggle)  # before the build, which takes a minute
         code, path = build_or_check(given)
         if code == DONE and path is not None:
@@ -103,13 +103,13 @@ def run(given: argparse.Namespace) -> int:
 
 def offer(kaggle: "Kaggle", path: Path, message: str, left: int) -> None:
     """Submits an accepted file; on a terminal, only if whoever sits there agrees."""
-    from connectx_toolkit.kaggle.account import submit
+    from connectx_toolkit.kaggle.account import submit_file
 
     if sys.stdin.isatty() and not agrees(f"submit {path} to Kaggle ({left} left today)? [y/N] "):
         tell("not submitted")
         return
     tell(f"uploading {path}")
-    submitted = submit(kaggle, path, message)
+    submitted = submit_file(kaggle, path, message)
     tell(f"submitted as {submitted.number}: {submitted.words}")
     tell(f"its games, when it has played some: {command(f'evaluate episodes {submitted.number}')}")
 

@@ -14,11 +14,11 @@ from connectx_toolkit.kaggle.account import (
     Kaggle,
     KaggleProblem,
     check_own,
-    connected,
+    connect_account,
     episodes_of,
-    fetch,
-    missing,
-    submissions,
+    fetch_files,
+    files_to_fetch,
+    list_submissions,
 )
 from connectx_toolkit.system.console import progress
 from connectx_toolkit.system.foreign import NothingLeft
@@ -28,8 +28,8 @@ EPISODES = Path("runs/episodes")
 
 def own_submissions() -> list[Any]:
     """One's submissions on Kaggle, each the SDK's ApiSubmission. Raises KaggleProblem."""
-    with connected() as kaggle:
-        return submissions(kaggle)
+    with connect_account() as kaggle:
+        return list_submissions(kaggle)
 
 
 def fetch_games(submission: int, latest: int | None, games: Path, me: str | None) -> Read:
@@ -40,7 +40,7 @@ def fetch_games(submission: int, latest: int | None, games: Path, me: str | None
         ValueError: there are no such games, or the file of games is another file.
         NothingLeft: none of the games can be read.
     """
-    with connected() as kaggle:
+    with connect_account() as kaggle:
         folder = EPISODES / str(submission)
         check_own(kaggle, submission)
         ended, left_out = episodes_of(kaggle, submission)
@@ -69,11 +69,11 @@ def _fetch_missing(kaggle: Kaggle, found: Sequence[Episode], folder: Path) -> li
 
     Raises KaggleProblem: Kaggle refuses or breaks off; in words that say how much is there.
     """
-    wanted, absent = missing(found, folder), []
+    wanted, absent = files_to_fetch(found, folder), []
     print(f"{len(found)} games, {len(wanted)} files to fetch into {folder}", file=sys.stderr)
     with progress(len(wanted), "file", "fetching", delay=0) as bar:
         try:
-            for problem in fetch(kaggle, wanted):
+            for problem in fetch_files(kaggle, wanted):
                 absent += [problem] if problem else []
                 bar.update()
         except KaggleProblem as problem:

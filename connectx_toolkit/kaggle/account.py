@@ -119,7 +119,7 @@ def in_one_line(source: str) -> Iterator[None]:
     try:
         yield
     except requests.HTTPError as problem:
-        raise _refused(problem, source) from None
+        raise _to_problem(problem, source) from None
     except (requests.exceptions.ChunkedEncodingError, requests.exceptions.ContentDecodingError):
         raise KaggleProblem("Kaggle's answer broke off: the same command goes on from there") from None
     except (requests.ConnectionError, requests.Timeout):
@@ -130,7 +130,7 @@ def in_one_line(source: str) -> Iterator[None]:
         raise KaggleProblem(f"Kaggle's answer cannot be read: {printable(problem) or type(problem).__name__}") from None
 
 
-def _refused(problem: requests.HTTPError, source: str) -> KaggleProblem:
+def _to_problem(problem: requests.HTTPError, source: str) -> KaggleProblem:
     status = problem.response.status_code if problem.response is not None else None
     said = printable(str(problem).partition(" for url")[0].splitlines()[0], 200) if str(problem) else ""
     if status == UNAUTHORIZED:
@@ -143,7 +143,7 @@ def _refused(problem: requests.HTTPError, source: str) -> KaggleProblem:
 
 
 @contextmanager
-def connected() -> Iterator[Kaggle]:
+def connect_account() -> Iterator[Kaggle]:
     """Kaggle, with one's own credentials. Nothing is sent yet.
 
     Raises:
@@ -164,6 +164,14 @@ def connected() -> Iterator[Kaggle]:
 NOT_OURS = (403, 404)
 
 
+def request_of(kind: type, **fields: Any) -> Any:
+    """A request of the SDK with its fields, which its classes take one by one."""
+    request = kind()
+    for name, value in fields.items():
+        setattr(request, name, value)
+    return request
+
+
 class Episode(NamedTuple):
     """A game of a submission: its number, the seats that the submission had in it, and when it was played."""
 
@@ -179,19 +187,16 @@ class Episode(NamedTuple):
         return {folder / f"{stem}-replay.json": None, **logs}
 
 
-def submissions(kaggle: Kaggle) -> list[Any]:
+def list_submissions(kaggle: Kaggle) -> list[Any]:
     """One's latest submissions, as the SDK's ApiSubmission. Raises KaggleProblem."""
-    request = ApiListSubmissionsRequest()
-    request.competition_name = COMPETITION
+    request = request_of(ApiListSubmissionsRequest, competition_name=COMPETITION)
     return list(kaggle.call("list_submissions", request).submissions or [])
 
 
 def check_own(kaggle: Kaggle, number: int) -> None:
     """Raises KaggleProblem if a submission is not one's own."""
-    request = ApiGetSubmissionRequest()
-    request.ref = number
     try:
-        kaggle.call("get_submission", request)
+        kaggle.call("get_submission", request_of(ApiGetSubmissionRequest, ref=number))
     except KaggleProblem as problem:
         if problem.status not in NOT_OURS:
             raise
@@ -208,18 +213,17 @@ class Episodes(NamedTuple):
 
 def episodes_of(kaggle: Kaggle, number: int) -> Episodes:
     """The games of a submission. Raises KaggleProblem."""
-    request = ApiListSubmissionEpisodesRequest()
-    request.submission_id = number
+    request = request_of(ApiListSubmissionEpisodesRequest, submission_id=number)
     found, left_out = list[Episode](), list[str]()
     for episode in kaggle.call("list_submission_episodes", request).episodes or []:
         with noting(left_out, f"game {getattr(episode, 'id', None)!r:.40} of submission {number}"):
             own = [agent for agent in episode.agents if agent.submission_id == number]
             if episode.state == EpisodeState.COMPLETED and own:
-                found.append(_episode(episode, own))
+                found.append(_to_episode(episode, own))
     return Episodes(sorted(found, reverse=True), left_out)
 
 
-def _episode(episode: Any, own: Sequence[Any]) -> Episode:
+def _to_episode(episode: Any, own: Sequence[Any]) -> Episode:
     """A game of the SDK's ApiEpisode, with the ApiEpisodeAgents that are one's own. Raises ValueError if it is none."""
     when = episode.end_time or episode.create_time
     if when and when.tzinfo:
@@ -229,22 +233,21 @@ def _episode(episode: Any, own: Sequence[Any]) -> Episode:
     return Episode(integer(episode.id, "its number", 1), seats, printable(own[0].team_name or ""), date)
 
 
-def missing(episodes: Sequence[Episode], folder: Path) -> list[tuple[Episode, Path, int | None]]:
+def files_to_fetch(episodes: Sequence[Episode], folder: Path) -> list[tuple[Episode, Path, int | None]]:
     """What has not been fetched yet: of which game, where it goes, and the seat of logs, None for a replay."""
     wanted = [(episode, path, seat) for episode in episodes for path, seat in episode.files(folder).items()]
     return [item for item in wanted if not item[1].exists()]
 
 
-def fetch(kaggle: Kaggle, wanted: Sequence[tuple[Episode, Path, int | None]]) -> Iterator[str]:
+def fetch_files(kaggle: Kaggle, wanted: Sequence[tuple[Episode, Path, int | None]]) -> Iterator[str]:
     """Fetches files one after the other; after each, "" or why there is none.
 
-    Raises:
-        KaggleProblem: Kaggle cannot be reached, breaks off, or refuses more than this file; the files until then are
-            there, whole.
+    Raises KaggleProblem: Kaggle cannot be reached, breaks off, or refuses more than this file; the files until then are
+    there, whole.
     """
     for episode, path, seat in wanted:
         try:
-            content = kaggle.call(*_request(episode.number, seat))
+            content = kaggle.call(*_request_for(episode.number, seat))
         except KaggleProblem as problem:
             if problem.status in (None, TOO_MANY, UNAUTHORIZED):
                 raise
@@ -259,15 +262,11 @@ def fetch(kaggle: Kaggle, wanted: Sequence[tuple[Episode, Path, int | None]]) ->
         yield ""
 
 
-def _request(number: int, seat: int | None) -> tuple[str, Any]:
+def _request_for(number: int, seat: int | None) -> tuple[str, Any]:
     """The SDK's call for a replay, or for the logs of a seat."""
     if seat is None:
-        replay = ApiGetEpisodeReplayRequest()
-        replay.episode_id = number
-        return "get_episode_replay", replay
-    logs = ApiGetEpisodeAgentLogsRequest()
-    logs.episode_id, logs.agent_index = number, seat
-    return "get_episode_agent_logs", logs
+        return "get_episode_replay", request_of(ApiGetEpisodeReplayRequest, episode_id=number)
+    return "get_episode_agent_logs", request_of(ApiGetEpisodeAgentLogsRequest, episode_id=number, agent_index=seat)
 
 
 SERVER_ERROR = 500  # from here on the status does not tell what was done
@@ -290,8 +289,7 @@ def submissions_left(kaggle: Kaggle) -> int:
     Raises:
         KaggleProblem: none; in words that say until when.
     """
-    request = ApiGetSubmissionLimitsRequest()
-    request.competition_name = COMPETITION
+    request = request_of(ApiGetSubmissionLimitsRequest, competition_name=COMPETITION)
     limits = kaggle.call("get_submission_limits", request)
     if limits.num_allowed_now > 0:
         return limits.num_allowed_now
@@ -301,24 +299,21 @@ def submissions_left(kaggle: Kaggle) -> int:
     raise KaggleProblem(f"the daily limit is reached ({made}); Kaggle takes the next one from 0:00 UTC on")
 
 
-def submit(kaggle: Kaggle, path: Path, message: str) -> Submitted:
+def submit_file(kaggle: Kaggle, path: Path, message: str) -> Submitted:
     """Uploads a file and submits it.
 
     Raises:
         KaggleProblem: nothing was submitted, or the text says that it may have been.
     """
-    start = ApiStartSubmissionUploadRequest()
-    start.competition_name, start.file_name = COMPETITION, path.name
-    start.content_length, start.last_modified_epoch_seconds = path.stat().st_size, int(path.stat().st_mtime)
-    upload = kaggle.call("start_submission_upload", start)
+    fields = {"file_name": path.name, "content_length": path.stat().st_size}
+    fields |= {"competition_name": COMPETITION, "last_modified_epoch_seconds": int(path.stat().st_mtime)}
+    upload = kaggle.call("start_submission_upload", request_of(ApiStartSubmissionUploadRequest, **fields))
     with in_one_line(kaggle.source):
         headers = {"Content-Type": "application/octet-stream"}
         requests.put(upload.create_url, path.read_bytes(), headers=headers, timeout=TIMEOUT).raise_for_status()
-    create = ApiCreateSubmissionRequest()
-    create.competition_name, create.blob_file_tokens = COMPETITION, upload.token
-    create.submission_description = message
+    fields = {"competition_name": COMPETITION, "blob_file_tokens": upload.token, "submission_description": message}
     try:
-        created = kaggle.call("create_submission", create)
+        created = kaggle.call("create_submission", request_of(ApiCreateSubmissionRequest, **fields))
     except (KaggleProblem, KeyboardInterrupt) as problem:
         if isinstance(problem, KaggleProblem) and (problem.status or SERVER_ERROR) < SERVER_ERROR:
             raise  # Kaggle has refused it

@@ -71,7 +71,7 @@ class _AgentFinder:
         return spec if name == REACHED and not is_root and any(base.rglob("*.py")) else None
 
 
-def _top(name: str) -> str:
+def top_module(name: str) -> str:
     return name.partition(".")[0]
 
 
@@ -82,7 +82,7 @@ def _forget_other_helpers(finder: _AgentFinder) -> None:
         places, spec = _places(sys.modules[top]), finder.own(top)
         is_installed = any("site-packages" in place or "dist-packages" in place for place in places)
         is_own = spec is None or places == [spec.origin or "", *(spec.submodule_search_locations or ())]
-        for name in [] if is_installed or is_own else [name for name in sys.modules if _top(name) == top]:
+        for name in [] if is_installed or is_own else [name for name in sys.modules if top_module(name) == top]:
             del sys.modules[name]
 
 
@@ -91,18 +91,17 @@ def _places(module: Any) -> list[str]:
 
 
 @contextmanager
-def secluded(folder: str, stays: bool = False) -> Iterator[None]:
+def seclude_imports(folder: str, stays: bool = False) -> Iterator[None]:
     """In the block, imports find what an agent in ``folder`` may import, as this module's docstring says.
 
-    Args:
-        stays: leaves it so after the block, in a process that has only this agent. Otherwise the toolkit's modules are
-            put back, and are what a function of the agent's finds that imports one of these names when it is called.
+    ``stays``: leaves it so after the block, in a process that has only this agent. Otherwise the toolkit's modules are
+    put back, and are what a function of the agent's finds that imports one of these names when it is called.
     """
     finder, path = _AgentFinder(folder), list(sys.path)
     hidden = _toolkit_names() - ({REACHED} if finder.own(REACHED) is None else set())
     was_hidden = bool(connectx_toolkit.hidden)
     connectx_toolkit.hide()
-    aside = {name: sys.modules.pop(name) for name in list(sys.modules) if _top(name) in hidden}
+    aside = {name: sys.modules.pop(name) for name in list(sys.modules) if top_module(name) in hidden}
     _forget_other_helpers(finder)
     sys.path[:] = [entry for entry in path if not _is_hidden(entry)]
     sys.meta_path.insert(0, finder)
@@ -112,7 +111,7 @@ def secluded(folder: str, stays: bool = False) -> Iterator[None]:
         if not stays:
             sys.meta_path.remove(finder)
             sys.path[:] = path + [entry for entry in sys.path if entry not in path]
-            for name in [name for name in sys.modules if _top(name) in hidden]:
+            for name in [name for name in sys.modules if top_module(name) in hidden]:
                 del sys.modules[name]
             sys.modules.update(aside)
             if not was_hidden:
@@ -146,20 +145,16 @@ class Parsed(NamedTuple):
     seconds: float  # of the processor that reading and compiling took
 
 
-def parse(path: str, entry: str = "", shown: str = "") -> Parsed:
-    """Reads and compiles an agent's file as ``load_agent`` does.
+def compile_agent(path: str, entry: str = "", shown: str = "") -> Parsed:
+    """Reads and compiles an agent's file as ``load_agent`` does; raises as ``last_callable``.
 
-    Args:
-        shown: the path that tracebacks show, if it is another one.
-
-    Raises:
-        As ``last_callable``, before it runs the file.
+    ``shown``: the path that tracebacks show, if it is another one.
     """
     start = time.thread_time()
     if entry:
         code = compile(Path(path).read_bytes(), shown or path, "exec", dont_inherit=True)
     else:
-        code = compile(_text(path), shown or path, "exec")
+        code = compile(_read_text(path), shown or path, "exec")
     return Parsed(code, entry, time.thread_time() - start)
 
 
@@ -167,7 +162,7 @@ def load_agent(path: str, stays: bool = False, needs: Needs | None = None, parse
     """Loads a file as Kaggle does; what only works when it is built, as a built file has it, and with a warning.
 
     Args:
-        stays: see ``secluded``. If it does not, own modules can be imported during the load alone.
+        stays: see ``seclude_imports``. If it does not, own modules can be imported during the load alone.
         needs: ``needs_building(path)``, if it is known.
         parsed: the file, if it is parsed already; then nobody asks for warnings.
 
@@ -191,12 +186,9 @@ def load_agent(path: str, stays: bool = False, needs: Needs | None = None, parse
 def module_names(path: str, folders: list[str], stays: bool = False, parsed: Parsed | None = None) -> dict[str, Any]:
     """What a file binds when it runs as a module of its own. Exceptions of its code pass through.
 
-    Args:
-        folders: where its modules are found; the first is the agent's.
-        stays: see ``secluded``.
-        parsed: the file, if it is parsed already.
+    ``folders``: where its modules are found; the first is the agent's.
     """
-    with secluded(folders[0], stays):
+    with seclude_imports(folders[0], stays):
         own = list(dict.fromkeys(folders))
         sys.path += own
         try:
@@ -209,22 +201,17 @@ def module_names(path: str, folders: list[str], stays: bool = False, parsed: Par
 def last_callable(path: str, stays: bool = False, parsed: Parsed | None = None) -> Loaded:
     """Loads a file as Kaggle does: its text is run by exec without a module name, and the last callable is the agent.
 
-    Args:
-        stays: see ``secluded``.
-        parsed: the file, if it is parsed already; then nothing is said of another function that was meant.
-
-    Returns:
-        That callable, with a warning if another function was meant.
+    A warning says if another function was meant, but of a file that was ``parsed`` before.
 
     Raises:
         OSError: the file cannot be read.
-        ValueError: it is not UTF-8 text, a notebook or JSON, or defines no callable. Exceptions of its code pass
-            through.
+        ValueError: it is not UTF-8 text, a notebook or JSON, or defines no callable.
+        Exception: whatever its code raises.
     """
-    code = (parsed or parse(path)).code
+    code = (parsed or compile_agent(path)).code
     names: dict[str, Any] = {}
     folder = os.path.dirname(path)
-    with secluded(folder, stays):
+    with seclude_imports(folder, stays):
         sys.path.append(folder)
         try:
             exec(code, names)
@@ -236,13 +223,13 @@ def last_callable(path: str, stays: bool = False, parsed: Parsed | None = None) 
     name, meant = list(callables)[-1], ""
     is_clear = not any("agent" in other.lower() for other in callables if other != name)
     if parsed is None and not is_clear:  # else the text is not worth a look
-        meant = getattr(meant_agent(ast.parse(_text(path)), name, fails=False), "name", "")
+        meant = getattr(meant_agent(ast.parse(_read_text(path)), name, fails=False), "name", "")
     if not meant or callables.get(meant) is callables[name]:
         return Loaded(callables[name], "", entry="")
-    return Loaded(callables[name], _warning(path, name, callables[name], meant), False, "")
+    return Loaded(callables[name], _warn_of_other(path, name, callables[name], meant), False, "")
 
 
-def _text(path: str) -> str:
+def _read_text(path: str) -> str:
     """The text of an agent's file. Raises OSError, and ValueError: it is not UTF-8 text, or a notebook or JSON."""
     try:
         text = Path(path).read_text(encoding="utf-8")
@@ -259,7 +246,7 @@ def _text(path: str) -> str:
     return text
 
 
-def _warning(path: str, name: str, taken: Callable, meant: str) -> str:
+def _warn_of_other(path: str, name: str, taken: Callable, meant: str) -> str:
     code = getattr(taken, "__code__", None)
     line = f" (line {code.co_firstlineno})" if code is not None and code.co_filename == path else ""
     advice = f"move {meant} to the end of the file, or {build_it()}"

@@ -66,7 +66,7 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 PLAYS = ("run", "evaluate", "get_win_percentages")  # functions that let agents play, by the last part of their names
 
 
-def takes(function: Function) -> int:
+def agent_arguments(function: Function) -> int:
     """How many of (obs, config) a function names as Kaggle passes them; 0 if it cannot be an agent."""
     arguments = function.args
     every = [each.arg.lower() for each in (*arguments.posonlyargs, *arguments.args)]
@@ -79,21 +79,21 @@ def takes(function: Function) -> int:
     return 0
 
 
-def candidates(statements: Sequence[ast.stmt]) -> list[str]:
+def agent_candidates(statements: Sequence[ast.stmt]) -> list[str]:
     """The functions that may be the agent, in the order of their first binding."""
-    every = _functions(statements)
+    every = _functions_by_name(statements)
     if "agent" in every:
         return ["agent"]
-    functions = {name: function for name, function in every.items() if takes(function)}
-    most = max(map(takes, functions.values()), default=0)
-    functions = {name: function for name, function in functions.items() if takes(function) == most}
+    functions = {name: function for name, function in every.items() if agent_arguments(function)}
+    most = max(map(agent_arguments, functions.values()), default=0)
+    functions = {name: function for name, function in functions.items() if agent_arguments(function) == most}
     bodies = {name: node for name, node, kind in _bindings(statements) if kind in ("function", "class")}
-    called = {name: _reached(function, bodies, functions.keys() - {name}) for name, function in functions.items()}
+    called = {name: _names_reached(function, bodies, functions.keys() - {name}) for name, function in functions.items()}
     own = [name for name in functions if not any(name in called[other] for other in functions if other != name)]
     return own or list(functions)  # each may call another
 
 
-def suggested(statements: Sequence[ast.stmt], among: Sequence[str]) -> str:
+def suggest_agent(statements: Sequence[ast.stmt], among: Sequence[str]) -> str:
     """Which of the candidates is the agent, if it has to be one."""
     playing = {
         name.id
@@ -115,10 +115,10 @@ def agent_in(tree: ast.Module) -> str:
     names = [name for name, _, kind in first_bindings(tree) if kind == "function" or name == "agent"]
     if not names or "agent" in names:
         return "agent" if names else ""
-    functions, agents = _functions(tree.body), candidates(tree.body)
+    functions, agents = _functions_by_name(tree.body), agent_candidates(tree.body)
     last = functions.get(names[-1])
-    if agents and (takes(functions[agents[0]]) == 2 or last is None or not _may_take_two(last)):
-        return suggested(tree.body, agents)
+    if agents and (agent_arguments(functions[agents[0]]) == 2 or last is None or not _may_take_two(last)):
+        return suggest_agent(tree.body, agents)
     return names[-1]
 
 
@@ -131,13 +131,13 @@ def meant_agent(tree: ast.Module, taken: str, fails: bool) -> ast.FunctionDef | 
     """
     functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
     name, mine = agent_in(tree), functions.get(taken)
-    agents = {each for each, function in functions.items() if takes(function)}
-    if name == taken or (mine is not None and _wraps(mine, agents, fails)):
+    agents = {each for each, function in functions.items() if agent_arguments(function)}
+    if name == taken or (mine is not None and _is_wrapper(mine, agents, fails)):
         return None
     return functions.get(name) if fails or "agent" in name.lower() else None
 
 
-def _functions(statements: Iterable[ast.stmt]) -> dict[str, Function]:
+def _functions_by_name(statements: Iterable[ast.stmt]) -> dict[str, Function]:
     """The functions of a source by name, also those of a lambda; as they are bound last."""
     functions: dict[str, Function] = {}
     for name, node, kind in _bindings(statements):
@@ -150,12 +150,12 @@ def _functions(statements: Iterable[ast.stmt]) -> dict[str, Function]:
     return functions
 
 
-def _reached(function: ast.AST, bodies: dict[str, ast.stmt], ends: Iterable[str]) -> set[str]:
+def _names_reached(function: ast.AST, bodies: dict[str, ast.stmt], ends: Iterable[str]) -> set[str]:
     """The names that a function uses, itself or by functions and classes of the source; of ``ends`` no further."""
     reached: set[str] = set()
     left = [function]
     while left:
-        new = _names(left.pop()) - reached
+        new = _names_in(left.pop()) - reached
         reached |= new
         left += [bodies[name] for name in new if name in bodies and name not in ends]
     return reached
@@ -166,14 +166,14 @@ def _may_take_two(function: Function) -> bool:
     return len(arguments.posonlyargs) + len(arguments.args) == 2 or arguments.vararg is not None
 
 
-def _wraps(function: ast.FunctionDef, agents: set[str], passes_on: bool) -> bool:
+def _is_wrapper(function: ast.FunctionDef, agents: set[str], passes_on: bool) -> bool:
     """Whether a function, which has parameters, uses an agent; with ``passes_on``, by a call with one of these."""
     parameters = {argument.arg for argument in (*function.args.args, function.args.vararg) if argument}
-    calls = [node for node in ast.walk(function) if isinstance(node, ast.Call) and _names(node.func) & agents]
+    calls = [node for node in ast.walk(function) if isinstance(node, ast.Call) and _names_in(node.func) & agents]
     if passes_on:
-        return any(_names(argument) & parameters for call in calls for argument in call.args)
-    return bool(parameters) and bool(_names(function) & agents)
+        return any(_names_in(argument) & parameters for call in calls for argument in call.args)
+    return bool(parameters) and bool(_names_in(function) & agents)
 
 
-def _names(node: ast.AST) -> set[str]:
+def _names_in(node: ast.AST) -> set[str]:
     return {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}

@@ -53,7 +53,7 @@ def _too_large() -> BadArchive:
     return BadArchive(f"the archive unpacks to more than {MOST_UNPACKED:,} bytes or {MOST_FILES:,} files")
 
 
-def unpack(archive: BinaryIO, folder: Path) -> Path:
+def extract_archive(archive: BinaryIO, folder: Path) -> Path:
     """Unpacks an archive into a folder and returns its main.py. If it raises, some files may be there already.
 
     Raises:
@@ -64,7 +64,7 @@ def unpack(archive: BinaryIO, folder: Path) -> Path:
         with gzip.GzipFile(fileobj=archive) as stream:
             limited = _Limited(stream)
             with tarfile.open(fileobj=cast(Any, limited), mode="r:") as tar:
-                tar.extractall(folder, _counted(tar), filter="data")
+                tar.extractall(folder, _limit_members(tar), filter="data")
             while limited.read(MOST_AT_ONCE):  # to the end, where the checksum is
                 pass
     except (tarfile.TarError, EOFError, zlib.error, gzip.BadGzipFile) as problem:
@@ -80,7 +80,7 @@ def unpack(archive: BinaryIO, folder: Path) -> Path:
     return main
 
 
-def _counted(tar: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
+def _limit_members(tar: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
     """The members, one by one, so that an archive that is too large is not read to its end. Raises BadArchive."""
     size = 0
     for number, member in enumerate(tar, 1):
@@ -107,7 +107,7 @@ def _home() -> Path:
 
 
 @contextmanager
-def shared() -> Iterator[None]:
+def share_archives() -> Iterator[None]:
     """In the block, this process and its forks share the archives that they unpack; they are removed at the end."""
     _homes.append(_new_home())
     try:
@@ -116,29 +116,27 @@ def shared() -> Iterator[None]:
         shutil.rmtree(_homes.pop(), ignore_errors=True)
 
 
-def clear() -> None:
+def clear_archives() -> None:
     """Removes the archives that were unpacked outside any run."""
     shutil.rmtree(_home(), ignore_errors=True)
 
 
-def unpacked(path: str) -> Path:
+def unpack_once(path: str) -> Path:
     """The main.py of an archive, which is unpacked into a folder ``agent`` beside an empty folder ``root``.
 
-    Raises:
-        BadArchive: it is damaged, too large, has a path outside its folder, or has no main.py at its root.
-        OSError: it cannot be read.
+    Raises BadArchive as ``extract_archive`` does, and OSError.
     """
 
     def fill(new: Path) -> None:
         (new / "root").mkdir()
         (new / "agent").mkdir()
         with open(path, "rb") as archive:
-            unpack(archive, new / "agent")
+            extract_archive(archive, new / "agent")
 
-    return kept(path, path, fill) / "agent" / "main.py"
+    return cached_folder(path, path, fill) / "agent" / "main.py"
 
 
-def kept(path: str, what: str, fill: Callable[[Path], None]) -> Path:
+def cached_folder(path: str, what: str, fill: Callable[[Path], None]) -> Path:
     """The folder of this run with what ``fill`` makes of a file in an empty folder; made again if the file changes.
 
     Args:
@@ -164,13 +162,9 @@ def kept(path: str, what: str, fill: Callable[[Path], None]) -> Path:
     return place
 
 
-def contents(path: str) -> Iterator[tuple[str, bytes]]:
-    """Name and content of every file in an archive, sorted by name; independent of when it was packed.
-
-    Raises:
-        BadArchive, OSError: as ``unpacked`` does.
-    """
-    folder = unpacked(path).parent
+def files_in_archive(path: str) -> Iterator[tuple[str, bytes]]:
+    """Name and content of each file in an archive, by name, whenever it was packed. Raises BadArchive, OSError."""
+    folder = unpack_once(path).parent
     for name, file in sorted((file.relative_to(folder).as_posix(), file) for file in folder.rglob("*")):
         if file.is_file():
             yield name, file.read_bytes()

@@ -108,9 +108,7 @@ def added_folders(nodes: Iterable[ast.AST], home: Path) -> list[Path]:
 
 def folders_of(agent: Path) -> list[Path]:
     """The folders that an agent's file adds to ``sys.path``."""
-    with contextlib.suppress(
-        SyntaxError, ValueError, RecursionError, MemoryError
-    ):  # whoever loads it says what is wrong
+    with contextlib.suppress(SyntaxError, ValueError, RecursionError, MemoryError):  # whoever loads it says so
         return added_folders(ast.walk(ast.parse(agent.read_bytes())), agent.parent)
     return []
 
@@ -128,7 +126,7 @@ class Mentions(NamedTuple):
     lists: bool
 
 
-def mentions(nodes: Iterable[ast.AST], but: Iterable[ast.AST] = ()) -> Mentions:
+def mentions_in(nodes: Iterable[ast.AST], but: Iterable[ast.AST] = ()) -> Mentions:
     """What some nodes of a source name; docstrings and the strings in ``but`` name nothing."""
     nodes = list(nodes)
     left_out = {id(node) for node in but} | {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
@@ -143,7 +141,7 @@ def mentions(nodes: Iterable[ast.AST], but: Iterable[ast.AST] = ()) -> Mentions:
     return Mentions(names, bool(used & READING), bool(used & LISTING))
 
 
-def together(found: Iterable[Mentions]) -> Mentions:
+def merge_mentions(found: Iterable[Mentions]) -> Mentions:
     """What several sources name."""
     found = list(found)
     names = {name: line for each in reversed(found) for name, line in each.names.items()}

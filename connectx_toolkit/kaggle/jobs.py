@@ -1,6 +1,6 @@
-"""A job of ``connectx_toolkit.kaggle.runner`` as the runner sees it: a process that reports, within limits.
+"""Processes for the jobs of ``connectx_toolkit.kaggle.runner``: they report their steps, and are killed beyond limits.
 
-It is a fork of the runner, or where there is no fork a new interpreter.
+A job's process is a fork of the runner, or where there is no fork a new interpreter.
 """
 
 import contextlib
@@ -30,13 +30,13 @@ START = (
 )
 
 
-def command(call, paths, *arguments):
+def interpreter_command(call, paths, *arguments):
     """The command of a new interpreter that calls one of this module's functions, with ``paths`` on ``sys.path``."""
     text = START.format(call=call, paths=[str(ROOT), *paths], arguments=", ".join(map(repr, arguments)))
     return [sys.executable, "-sPBc", text]
 
 
-def resident(pid):
+def resident_memory(pid):
     """Resident memory of a process, in bytes; 0 where the system does not tell."""
     try:
         with open(f"/proc/{pid}/statm", encoding="ascii") as file:
@@ -140,8 +140,8 @@ class SpawnedProcess:
     """A process as a new interpreter, with the interface of ``ForkedProcess``; it is sent a job first."""
 
     def __init__(self, job):
-        pipe = subprocess.PIPE
-        self._process = subprocess.Popen(command("alone", sys.path), stdin=pipe, stdout=pipe, stderr=pipe)
+        command, pipe = interpreter_command("run_alone", sys.path), subprocess.PIPE
+        self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe)
         self.pid = self._process.pid
         self._chunks: SimpleQueue[tuple[bool, bytes]] = SimpleQueue()
         for stream in (self._process.stdout, self._process.stderr):  # only threads can wait for several pipes there
@@ -173,7 +173,7 @@ class SpawnedProcess:
         return self.wait()
 
 
-def supervise(process, job, news):
+def supervise_job(process, job, news):
     """Waits for a job's process, reads its output, and kills it when it exceeds a limit.
 
     ``job["limit"]`` is in seconds since the last sign of progress (the load, each question, each move), without those
@@ -188,7 +188,7 @@ def supervise(process, job, news):
         if job.get("duty"):
             left = duty_cycle(process, job["duty"], now - started)
         if now - looked >= POLL:
-            looked, peak = now, max(peak, *map(resident, progress.pids))
+            looked, peak = now, max(peak, *map(resident_memory, progress.pids))
         if now - reported >= NEWS:
             reported = now
             news(progress.step, now - started)
@@ -219,7 +219,7 @@ def supervise(process, job, news):
     }
 
 
-def lacks():
+def missing_limits():
     """What cannot be imitated here of a job's limits, each in a few words."""
-    lacking = [] if resident(os.getpid()) else ["a limit on memory"]
+    lacking = [] if resident_memory(os.getpid()) else ["a limit on memory"]
     return lacking if HAS_FORK else [*lacking, SLOWER, "the end of all that a file starts"]

@@ -1,4 +1,4 @@
-"""An exception as data: what a process under test tells of it, and what explains it elsewhere.
+"""An exception as data, which a process under test sends as JSON and ``remedies`` explains.
 
 Texts of tracebacks hold source lines, comments and messages, which may name anything; a cure is not chosen by them.
 """
@@ -55,11 +55,11 @@ class Raised(NamedTuple):
         return any(part in file for file, _, _ in self.frames)
 
 
-def raised(problem: BaseException) -> Raised:
+def to_raised(problem: BaseException) -> Raised:
     """The data of an exception; of the one that Kaggle's loader raises, of the file's own that it stands for."""
     if type(problem).__name__ == "InvalidArgument" and problem.__context__ is not None:
         problem = problem.__context__
-    message = problem.msg if isinstance(problem, SyntaxError) else _text_of(problem)
+    message = problem.msg if isinstance(problem, SyntaxError) else _message_of(problem)
     kind = type(problem)
     called = kind.__qualname__ if kind.__module__ in ("builtins", "__main__") else f"{kind.__module__}.{kind.__name__}"
     first = message.strip().partition("\n")[0]
@@ -68,14 +68,14 @@ def raised(problem: BaseException) -> Raised:
         tuple(each.__name__ for each in kind.__mro__ if each is not object),
         message[:LONGEST_MESSAGE],
         f"{called}: {first}"[:LONGEST_MESSAGE] if first else called,
-        _text(problem, "name"),
-        _text(problem, "filename") or _text(problem, "path"),
+        _attribute_text(problem, "name"),
+        _attribute_text(problem, "filename") or _attribute_text(problem, "path"),
         number if type(number := getattr(problem, "errno", 0)) is int else 0,
         tuple((frame.filename, frame.lineno or 0, frame.name) for frame in frames[-MOST_FRAMES:]),
     )
 
 
-def raised_in(line: str) -> Raised:
+def raised_from_line(line: str) -> Raised:
     """What a line of a guard tells, "ValueError: no column (mine.py, line 3)".
 
     For bases, the type has to be one of Python's.
@@ -99,14 +99,14 @@ def raised_in(line: str) -> Raised:
     )
 
 
-def _text_of(problem: BaseException) -> str:
+def _message_of(problem: BaseException) -> str:
     try:
         return str(problem)
     except Exception as fault:  # their code may raise anything
         return f"<its text raises {type(fault).__name__}>"
 
 
-def _text(problem: BaseException, attribute: str) -> str:
+def _attribute_text(problem: BaseException, attribute: str) -> str:
     try:
         value: Any = getattr(problem, attribute, "")
         return os.fsdecode(value)[:LONGEST_MESSAGE] if isinstance(value, str | bytes | os.PathLike) else ""

@@ -34,7 +34,7 @@ FORMER = "connectx"  # the toolkit's package until version 2.0; many have a file
 NEW_NAME = "of this toolkit it is called connectx_core since version 2.0"
 
 
-def standing(package: str) -> str:
+def standing_of(package: str) -> str:
     """What is known about a package on the judge, in words."""
     if package == FORMER:
         return NEW_NAME
@@ -50,7 +50,7 @@ def standing(package: str) -> str:
 def not_here(package: str) -> str:
     """That this machine lacks a package which Kaggle probably has; and the cure, if PyPI has it by that name."""
     cure = "" if package in OTHERS_ON_PYPI else f": pip install {package}"
-    return f"{package} is not installed here, and {standing(package)}{cure}"
+    return f"{package} is not installed here, and {standing_of(package)}{cure}"
 
 
 class Situation(NamedTuple):
@@ -161,7 +161,7 @@ def _no_package(*_: object) -> str:
     return f"main.py belongs to no package: import x, not .x, or {build_it()}"
 
 
-def _missing(fault: Raised, situation: Situation) -> str:
+def _missing_file(fault: Raised, situation: Situation) -> str:
     if any(file.endswith("subprocess.py") for file, _, _ in fault.frames):
         return "nobody says which programs the judge has: go on without it"
     return _no_file(fault.filename, situation) if fault.filename else ""
@@ -181,7 +181,7 @@ def _read_only(fault: Raised, situation: Situation) -> str:
     return "that folder is read-only: write to the working directory or tempfile" if is_place else ""
 
 
-def _network(fault: Raised, situation: Situation) -> str:
+def _no_network(fault: Raised, situation: Situation) -> str:
     is_network = fault.kinds[0] != "BrokenPipeError" and (
         fault.errno == errno.ENETUNREACH or {"gaierror", "ConnectionError", "URLError", "ConnectError"} & {*fault.kinds}
     )
@@ -199,6 +199,11 @@ def _saved_whole(fault: Raised, situation: Situation) -> str:
         "it was saved whole, and Kaggle does not find its class: save net.state_dict() and build the network in the "
         f"agent, or let {bare_name('train adopt')} make an agent of it"
     )
+
+
+def _wrong_arguments(fault: Raised, situation: Situation) -> str:
+    is_kaggles = fault.comes_from("call_as_kaggle", "callable_agent")  # else a call in the agent's own code is wrong
+    return _ARGUMENTS if is_kaggles else ""
 
 
 _NOTHING = (
@@ -247,9 +252,9 @@ RULES: tuple[tuple[str, str, str | Callable[[Raised, Situation], str]], ...] = (
     ("ModuleNotFoundError", "", _no_module),
     ("ImportError", "attempted relative import", _no_package),
     ("OSError", ".* is not a valid package style", _STYLE),
-    ("FileNotFoundError", "", _missing),
+    ("FileNotFoundError", "", _missing_file),
     ("OSError", "", _read_only),
-    ("Exception", "", _network),
+    ("Exception", "", _no_network),
     ("AttributeError", "", _old_numpy),
     ("AttributeError", "Can't get", _saved_whole),
     ("AttributeError", "Can't (?:pickle|get)", _PICKLE),
@@ -263,8 +268,7 @@ RULES: tuple[tuple[str, str, str | Callable[[Raised, Situation], str]], ...] = (
     ("CudaSupportError", "", _NO_GPU),
     ("RuntimeError", "cannot cache function", _CACHE),
     ("IndexError", "", lambda fault, _: _NOTHING if fault.comes_from("get_last_callable") else ""),
-    # else a call in the agent's own code is wrong
-    ("TypeError", ".*argument", lambda fault, _: _ARGUMENTS if fault.comes_from("call", "callable_agent") else ""),
+    ("TypeError", ".*argument", _wrong_arguments),
     ("SystemExit", "", "it ends the judge's process: return a column"),
     ("KeyboardInterrupt", "", "it ends the judge's process: return a column"),
     ("EOFError", "EOF when reading a line", "nobody types on the judge: decide from obs and config"),
@@ -277,16 +281,16 @@ RULES: tuple[tuple[str, str, str | Callable[[Raised, Situation], str]], ...] = (
 )
 
 
-def remedy(fault: Raised, situation: Situation) -> str:
+def remedy_for(fault: Raised, situation: Situation) -> str:
     """The rule of Kaggle's behind a fault, and the cure; "" if none is known."""
     fitting = (cure for kind, begins, cure in RULES if kind in fault.kinds and re.match(begins, fault.message))
     cures = (cure if isinstance(cure, str) else cure(fault, situation) for cure in fitting)
     return next(filter(None, cures), "")
 
 
-def explained(text: str, fault: Raised, situation: Situation) -> str:
+def explain_fault(text: str, fault: Raised, situation: Situation) -> str:
     """The fault's text with its place in the agent's code and its remedy."""
-    place, cure = fault.place, remedy(fault, situation)
+    place, cure = fault.place, remedy_for(fault, situation)
     place = f" ({place.replace('main.py', situation.name)})" if place else ""
     return f"{text}{place}{'; ' if cure else ''}{cure}"
 
@@ -294,8 +298,7 @@ def explained(text: str, fault: Raised, situation: Situation) -> str:
 def wrong_type(kind: str) -> str:
     """What is wrong with a reply of a type other than int, and the cure."""
     if kind in ("function", "method", "partial", "type"):
-        return (
-            f"of type {kind}, not a column: Kaggle calls what makes your agent; end the file with agent = make_agent()"
-        )
+        cure = "end the file with agent = make_agent()"
+        return f"of type {kind}, not a column: Kaggle calls what makes your agent; {cure}"
     cure = "one of them, such as int(columns[0])" if kind in ("list", "ndarray", "tuple") else "int(column)"
     return f"of type {kind}, where Kaggle wants an int: return {cure}"

@@ -1,4 +1,4 @@
-"""How an agent is asked outside a game: what it replies, how long that takes, and which question comes next.
+"""Asks an agent outside a game, for the pre-flight and the comparison: its replies, their times, the next question.
 
 Imports little: the code under test must find what the judge's process has, and no more.
 """
@@ -17,7 +17,7 @@ from zlib import crc32
 
 from connectx_core.position import STANDARD, Position
 from connectx_toolkit.kaggle import seats
-from connectx_toolkit.kaggle.raised import raised
+from connectx_toolkit.kaggle.raised import to_raised
 from connectx_toolkit.kaggle.seats import call_here
 from connectx_toolkit.system.cores import all_cores, waiting
 
@@ -34,7 +34,7 @@ def signature_of(function):
         return inspect.signature(function.__call__)
 
 
-def positional(function):
+def count_arguments(function):
     """How many of (obs, config) a function takes."""
     import inspect
 
@@ -42,7 +42,7 @@ def positional(function):
     return 2 if inspect.Parameter.VAR_POSITIONAL in kinds else len(kinds)
 
 
-def call(agent, arguments):
+def call_as_kaggle(agent, arguments):
     """Calls the agent as Kaggle does, with as many arguments as its code object has."""
     code = getattr(agent, "__code__", None)
     return agent(*arguments[: code.co_argcount] if code is not None else arguments)
@@ -87,7 +87,7 @@ class NewThreads:
         return result
 
 
-def described(value):
+def describe_reply(value):
     """Describes a reply: (name of its type, its value as an int or None, its text)."""
     try:
         column = None if isinstance(value, (bool, float)) else int(value.__index__())
@@ -96,7 +96,7 @@ def described(value):
     return type(value).__name__, column, repr(value)[:80]
 
 
-def threads():
+def count_threads():
     """Python's threads; or all threads, if there are more than numpy's (one a core) plus the guard's two.
 
     Those of ``NewThreads`` do not count.
@@ -119,7 +119,7 @@ def seed_of(question: Mapping[str, Any]) -> int:
     return crc32(json.dumps([question["obs"], question["config"]]).encode())
 
 
-def ask(agent, question, raw_path, structify, draw=0, through=call_here):
+def ask_agent(agent, question, raw_path, structify, draw=0, through=call_here):
     """Calls the agent directly: its reply, what it printed to stderr, its seconds, and those that it waited of them.
 
     The agent may write on its board: it gets a copy. ``draw``: another one, and other random numbers are drawn.
@@ -127,16 +127,16 @@ def ask(agent, question, raw_path, structify, draw=0, through=call_here):
     """
     obs, config = (structify(copy.deepcopy(question[name])) for name in ("obs", "config"))
     config["__raw_path__"] = raw_path  # as Kaggle's loader does: an item, not an attribute
-    seats.seed(seed_of(question) + draw)
+    seats.seed_process(seed_of(question) + draw)
     out, err = io.StringIO(), io.StringIO()
     started, waited = time.perf_counter(), waiting("self")
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         fault = None
         try:
-            kind, column, text = described(through(call, agent, [obs, config]))
+            kind, column, text = describe_reply(through(call_as_kaggle, agent, [obs, config]))
         except Exception as problem:
             kind, column, text = "exception", None, repr(problem)[:300]
-            fault = raised(problem)
+            fault = to_raised(problem)
     return {
         "type": kind,
         "column": column,
@@ -145,7 +145,7 @@ def ask(agent, question, raw_path, structify, draw=0, through=call_here):
         "seconds": time.perf_counter() - started,
         "waited": waited(),
         "stderr": err.getvalue()[-600:],
-        "threads": threads(),
+        "threads": count_threads(),
         "printed": len(out.getvalue()) + len(err.getvalue()),
     }
 
@@ -174,7 +174,7 @@ def questions_of(unit: Mapping[str, Any]) -> Generator[Mapping[str, Any], int | 
 
 
 def ask_in_turn(
-    asked: Callable[[Mapping[str, Any]], dict[str, Any]],
+    ask: Callable[[Mapping[str, Any]], dict[str, Any]],
     kinds: Mapping[str, Sequence[Mapping[str, Any]]],
     stop_after: float = float("inf"),
     at_least: int = 1,
@@ -183,7 +183,7 @@ def ask_in_turn(
     """Asks next of the kind that has taken the least time so far, until all is asked or the time is over.
 
     Args:
-        asked: gives the reply to a question, as ``ask`` does.
+        ask: gives the reply to a question, as ``ask_agent`` does.
         kinds: name -> units of ``questions_of``.
         stop_after: seconds of moves until the end, once ``at_least`` are asked. What was waited for a processor does
             not count: a busy machine asks no less than an idle one.
@@ -203,7 +203,7 @@ def ask_in_turn(
         questions = questions_of(unit)
         question: Mapping[str, Any] | None = next(questions)
         while question is not None:
-            reply = asked(question)
+            reply = ask(question)
             yield reply | {"obs": question["obs"], "config": question["config"], "kind": kind, "unit": number}
             times.append(max(0.0, reply["seconds"] - reply["waited"]))
             spent[kind] += times[-1]

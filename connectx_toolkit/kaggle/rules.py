@@ -1,4 +1,4 @@
-"""A game's configuration and its possible faults. Imports little."""
+"""Kaggle's rules for a game: its configuration and limits, and the faults that end it. Imports little."""
 
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -67,9 +67,8 @@ def sizes_of(geometry: Geometry) -> dict[str, int]:
 class Rules:
     """A configuration in Kaggle's form, completed with Kaggle's defaults, and the overage time in seconds.
 
-    Raises:
-        ValueError: Kaggle would refuse a size or a limit, the board is unreasonably large, or a name is unknown
-            (Kaggle ignores unknown names, but they are probably misspelt).
+    Raises ValueError: Kaggle would refuse a size or a limit, the board is unreasonably large, or a name is unknown
+    (Kaggle ignores unknown names, but they are probably misspelt).
     """
 
     config: dict[str, Any] = field(default_factory=dict)

@@ -4,7 +4,7 @@ Jobs arrive as JSON lines on stdin, answers leave as JSON lines on stdout. The r
 as Kaggle's server does, and leaves no module of this project importable. So each fork is a fresh process with Kaggle's
 package: without its games of OpenSpiel, and after ``make submission`` without all others whose packages are missing.
 torch and numba are imported once, too, when a file has needed them: until a fork imports them it does not see them, and
-then it sleeps as long as that import took (``connectx_toolkit.kaggle.preparation``).
+then it sleeps as long as that import took (``connectx_toolkit.kaggle.preload``).
 
 A job that takes too much time or memory is killed with its whole process group. Where there is no fork, each job is a
 new interpreter, which imports all that again; it has no group, and its memory is not known.
@@ -27,19 +27,19 @@ from importlib.machinery import PathFinder
 
 from connectx_toolkit.kaggle import sandbox, seats
 from connectx_toolkit.kaggle.agent_file import Struct
-from connectx_toolkit.kaggle.jobs import ForkedProcess, SpawnedProcess, lacks, resident, supervise
-from connectx_toolkit.kaggle.preparation import Preparation, heavy_imports
-from connectx_toolkit.kaggle.raised import raised
-from connectx_toolkit.kaggle.replies import NewThreads, ask, ask_in_turn, positional, shift_clocks
+from connectx_toolkit.kaggle.jobs import ForkedProcess, SpawnedProcess, missing_limits, resident_memory, supervise_job
+from connectx_toolkit.kaggle.preload import Preload, heavy_imports
+from connectx_toolkit.kaggle.raised import to_raised
+from connectx_toolkit.kaggle.replies import NewThreads, ask_agent, ask_in_turn, count_arguments, shift_clocks
 from connectx_toolkit.kaggle.sandbox import Watch
-from connectx_toolkit.kaggle.sources import module_of, redirect
+from connectx_toolkit.kaggle.sources import module_of, redirect_paths
 from connectx_toolkit.kaggle.traces import Trace
 from connectx_toolkit.system.cores import waiting
 from connectx_toolkit.system.files import ROOT
 from connectx_toolkit.system.posix import HAS_FORK, c_function
 
 PRCTL = c_function("prctl")  # only on Linux
-PREPARATION = Preparation()
+PREPARATION = Preload()
 SLEEP = time.sleep  # which a file may replace
 OPEN_SPIEL = "kaggle_environments.envs.open_spiel_env"
 NOWHERE = "/nonexistent"
@@ -69,13 +69,13 @@ def import_judge():
         sys.meta_path.remove(WithoutOpenSpiel)
 
 
-def settle(job):
+def move_to_judge(job):
     """Moves this process to the judge's place, or the nearest substitute that is possible here.
 
     Returns the ``Watch`` that records what the code under test tries to access.
     """
     if job.get("sandbox"):
-        sandbox.enter(*job["sandbox"])
+        sandbox.enter_sandbox(*job["sandbox"])
         own = (sandbox.FOLDER, sandbox.WORK, sandbox.HOME, "/tmp")
         folders = {"HOME": sandbox.HOME}
     else:
@@ -110,24 +110,25 @@ class WithoutToolkit:
         return spec
 
 
-def provide(files):
+def provide_files(files):
     """Makes a new working directory with copies of ``files``, and redirects the judge's folder to it, too."""
     folder = tempfile.mkdtemp(dir=os.getcwd())
     os.chdir(folder)
     for name, file in files.items():
         os.makedirs(os.path.dirname(name) or ".", exist_ok=True)
         shutil.copyfile(file, name)
-    redirect(lambda path: folder + path[len(sandbox.FOLDER) :] if f"{path}/".startswith(f"{sandbox.FOLDER}/") else path)
+    judges = f"{sandbox.FOLDER}/"
+    redirect_paths(lambda path: folder + path[len(judges) - 1 :] if f"{path}/".startswith(judges) else path)
 
 
 def load_source(job):
     """The author's own agent, imported with its folders on the path, as a function of (obs, config)."""
     if job["files"]:
-        provide(job["files"])
+        provide_files(job["files"])
     sys.path[:0] = job["paths"]
     exec(job.get("before", ""), {})
     function = getattr(module_of(job["file"]), job["function"])
-    count = positional(function)
+    count = count_arguments(function)
 
     def agent(obs, config):
         collects = gc.isenabled()
@@ -141,7 +142,7 @@ def load_source(job):
     return agent
 
 
-def load(job):
+def load_file(job):
     """(agent, path or text that it was loaded from): by Kaggle's loader, or from the author's source."""
     if job["form"] == "source":
         return load_source(job), job["file"]
@@ -168,12 +169,12 @@ def job_replies(job, progress, part):
     Passes each result to ``part`` as it comes, with the next step: what was loaded, then each reply.
     """
     structify = structifier()
-    watch = settle(job)
+    watch = move_to_judge(job)
     progress("load")
     for name in job.get("imports", ()):
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
-    seats.seed(job.get("load_seed", 0))
+    seats.seed_process(job.get("load_seed", 0))
     if "clocks_shifted" in job:
         shift_clocks(job["clocks_shifted"])
     call = NewThreads().call if job["form"] != "source" else seats.call_here
@@ -181,7 +182,7 @@ def job_replies(job, progress, part):
     err = io.StringIO()
     try:
         with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(err):
-            agent, raw_path = call(load, job)
+            agent, raw_path = call(load_file, job)
     except BaseException:
         part({"seen": watch.findings()}, "load")
         raise
@@ -200,10 +201,10 @@ def job_replies(job, progress, part):
     trace = Trace(job["traced"]) if job.get("traced") else None
     through = trace.call if trace else seats.call_here
 
-    def asked(question):
-        return call(ask, agent, question, raw_path, structify, job.get("draw", 0), through)
+    def ask_question(question):
+        return call(ask_agent, agent, question, raw_path, structify, job.get("draw", 0), through)
 
-    for number, reply in enumerate(ask_in_turn(asked, job["kinds"], **limits), 1):
+    for number, reply in enumerate(ask_in_turn(ask_question, job["kinds"], **limits), 1):
         part(reply | {"seen": watch.findings()}, f"question {number}")
     return {"imported": heavy_imports(), "trace": trace.result() if trace else {}}
 
@@ -216,14 +217,14 @@ def job_game(job, progress, part):
             return ForkedProcess(lambda asked, answers, output: serve_seat(job, env, raw, number, asked, answers))
         return SpawnedProcess(job | {"job": "seat", "raw": raw, "number": number})
 
-    return seats.play(job, progress, seat)
+    return seats.run_game(job, progress, seat)
 
 
 def serve_seat(job, env, raw, number, questions, answers):
     """One seat of a game, in its own process, until ``questions`` ends."""
     with os.fdopen(questions, encoding="utf-8") as asked, os.fdopen(answers, "w", encoding="utf-8") as replies:
         call = seats.call_here if job.get("in_one_thread") else NewThreads().call
-        seats.serve_seat(raw, env, number, asked, replies, lambda: settle(job).findings, call)
+        seats.serve_seat(raw, env, number, asked, replies, lambda: move_to_judge(job).findings, call)
 
 
 def job_spin(job, progress, part):
@@ -236,7 +237,7 @@ def job_spin(job, progress, part):
 
 def job_kernels(job, progress, part):
     """Machine code for submissions, as base64 by name, of our kernels that the author's own agent prepares."""
-    settle(job)
+    move_to_judge(job)
     PREPARATION.charge = lambda seconds: None  # there is no clock
     sys.path[:0] = job["paths"]
     from connectx_toolkit.system.kernel_compiler import for_submission
@@ -256,7 +257,7 @@ def job_kernels(job, progress, part):
 JOBS = {"kernels": job_kernels, "replies": job_replies, "game": job_game, "spin": job_spin}
 
 
-def alone():
+def run_alone():
     """A new interpreter where there is no fork: does the job that comes as a line on stdin, and answers on stdout."""
     answer = os.dup(1)
     os.dup2(2, 1)  # only answers may reach the real stdout
@@ -267,10 +268,10 @@ def alone():
         env = seats.environment_of(job["config"], job["overage"])
         serve_seat(job, env, job["raw"], job["number"], os.dup(0), answer)
         os._exit(0)
-    child(job, answer, 2)
+    run_job(job, answer, 2)
 
 
-def child(job, answer, output):
+def run_job(job, answer, output):
     """The job's process: does the job, writes its result to ``answer``, and ends."""
     if HAS_FORK:
         os.setsid()
@@ -290,12 +291,12 @@ def child(job, answer, output):
     try:
         result = JOBS[job["job"]](job, tell, lambda part, step: tell(f"+{json.dumps(part)}", step))
     except BaseException as problem:  # SystemExit and KeyboardInterrupt are results, too
-        result = {"raised": type(problem).__name__, "text": str(problem)[:500], "fault": raised(problem)}
+        result = {"raised": type(problem).__name__, "text": str(problem)[:500], "fault": to_raised(problem)}
     tell(f"={json.dumps(result)}")
     os._exit(0)
 
 
-def serve(folder: str, is_judge: bool = True) -> None:
+def serve_jobs(folder: str, is_judge: bool = True) -> None:
     """Runs jobs until stdin closes.
 
     Args:
@@ -308,9 +309,9 @@ def serve(folder: str, is_judge: bool = True) -> None:
     hello = {
         "kaggle": getattr(judge, "__version__", "?"),
         "numpy": importlib.metadata.version("numpy"),
-        "memory": resident(os.getpid()),
+        "memory": resident_memory(os.getpid()),
         "obstacle": sandbox.obstacle(folder) if folder else "switched off",
-        "lacks": lacks(),
+        "lacks": missing_limits(),
     }
 
     def answer(content):
@@ -327,5 +328,5 @@ def serve(folder: str, is_judge: bool = True) -> None:
         def news(step, seconds):
             answer({"at": step, "seconds": seconds})
 
-        started = ForkedProcess(lambda _, *files, job=job: child(job, *files)) if HAS_FORK else SpawnedProcess(job)
-        answer(supervise(started, job, news))
+        started = ForkedProcess(lambda _, *files, job=job: run_job(job, *files)) if HAS_FORK else SpawnedProcess(job)
+        answer(supervise_job(started, job, news))

@@ -5,7 +5,7 @@ opens a file, connects, starts a program or imports a module. A denied access ra
 without the resource, so that an agent with a fallback uses it.
 
 ``show_agent`` gives one process that folder, and leaves it all else of this machine: for agents in our own games.
-``enter`` moves a process to the judge's place, for a file under test. The process gets its own root, in a mount
+``enter_sandbox`` moves a process to the judge's place, for a file under test. The process gets its own root, in a mount
 namespace that no other process sees: the folders of the system and of Python, read-only, and nothing else of this
 machine. The working directory and /tmp are empty at first and vanish with the process. Nothing is written outside the
 caller's temporary folder, so that any number of them can run at once.
@@ -34,7 +34,7 @@ MS_RELATIME, ST_RELATIME = 1 << 21, 1 << 12  # the only one of these flags with 
 KEPT_FLAGS = MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_NOATIME | MS_NODIRATIME  # fixed in a user namespace
 
 
-def _call(name: str, *arguments: object) -> None:
+def _system_call(name: str, *arguments: object) -> None:
     function = c_function(name)
     if function is None:
         raise OSError(errno.ENOSYS, f"{sys.platform} has no {name}")
@@ -45,10 +45,10 @@ def _call(name: str, *arguments: object) -> None:
 def mount(source: str, target: str, kind: str, flags: int, data: str = "") -> None:
     """mount(2). Raises OSError if it fails or this system does not have it."""
     texts = [text.encode() or None for text in (source, target, kind)]
-    _call("mount", *texts, ctypes.c_ulong(flags), data.encode() or None)
+    _system_call("mount", *texts, ctypes.c_ulong(flags), data.encode() or None)
 
 
-def bind(source: str, target: str, read_only: bool) -> None:
+def bind_mount(source: str, target: str, read_only: bool) -> None:
     """Bind-mounts the folder or file ``source``, with everything mounted below it, at ``target``. Raises OSError."""
     mount(source, target, "", MS_BIND | MS_REC)
     if read_only:
@@ -58,16 +58,12 @@ def bind(source: str, target: str, read_only: bool) -> None:
 
 
 def unshare() -> None:
-    """Enters a new mount namespace: as root, or inside a user namespace in which the user keeps its number.
-
-    Raises:
-        OSError: this system does not allow it.
-    """
+    """Enters a new mount namespace: as root, or in a user namespace that keeps the user's number. Raises OSError."""
     try:
-        _call("unshare", CLONE_NEWNS)
+        _system_call("unshare", CLONE_NEWNS)
     except PermissionError:
         user, group = os.getuid(), os.getgid()
-        _call("unshare", CLONE_NEWNS | CLONE_NEWUSER)
+        _system_call("unshare", CLONE_NEWNS | CLONE_NEWUSER)
         Path("/proc/self/setgroups").write_text("deny", encoding="ascii")
         Path("/proc/self/uid_map").write_text(f"{user} {user} 1", encoding="ascii")
         Path("/proc/self/gid_map").write_text(f"{group} {group} 1", encoding="ascii")
@@ -101,26 +97,34 @@ def _python_folders() -> list[str]:
     return chosen
 
 
-def _furnish(root: str) -> None:
+def _mirror(source: str, target: str, read_only: bool) -> None:
+    """Makes ``source``, with everything mounted below it, visible at ``target``, too."""
+    if os.path.islink(source):
+        os.symlink(os.readlink(source), target)
+        return
+    if os.path.isdir(source):
+        os.mkdir(target)
+    else:
+        Path(target).touch()
+    bind_mount(source, target, read_only)
+
+
+def _fill_root(root: str) -> None:
     """Fills the new root with the system's folders, Python's folders, and empty ones."""
     for name in SYSTEM:
-        source, target = f"/{name}", f"{root}/{name}"
-        if os.path.islink(source):
-            os.symlink(os.readlink(source), target)
-        elif os.path.isdir(source):
-            os.mkdir(target)
-            bind(source, target, name not in LIVE)
+        if os.path.lexists(f"/{name}"):
+            _mirror(f"/{name}", f"{root}/{name}", name not in LIVE)
     for path in filter(os.path.isdir, SOURCE_FOLDERS):
         mount("none", root + path, "tmpfs", MS_NOSUID | MS_NODEV)
     for path in _python_folders():
         os.makedirs(root + path)
-        bind(path, root + path, True)
+        bind_mount(path, root + path, True)
     for path in (FOLDER, HOME, WORK, "/tmp"):
         os.makedirs(root + path, exist_ok=True)
     os.chmod(f"{root}/tmp", 0o1777)
 
 
-def enter(root: str, agent: str, home: str) -> None:
+def enter_sandbox(root: str, agent: str, home: str) -> None:
     """Moves this process, which must have a single thread, into the place. It cannot leave it.
 
     Args:
@@ -134,9 +138,9 @@ def enter(root: str, agent: str, home: str) -> None:
     try:
         unshare()
         mount("tmpfs", root, "tmpfs", MS_NOSUID | MS_NODEV, "mode=755")
-        _furnish(root)
-        bind(agent, root + FOLDER, True)
-        bind(home, root + HOME, False)
+        _fill_root(root)
+        bind_mount(agent, root + FOLDER, True)
+        bind_mount(home, root + HOME, False)
         os.chroot(root)
         os.chdir(WORK)
     except OSError as fault:
@@ -155,7 +159,7 @@ def obstacle(folder: str) -> str:
     if pid == 0:
         text = ""
         try:
-            enter(*parts)
+            enter_sandbox(*parts)
         except BaseException as fault:
             text = str(fault) or type(fault).__name__
         os.write(write, text.encode()[:500])
@@ -170,8 +174,7 @@ def obstacle(folder: str) -> str:
 def hide_credentials() -> None:
     """Mounts an empty folder over each of ``CREDENTIALS`` for the rest of this process, which must have one thread.
 
-    Raises:
-        OSError: the system does not allow it.
+    Raises OSError where the system does not allow it, as ``show_agent`` does.
     """
     folders = [folder for folder in map(os.path.expanduser, CREDENTIALS) if os.path.isdir(folder)]
     if folders:
@@ -180,35 +183,19 @@ def hide_credentials() -> None:
         mount("none", folder, "tmpfs", MS_RDONLY | MS_NOSUID | MS_NODEV)
 
 
-def _mirror(source: str, target: str) -> None:
-    """Makes ``source``, with everything mounted below it, visible at ``target``, too."""
-    if os.path.islink(source):
-        os.symlink(os.readlink(source), target)
-        return
-    if os.path.isdir(source):
-        os.mkdir(target)
-    else:
-        Path(target).touch()
-    bind(source, target, read_only=False)
-
-
 def show_agent(agent: str, root: str) -> None:
     """Mounts the folder ``agent`` at ``FOLDER``, read-only, for the rest of this process, which must have one thread.
 
-    Args:
-        root: an empty folder to mount the new root on; other processes do not see that mount.
-
-    Raises:
-        OSError: the system does not allow it.
+    ``root``: an empty folder to mount the new root on; other processes do not see that mount.
     """
     here = os.getcwd()
     unshare()
     mount("none", root, "tmpfs", 0)
     for name in os.listdir("/"):
         if name != FOLDER.split("/")[1]:
-            _mirror(f"/{name}", f"{root}/{name}")
+            _mirror(f"/{name}", f"{root}/{name}", read_only=False)
     os.makedirs(root + FOLDER)
-    bind(agent, root + FOLDER, read_only=True)
+    bind_mount(agent, root + FOLDER, read_only=True)
     os.chroot(root)
     os.chdir(here)
 
@@ -361,12 +348,12 @@ class Watch:
         if is_own or os.path.realpath(path) == os.path.realpath(sys.executable):
             return
         is_shell = os.path.basename(path) in SHELLS  # allowed: if programs are hidden, its PATH leads nowhere
-        self._note("program", _command(arguments) if is_shell else os.path.basename(path))
+        self._note("program", _program_of(arguments) if is_shell else os.path.basename(path))
         if self.hides_programs and not is_shell:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
 
 
-def _command(arguments: Any) -> str:
+def _program_of(arguments: Any) -> str:
     """The program that a shell's command line begins with."""
     words = str(list(arguments)[-1]).split() if arguments else []
     return os.path.basename(words[0]) if words else "sh"

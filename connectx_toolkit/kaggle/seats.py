@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cache, cached_property
 from typing import Any, TextIO
 
-from connectx_toolkit.kaggle.raised import raised
+from connectx_toolkit.kaggle.raised import to_raised
 from connectx_toolkit.kaggle.sandbox import NoSandbox
 from connectx_toolkit.system.cores import seed_everything, waiting
 from connectx_toolkit.system.posix import signal_name
@@ -89,13 +89,13 @@ def reply_of(agent: Any, observation: Any) -> dict[str, Any]:
         action, log = agent.act(observation)
     except BaseException as fault:  # SystemExit and KeyboardInterrupt, which Kaggle's Agent does not catch
         text = f"{type(fault).__name__} escapes: {str(fault)[:300]}"
-        return {"fault": text, "raised": raised(fault), "stderr": ""}
+        return {"fault": text, "raised": to_raised(fault), "stderr": ""}
     out, err = (log.get(stream, "") for stream in ("stdout", "stderr"))
     reply = {"stderr": err[-STDERR_KEPT:], "said": f"{out}\n{err}"[:STDERR_KEPT]}
     if isinstance(action, DeadlineExceeded):
         return reply | {"late": True}
     if isinstance(action, BaseException):
-        told = raised(action)
+        told = to_raised(action)
         return reply | {"fault": told.line, "raised": told}
     try:
         json.dumps(action)
@@ -132,7 +132,7 @@ def serve_seat(
     except NoSandbox as fault:
         print(json.dumps({"no sandbox": str(fault)}), file=replies, flush=True)
         return
-    seed(number)
+    seed_process(number)
     agent = Agent(raw, env)
     print(json.dumps({"ready": True}), file=replies, flush=True)
     for line in asked:
@@ -185,7 +185,7 @@ class Seat:
         return f"ended itself with exit code {code}" if code >= 0 else f"was ended by {signal_name(-code)}"
 
 
-def player(seat: Seat, act_timeout: float, progress: Callable[[str], None]) -> Callable[[Any, Any], Any]:
+def player_of(seat: Seat, act_timeout: float, progress: Callable[[str], None]) -> Callable[[Any, Any], Any]:
     """The agent function for a seat in Kaggle's environment: it answers, fails or is late as the seat does."""
     from kaggle_environments.errors import DeadlineExceeded
 
@@ -200,7 +200,9 @@ def player(seat: Seat, act_timeout: float, progress: Callable[[str], None]) -> C
     return ask
 
 
-def play(job: dict[str, Any], progress: Callable[[str], None], start: Callable[[Any, str, int], Any]) -> dict[str, Any]:
+def run_game(
+    job: dict[str, Any], progress: Callable[[str], None], start: Callable[[Any, str, int], Any]
+) -> dict[str, Any]:
     """Plays ``job["files"]``, two paths or texts for Kaggle's loader, against each other.
 
     Args:
@@ -222,10 +224,11 @@ def play(job: dict[str, Any], progress: Callable[[str], None], start: Callable[[
             if "ready" not in first:
                 raise NoSandbox(first.get("no sandbox", "a seat's process does not start"))
         with schemas_checked_once():
-            steps = env.run([player(seat, env.configuration.actTimeout, progress) for seat in seats])
+            steps = env.run([player_of(seat, env.configuration.actTimeout, progress) for seat in seats])
     finally:
         for seat in seats:
             seat.process.end()
+    told = ("action", "fault", "raised")
     logs = [[entry[seat] for entry in env.logs if len(entry) > seat and entry[seat]] for seat in (0, 1)]
     return {
         "statuses": [str(state.status) for state in steps[-1]],
@@ -235,16 +238,14 @@ def play(job: dict[str, Any], progress: Callable[[str], None], start: Callable[[
         "durations": [[entry.get("duration", 0.0) for entry in log] for log in logs],
         "waited": [seat.waited for seat in seats],
         "board": steps[-1][0].observation.board,
-        "last": [
-            {key: value for key, value in seat.last.items() if key in ("action", "fault", "raised")} for seat in seats
-        ],
+        "last": [{key: seat.last[key] for key in told if key in seat.last} for seat in seats],
         "stderr": [seat.stderr for seat in seats],
         "said": [seat.said for seat in seats],
         "seen": [finding for seat in seats for finding in seat.seen],
     }
 
 
-def seed(number: int) -> None:
+def seed_process(number: int) -> None:
     """Seeds all generators, and what numpy's new ones begin with if they are given none.
 
     A verdict that is a coin would change from run to run; what draws from the system itself (``random.Random()``,

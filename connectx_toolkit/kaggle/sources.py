@@ -1,4 +1,4 @@
-"""An agent's source that is not a submission yet: what only a built file gives it, and its load as a built file has it.
+"""Loads an agent's source that is no submission yet as its built file would be loaded, and says that it needs a build.
 
 ``build_submission.py`` takes sources with ``__file__``, relative imports, imports inside functions and data beside
 them; Kaggle's loader has none of that for a single file. So such a source is played as it will be when it is built,
@@ -19,7 +19,7 @@ from types import CodeType, ModuleType
 from typing import Any, NamedTuple
 
 from connectx_toolkit.kaggle.agent_function import FUNCTIONS, is_main_test
-from connectx_toolkit.kaggle.dependencies import find_module, mentions, named_files
+from connectx_toolkit.kaggle.dependencies import find_module, mentions_in, named_files
 from connectx_toolkit.kaggle.remedies import build_it
 from connectx_toolkit.kaggle.sandbox import FOLDER
 from connectx_toolkit.system.files import AGENTS
@@ -47,8 +47,7 @@ def module_of(file: str, code: CodeType | None = None) -> ModuleType:
     Its folder, and that of its outermost package, are on ``sys.path``. What numba caches of it does not go beside it:
     there its author's own processes would find it, and fail on the name that the module has here.
 
-    Args:
-        code: of the file, if it is compiled already.
+    ``code``: of the file, if it is compiled already.
     """
     from platformdirs import user_cache_path  # messages about sources do not need it
 
@@ -89,11 +88,12 @@ def needs_building(file: str) -> Needs:
     except (OSError, ValueError, SyntaxError, RecursionError, MemoryError):
         return Needs()  # whoever loads it says what is wrong
     needs, folder = Needs(), Path(file).absolute().parent
-    needed = sorted(_needed(tree), key=lambda each: each[0].lineno)
-    files_named = named_files(folder, mentions(node for node, _ in needed)) if "kaggle_simulations" not in text else {}
+    needed = sorted(_needed_nodes(tree), key=lambda each: each[0].lineno)
+    has_own_path = "kaggle_simulations" in text
+    files_named = {} if has_own_path else named_files(folder, mentions_in(node for node, _ in needed))
     beside = {string: path.relative_to(folder).as_posix() for path, string in reversed(files_named.items())}
     for node, is_late in needed:
-        if what := _lacking(node, is_late, folder, text, beside):
+        if what := _need_of(node, is_late, folder, text, beside):
             if isinstance(node, ast.Name):  # how a source names its data; a check says what a finished file needs
                 return Needs(is_module=True)
             is_module = not isinstance(node, ast.Constant)
@@ -105,7 +105,7 @@ def needs_building(file: str) -> Needs:
     return needs
 
 
-def _lacking(node: ast.stmt | ast.expr, is_late: bool, folder: Path, text: str, beside: Mapping[str, str]) -> str:
+def _need_of(node: ast.stmt | ast.expr, is_late: bool, folder: Path, text: str, beside: Mapping[str, str]) -> str:
     """What a node does that a file alone cannot do on Kaggle; "" if it is harmless.
 
     Args:
@@ -127,7 +127,7 @@ def _lacking(node: ast.stmt | ast.expr, is_late: bool, folder: Path, text: str, 
     return ""
 
 
-def _needed(tree: ast.AST, is_late: bool = False) -> Iterator[tuple[ast.stmt | ast.expr, bool]]:
+def _needed_nodes(tree: ast.AST, is_late: bool = False) -> Iterator[tuple[ast.stmt | ast.expr, bool]]:
     """The statements and expressions that a source cannot do without, and whether they run after the load."""
     for node in ast.iter_child_nodes(tree):
         is_test = isinstance(node, ast.If | ast.IfExp) and "__file__" in ast.unparse(node.test)
@@ -136,32 +136,32 @@ def _needed(tree: ast.AST, is_late: bool = False) -> Iterator[tuple[ast.stmt | a
             continue
         if isinstance(node, ast.stmt | ast.expr):
             yield node, is_late
-        yield from _needed(node, is_late or isinstance(node, FUNCTIONS))
+        yield from _needed_nodes(node, is_late or isinstance(node, FUNCTIONS))
 
 
-def redirect(found: Callable[[str], str]) -> None:
-    """From now on, what opens, lists or looks at a file in this process takes ``found(path)`` in place of a path."""
+def redirect_paths(find: Callable[[str], str]) -> None:
+    """From now on, what opens, lists or looks at a file in this process takes ``find(path)`` in place of a path."""
 
-    def redirected(function: Callable, opens: bool) -> Callable:
+    def wrap(function: Callable, opens: bool) -> Callable:
         def call(path: Any, *arguments: Any, **options: Any) -> Any:
             mode = str((*arguments, options.get("mode", "r"))[0]) if opens else ""
             if isinstance(path, str | os.PathLike) and not set(mode) & set("wax+"):
                 name = os.fspath(path)
-                path = found(name) if isinstance(name, str) else path
+                path = find(name) if isinstance(name, str) else path
             return function(path, *arguments, **options)
 
         return call
 
     for module, name in ((builtins, "open"), (io, "open"), *((os, n) for n in ("stat", "listdir", "scandir", "chdir"))):
-        setattr(module, name, redirected(getattr(module, name), name == "open"))
+        setattr(module, name, wrap(getattr(module, name), name == "open"))
 
 
-def beside(folder: str) -> Callable[[str], str]:
+def finder_beside(folder: str) -> Callable[[str], str]:
     """Finds what a built file finds: of a path that leads nowhere, the file in ``folder`` that has its name.
 
     The path may be relative, or in the folder where Kaggle puts a submission.
     """
-    stat = os.stat  # not the one that ``redirect`` puts in its place
+    stat = os.stat  # not the one that ``redirect_paths`` puts in its place
 
     def is_there(path: str) -> bool:
         try:
@@ -170,10 +170,10 @@ def beside(folder: str) -> Callable[[str], str]:
             return False
         return True
 
-    def found(path: str) -> str:
+    def find(path: str) -> str:
         inside = path[len(FOLDER) :].lstrip("/") if f"{path}/".startswith(f"{FOLDER}/") else path
         own = os.path.join(folder, inside)
         may_be_own = inside and not os.path.isabs(inside)  # the folder itself is not here: agents ask for it
         return own if may_be_own and not is_there(path) and is_there(own) else path
 
-    return found
+    return find

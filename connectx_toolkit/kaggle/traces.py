@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Iterator
 from types import CodeType, FrameType
 from typing import Any
 
-from connectx_toolkit.kaggle.raised import raised
+from connectx_toolkit.kaggle.raised import to_raised
 
 TRACING_SHARE = 0.08  # of the processor's time
 ALLOWED = 0.01  # seconds beyond that
@@ -60,7 +60,7 @@ class Trace:
         code = frame.f_code
         self._events += 1
         if code not in self._open:
-            self._open[code] = lines_of(code) if code.co_filename in self.files else set()
+            self._open[code] = code_lines(code) if code.co_filename in self.files else set()
         if self._open[code]:
             return self._step
         if code.co_exceptiontable and code.co_filename in self.files:
@@ -87,14 +87,14 @@ class Trace:
             first, last = node.body[0].lineno, node.body[-1].end_lineno or 0
             if not frame.f_code.co_firstlineno <= node.lineno or not first <= frame.f_lineno <= last:
                 continue
-            caught = next((each for each in node.handlers if names & _kinds(each)), None)
+            caught = next((each for each in node.handlers if names & _kinds_caught(each)), None)
             raises = [each for each in ast.walk(caught) if isinstance(each, ast.Raise)] if caught else []
             if caught is None or any(each.exc is None for each in raises):
                 continue
-            if _kinds(caught) & ANY and not raises:
+            if _kinds_caught(caught) & ANY and not raises:
                 while trace.tb_next and trace.tb_next.tb_frame.f_code.co_filename in self.files:
                     trace = trace.tb_next
-                text = raised(value).line if isinstance(value, BaseException) else f"{kind.__name__}: {value}"
+                text = to_raised(value).line if isinstance(value, BaseException) else f"{kind.__name__}: {value}"
                 self._now.add((text[:100], trace.tb_frame.f_code.co_filename, trace.tb_lineno))
             return
 
@@ -116,7 +116,7 @@ class Trace:
         except (SyntaxError, ValueError):
             return
         piece: list[int] = []
-        for line in sorted(_all_lines(whole) - _compiled(tree)):
+        for line in sorted(_all_lines(whole) - _lines_compiled(tree)):
             if (file, line) in self._ran:
                 if piece:
                     yield piece[0], piece[-1]
@@ -145,7 +145,7 @@ def take_exceptions_of_threads() -> None:
             pass
 
 
-def lines_of(code: CodeType) -> set[int]:
+def code_lines(code: CodeType) -> set[int]:
     """The lines of a function that a trace tells of."""
     return {line for _, _, line in code.co_lines() if line} - {code.co_firstlineno}
 
@@ -153,11 +153,11 @@ def lines_of(code: CodeType) -> set[int]:
 def _all_lines(code: CodeType) -> set[int]:
     """Those of all functions in a code."""
     inner = (each for each in code.co_consts if isinstance(each, CodeType))
-    own = lines_of(code) if code.co_flags & OPTIMIZED else set[int]()
+    own = code_lines(code) if code.co_flags & OPTIMIZED else set[int]()
     return own.union(*map(_all_lines, inner))
 
 
-def _compiled(tree: ast.Module) -> set[int]:
+def _lines_compiled(tree: ast.Module) -> set[int]:
     """The lines of functions that numba or torch compiles, of which no trace tells."""
     calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call) and COMPILERS.search(ast.unparse(node.func)))
     given = {ast.unparse(each) for call in calls for each in (*call.args, *(named.value for named in call.keywords))}
@@ -170,7 +170,7 @@ def _compiled(tree: ast.Module) -> set[int]:
     return lines
 
 
-def _kinds(handler: ast.ExceptHandler) -> set[str]:
+def _kinds_caught(handler: ast.ExceptHandler) -> set[str]:
     """What a handler catches."""
     if handler.type is None:
         return {"BaseException"}

@@ -27,7 +27,7 @@ class Unsuitable(ValueError):
     """Kaggle cannot run the file; the text says why, and what to submit instead."""
 
 
-def read(path: Path, most: int) -> bytes:
+def read_upload(path: Path, most: int) -> bytes:
     """The content of the file to be uploaded, of at most ``most`` bytes.
 
     Raises:
@@ -45,7 +45,7 @@ def read(path: Path, most: int) -> bytes:
     return path.read_bytes()
 
 
-def unpack(name: str, content: bytes, folder: Path) -> Path:
+def unpack_upload(name: str, content: bytes, folder: Path) -> Path:
     """Unpacks a file in ``folder`` as Kaggle does and returns the Python file that is loaded, main.py.
 
     Raises:
@@ -61,7 +61,7 @@ def unpack(name: str, content: bytes, folder: Path) -> Path:
         (folder / "main.py").write_bytes(content)
         return folder / "main.py"
     try:
-        return archives.unpack(io.BytesIO(content), folder)
+        return archives.extract_archive(io.BytesIO(content), folder)
     except archives.BadArchive as fault:
         with contextlib.suppress(EOFError, OSError, zlib.error), gzip.open(io.BytesIO(content)) as file:
             if file.read(512)[257:262] != b"ustar":
@@ -90,7 +90,7 @@ def refuse_other_texts(name: str, content: bytes) -> None:
     raise Unsuitable(f"it is JSON, not Python: {UPLOAD_REMEDY}")
 
 
-def parse(content: bytes) -> ast.Module:
+def parse_main(content: bytes) -> ast.Module:
     """Parses main.py as Kaggle reads and compiles it. Raises Unsuitable if that fails."""
     mark = "begins with a byte order mark, which Kaggle's loader does not skip: save it as UTF-8 without one"
     faults = [

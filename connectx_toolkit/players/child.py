@@ -2,8 +2,8 @@
 
 It is forked from a process that has imported this module and numpy, and has no thread and no agent. Kaggle's server has
 imported numpy and ``numpy.random``, too, before it loads an agent (kaggle-environments 1.33.2): an agent pays for its
-other imports only. What else is done before the fork, it pays for (see ``preparation``). Where there is no fork, it is
-a new interpreter.
+other imports only. What else is done before the fork, it pays for (see ``kaggle.preload``). Where there is no fork, it
+is a new interpreter.
 
 A callable plays in a fork of the current process, where only the thread that forks exists. The rule: functions with
 numpy and with torch on the CPU play in a fork; all else that has threads or a device of its own (a GPU, JAX, numba's
@@ -30,8 +30,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from connectx_toolkit.kaggle.agent_file import Loaded, Struct
-from connectx_toolkit.kaggle.preparation import KnownSource, Preparation, heavy_imports
-from connectx_toolkit.kaggle.raised import raised
+from connectx_toolkit.kaggle.preload import KnownSource, Preload, heavy_imports
+from connectx_toolkit.kaggle.raised import to_raised
 from connectx_toolkit.kaggle.sandbox import FOLDER, hide_credentials
 from connectx_toolkit.players.protocol import LENGTH, ORDER, REQUEST, pack_reply, receive
 from connectx_toolkit.players.spec import AgentSpec
@@ -60,10 +60,10 @@ class HostedAgent:
         place: str,
         missing: str = "",
         is_alone: bool = False,
-        prepared: Preparation | None = None,
+        prepared: Preload | None = None,
     ):
         self.spec, self.place = spec, place
-        self.prepared = prepared or Preparation()
+        self.prepared = prepared or Preload()
         self.told: set[str] = set()  # of the packages that the agent has imported
         self.entry: str | None = None  # of the load
         self.is_alone = is_alone
@@ -108,7 +108,7 @@ class HostedAgent:
 
     def _add_charges(self, seconds: float, column: int, extra: dict[str, Any] | None) -> Timed:
         """A reply with what the agent is charged for what was prepared, and the heavy packages that it has imported."""
-        charged = self.prepared.take()
+        charged = self.prepared.take_due()
         imported = [name for name in heavy_imports() if name not in self.told] if self.is_alone else []
         if not charged and not imported:
             return seconds, column, extra
@@ -147,7 +147,7 @@ class HostedAgent:
             kind = fault if isinstance(problem, Exception) else "exit"
             hint = f" ({self.missing})" if self.missing and isinstance(problem, OSError | ImportError) else ""
             detail = self.spec.as_its_author_sees(_last_lines(problem), self.place) + hint
-            return seconds, 0, {"fault": kind, "detail": detail, "raised": raised(problem)}
+            return seconds, 0, {"fault": kind, "detail": detail, "raised": to_raised(problem)}
         finally:
             sys.stdout, sys.stderr = ours
 
@@ -186,13 +186,13 @@ def _last_lines(problem: BaseException) -> str:
     lines = traceback.format_exception(problem)
     if isinstance(problem, SyntaxError):
         lines[-1] = f"{type(problem).__name__}: {problem}"  # with the line number, which is otherwise in another line
-    elif place := raised(problem).place:
+    elif place := to_raised(problem).place:
         lines[-1] = f"{lines[-1].rstrip()} ({place})"
     return "".join(lines)[-DETAIL:]
 
 
 def serve_agent(
-    sock: socket.socket, spec: AgentSpec, place: str = "", missing: str = "", prepared: Preparation | None = None
+    sock: socket.socket, spec: AgentSpec, place: str = "", missing: str = "", prepared: Preload | None = None
 ) -> None:
     """Answers requests until the other end closes the socket. Arguments: see ``HostedAgent``."""
     player = HostedAgent(spec, place, missing, is_alone=True, prepared=prepared)
@@ -214,7 +214,7 @@ def serve_agent(
         os._exit(0)  # a fork must not run its parent's exit handlers
 
 
-def serve_alone(sock: socket.socket, parent: int = 0, prepared: Preparation | None = None) -> None:
+def serve_alone(sock: socket.socket, parent: int = 0, prepared: Preload | None = None) -> None:
     """Serves the agent that the socket's first message names, in a process that is this agent's.
 
     If it is an archive, its folder is mounted where Kaggle has it, if this system allows that.
@@ -263,7 +263,7 @@ def serve_forks(orders: socket.socket, parent: int) -> None:
     Then all of them are killed, and what they have started: on Linux this process adopts what its agents leave behind.
     """
     agents: set[int] = set()
-    prepared = Preparation()
+    prepared = Preload()
     try:
         signal.signal(signal.SIGTERM, lambda *_: orders.shutdown(socket.SHUT_RDWR))  # the loop below ends
         die_with_parent("SIGTERM")
@@ -297,7 +297,7 @@ def serve_forks(orders: socket.socket, parent: int) -> None:
         os._exit(0)
 
 
-def _fork(orders: socket.socket, descriptor: int, prepared: Preparation) -> int:
+def _fork(orders: socket.socket, descriptor: int, prepared: Preload) -> int:
     """The id of a new process that serves the agent at the other end of a socket."""
     parent = os.getpid()
     pid = os.fork()

@@ -18,11 +18,11 @@ from connectx_toolkit.kaggle.dependencies import (
     folders_of,
     is_installed,
     is_private,
-    mentions,
+    mentions_in,
+    merge_mentions,
     module_folders,
     named_files,
     on_path,
-    together,
 )
 from connectx_toolkit.system.files import ROOT
 
@@ -64,7 +64,7 @@ def _mentions(source: bytes) -> tuple[tuple[tuple[int, str], ...], Mentions]:
         elif isinstance(node, ast.ImportFrom):
             base = node.module or ""
             modules |= {(node.level, f"{base}.{alias.name}".strip(".")): None for alias in node.names}
-    return tuple(modules), mentions(nodes)
+    return tuple(modules), mentions_in(nodes)
 
 
 def files_of(agent: Path, root: Path | None = None, more: Iterable[Path] = ()) -> list[Path]:
@@ -90,7 +90,7 @@ def files_of(agent: Path, root: Path | None = None, more: Iterable[Path] = ()) -
                 modules, sources[path] = _mentions(path.read_bytes())
                 pending += _modules(path, folders, modules)
     own = {path: named for path, named in sources.items() if not path.is_relative_to(ROOT / REACHED)}
-    every = together(own.values())
+    every = merge_mentions(own.values())
     for folder in dict.fromkeys([*folders, *(path.parent for path in own)]):
         files = named_files(folder, every)
         found |= {file: None for file, text in files.items() if file.name in text or not is_private(file)}

@@ -16,7 +16,7 @@ import sys
 import time
 import weakref
 
-from connectx_toolkit.kaggle.preparation import KnownSource
+from connectx_toolkit.kaggle.preload import KnownSource
 from connectx_toolkit.players.protocol import ORDER
 from connectx_toolkit.system.console import ProcessFailed
 from connectx_toolkit.system.files import ROOT
@@ -48,7 +48,7 @@ class ForkServer:
     """
 
     def __init__(self) -> None:
-        self.packages: dict[str, None] = {}  # that agents have imported so far, of ``preparation.HEAVY``
+        self.packages: dict[str, None] = {}  # that agents have imported so far, of ``preload.HEAVY``
         self._process: subprocess.Popen | None = None
         self._orders: socket.socket | None = None
 

@@ -1,7 +1,7 @@
 """An agent as the referee sees it: it is loaded, again for each game or once, and asked for moves, in a process.
 
 Kaggle loads an agent again for each game, as part of its first move, and so is a file: torch, numba and the file's code
-are then there already, and it is charged what they took (see ``preparation``). An agent of ours or of Kaggle's
+are then there already, and it is charged what they took (see ``kaggle.preload``). An agent of ours or of Kaggle's
 and a callable are loaded once and kept, and each game is charged that load time, so that every game costs the agent
 what it would cost on Kaggle.
 
@@ -25,8 +25,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from connectx_toolkit.kaggle.archive import BadArchive
-from connectx_toolkit.kaggle.preparation import KnownSource
-from connectx_toolkit.kaggle.remedies import Situation, remedy
+from connectx_toolkit.kaggle.preload import KnownSource
+from connectx_toolkit.kaggle.remedies import Situation, remedy_for
 from connectx_toolkit.kaggle.rules import Limits, Rules
 from connectx_toolkit.players import child
 from connectx_toolkit.players.child import HostedAgent, serve_agent
@@ -137,7 +137,7 @@ class Player:
         if not self.spec.is_users_code or reply.raised is None:
             return reply
         folder, name = os.path.split(os.path.abspath(self.spec.target))
-        cure = remedy(reply.raised, Situation(frozenset({"main.py"}), version_of("numpy"), name, folder))
+        cure = remedy_for(reply.raised, Situation(frozenset({"main.py"}), version_of("numpy"), name, folder))
         return reply._replace(detail=f"{reply.detail.rstrip()}; {cure}") if cure else reply
 
     def drop(self) -> None:

@@ -17,7 +17,7 @@ folders of ``sys.path``, the spec, and whether that is the main.py of an archive
 Orders to the process that agents' processes are forked from have a socket pair of their own: ``ORDER`` with the
 descriptor of an agent's socket forks one, without one it asks how a process ended. It is answered by an ``ORDER``.
 Where one is forked, the order's second number is that of the bytes that follow: what to prepare before, as JSON
-(``connectx_toolkit.kaggle.preparation``).
+(``connectx_toolkit.kaggle.preload``).
 """
 
 import json
@@ -50,7 +50,7 @@ class Reply(NamedTuple):
     raised: Raised | None = None  # the exception
     load: float = 0.0  # the part of the seconds that was the load
     charged: float = 0.0  # the part of the seconds that passed before: in the load of a persistent agent, or prepared
-    imported: tuple[str, ...] = ()  # packages of preparation.HEAVY that the agent has imported since the last reply
+    imported: tuple[str, ...] = ()  # packages of preload.HEAVY that the agent has imported since the last reply
     source: tuple[str, str] | None = None  # of a loaded file: where its process finds it, and the entry of ``Parsed``
 
 

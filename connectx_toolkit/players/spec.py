@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from connectx_toolkit.builder.notebook.cells import page_named
 from connectx_toolkit.kaggle.agent_file import Loaded, Parsed, load_agent, module_names
-from connectx_toolkit.kaggle.archive import BadArchive, contents, kept, unpacked
-from connectx_toolkit.kaggle.sources import Needs, beside, needs_building, redirect
+from connectx_toolkit.kaggle.archive import BadArchive, cached_folder, files_in_archive, unpack_once
+from connectx_toolkit.kaggle.sources import Needs, finder_beside, needs_building, redirect_paths
 from connectx_toolkit.players.fingerprint import add_contents, add_files, callable_digest, files_of
 from connectx_toolkit.system.console import cell_of, function_meant
 from connectx_toolkit.system.files import AGENTS, our_agents, version_of
@@ -99,7 +99,7 @@ class AgentSpec(_Stored):
         """What loads the agent, after what is not on its clock.
 
         Args:
-            stays: see ``kaggle.agent_file.secluded``.
+            stays: see ``kaggle.agent_file.seclude_imports``.
             parsed: its file, if it is parsed already; then it was loaded before, and nobody asks for warnings.
         """
         return lambda: Loaded(self.load(), "")
@@ -165,7 +165,7 @@ class FileAgent(AgentSpec):
         return self.target
 
     def alone(self, place: str) -> str:
-        redirect(beside(os.path.dirname(place)))
+        redirect_paths(finder_beside(os.path.dirname(place)))
         return place
 
     def loader(self, place: str, stays: bool = False, parsed: Parsed | None = None) -> Callable[[], Loaded]:
@@ -178,12 +178,12 @@ class ArchiveAgent(FileAgent):
 
     def _add_to(self, digest: Any) -> None:
         try:
-            add_contents(digest, contents(self.target))
+            add_contents(digest, files_in_archive(self.target))
         except BadArchive as problem:
             raise ValueError(f"{self.label} cannot be loaded: {problem}") from None
 
     def place(self) -> str:
-        return str(unpacked(self.target))
+        return str(unpack_once(self.target))
 
     def alone(self, place: str) -> str:
         from connectx_toolkit.kaggle.sandbox import FOLDER, show_agent  # which an agent's process has
@@ -219,7 +219,7 @@ class NotebookAgent(FileAgent):
             from_page(*page, new / "agent").save(new / PAGE)
 
         try:
-            return str(kept(str(page[0]), self.target, fill) / "agent" / AGENT_PY)
+            return str(cached_folder(str(page[0]), self.target, fill) / "agent" / AGENT_PY)
         except (Refused, ValueError, OSError) as problem:
             raise UnknownAgent("; ".join(str(problem).splitlines())) from None
 
@@ -234,7 +234,7 @@ class NotebookAgent(FileAgent):
 
     def alone(self, place: str) -> str:
         super().alone(place)
-        redirect(beside(str(_read_notebook_agent(place).root)))
+        redirect_paths(finder_beside(str(_read_notebook_agent(place).root)))
         return place
 
     def loader(self, place: str, stays: bool = False, parsed: Parsed | None = None) -> Callable[[], Loaded]:
@@ -250,7 +250,7 @@ class NotebookAgent(FileAgent):
         return load
 
     def as_its_author_sees(self, text: str, place: str) -> str:
-        return _read_notebook_agent(place).placed(text)
+        return _read_notebook_agent(place).with_places(text)
 
 
 @cache

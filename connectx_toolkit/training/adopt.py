@@ -31,7 +31,7 @@ from typing import Any
 from connectx_core.position import STANDARD
 from connectx_core.weights import unpack
 from connectx_toolkit.builder.notebook.predictors import is_algorithm
-from connectx_toolkit.builder.preflight.trial import Question, openings_of_games, question, random_moves
+from connectx_toolkit.builder.preflight.trial import Question, opening_questions, question_after, random_moves
 from connectx_toolkit.players.fork_server import CREDENTIAL
 from connectx_toolkit.players.process import AgentProcess
 from connectx_toolkit.players.spec import resolve
@@ -274,8 +274,8 @@ def adopt(config: Config, live: Any = None, look: Any = None) -> Adopted:
     check_paths(config, live is not None)
     geometry, randomness, name = geometry_named(config.board), random.Random(0), config.model.name
     plies = [randomness.randrange(geometry.cells) for _ in range(config.positions)]
-    questions = [question("", random_moves(randomness, geometry, count), geometry) for count in plies]
-    questions += openings_of_games(range(4)) if geometry == STANDARD else [question("", [], geometry)]
+    questions = [question_after("", random_moves(randomness, geometry, count), geometry) for count in plies]
+    questions += opening_questions(range(4)) if geometry == STANDARD else [question_after("", [], geometry)]
     task = {"observation": config.observation, "board": geometry[:3], "questions": [each[1:3] for each in questions]}
     part = part_of(config.observation) if ":" in config.observation else None
     with tempfile.TemporaryDirectory() as temporary:

@@ -95,7 +95,7 @@ def part_of(reference: str) -> FilePart:
         page = Page(statements_of(code), name, lambda module: False)
     except (UnicodeDecodeError, SyntaxError) as fault:
         raise ValueError(f"{path} is no Python source: {fault}") from None
-    kept = page.run()
+    kept = page.select_statements()
     if not any(name in each.reads.binds for each in kept):
         raise ValueError(f"{path} defines no {name} at its top level")
     return FilePart(path.resolve(), name, "\n\n".join(map(page.text_of, kept)) + "\n")

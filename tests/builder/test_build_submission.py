@@ -23,11 +23,11 @@ from connectx_toolkit.builder.build import (
     BuildOptions,
     NotAccepted,
     Report,
-    archive,
+    archive_bytes,
     render,
 )
 from connectx_toolkit.builder.embedded.guard import fallback_column, legal_column
-from connectx_toolkit.builder.preflight.trial import Runner, question, sample
+from connectx_toolkit.builder.preflight.trial import Runner, question_after, sample_questions
 from connectx_toolkit.builder.source.inline import inline
 from connectx_toolkit.cli import build as build_submission
 from connectx_toolkit.system.files import ROOT
@@ -51,7 +51,7 @@ FAILING = {
     "no_numba": "raise ImportError('numba is broken')\n\n\ndef agent(obs, config):\n    return 0\n",
     "leaves_nothing": "def agent(obs, config):\n    obs.board[:] = []\n    config.columns = 0\n    return None\n",
 }
-BLOCK = question("a block in column 3, which is full below", [3, 3, 3, 3, 3, 3, 0, 1, 0, 1, 0], clock=(0.3, 0.2))
+BLOCK = question_after("a block in column 3, which is full below", [3, 3, 3, 3, 3, 3, 0, 1, 0, 1, 0], clock=(0.3, 0.2))
 
 
 def text_of(folder: Path, files: dict[str, str]) -> str:
@@ -173,7 +173,7 @@ def test_nothing_is_left_of_a_dropped_submission(tmp_path):
     time.sleep(0.2)
     threads, finders, modules = threading.active_count(), len(sys.meta_path), len(sys.modules)
     agent = loaded(text)
-    agent(question("", []).obs, question("", []).config)
+    agent(question_after("", []).obs, question_after("", []).config)
     assert len(sys.meta_path) == finders + 1 and threading.active_count() == threads + 1
     del agent
     gc.collect()
@@ -185,7 +185,7 @@ def test_nothing_is_left_of_a_dropped_submission(tmp_path):
 @pytest.mark.parametrize("shape", [(6, 7, 4), (4, 5, 3), (9, 8, 5), (2, 2, 2), (1, 7, 4)])
 def test_fallback_wins_blocks_or_keeps_to_the_middle(shape):
     geometry = geometry_of(*shape)
-    for asked in sample(60, 3, (geometry,)) if geometry.cells > 20 else [question("", [], geometry)]:
+    for asked in sample_questions(60, 3, (geometry,)) if geometry.cells > 20 else [question_after("", [], geometry)]:
         position = Position.from_observation(asked.obs, asked.config)
         column = fallback_column(asked.obs["board"], asked.obs["mark"], *shape)
         wins, threats = position.winning_columns(), position.pass_turn().winning_columns()
@@ -211,6 +211,7 @@ def test_replies_that_are_not_legal_columns(reply):
         "numpy_tables/main.py",
         "name_clash/agent.py",
         "tricky/agent.py",
+        str(ROOT / "agents" / "one_step.py"),
     ],
 )
 def test_agents_as_people_write_them_are_accepted(path, runner, tmp_path, monkeypatch):
@@ -237,14 +238,6 @@ def test_a_slow_agent_is_asked_of_each_kind_what_the_time_allows(runner, tmp_pat
     (line,) = [finding.text for finding in report.findings if finding.topic == "same moves"]
     assert re.search(r"agree on \d+ openings, [1-6] games, \d+ positions", line)
     assert line.endswith("Its moves take long, so that not all were asked")
-
-
-@pytest.mark.parametrize("name", ["leftmost", "one_step"])
-def test_our_agents_are_accepted(name, runner, tmp_path):
-    assert build(ROOT / "agents" / f"{name}.py", tmp_path / "built.py", BuildOptions(), runner).accepted
-    first = (tmp_path / "built.py").read_bytes()
-    build(ROOT / "agents" / f"{name}.py", tmp_path / "again.py", BuildOptions(positions=1), runner)
-    assert (tmp_path / "again.py").read_bytes() == first
 
 
 @pytest.mark.parametrize(
@@ -467,7 +460,7 @@ def test_nothing_but_a_built_file_is_replaced(output, tmp_path, monkeypatch, cap
     Path("helper.py").write_text("# ConnectX submission: even if it was built\ndef pick(legal):\n    return legal[0]\n")
     Path("notes.py").write_text("ideas = 1\n")
     Path("link.py").symlink_to("helper.py")
-    Path("notes.tar.gz").write_bytes(archive(b"ideas = 1\n", {}))
+    Path("notes.tar.gz").write_bytes(archive_bytes(b"ideas = 1\n", {}))
     Path("built.tar.gz").write_bytes(b"\x1f\x8b no archive")
     before = {path: path.read_bytes() for path in tmp_path.iterdir()}
     assert build_submission.main(["mine.py", "-o", output]) == 2
@@ -487,9 +480,6 @@ def test_command_line_builds_checks_and_speaks_json(tmp_path):
     built = run(["mine.py", "-o", "submission.py", "--positions", "20", "--json"], tmp_path)
     assert built.returncode == 0, built.stderr
     assert json.loads(built.stdout)["verdict"] == "ACCEPT"
-    checked = run(["--check", "submission.py"], tmp_path)
-    assert checked.returncode == 0 and "ACCEPT submission.py" in checked.stdout
     (tmp_path / "helper.py").write_text("import nonesuch\n\n\ndef pick(legal):\n    return legal[0]\n")
     refused = run(["mine.py", "-o", "other.py"], tmp_path)
     assert refused.returncode == 2 and "helper.py:1: unknown package nonesuch" in refused.stderr
-    assert not (tmp_path / "other.py").exists()

@@ -18,8 +18,8 @@ import pytest
 from connectx_toolkit.builder.source.inline import Refused, inline
 from connectx_toolkit.cli import build as build_submission
 from connectx_toolkit.kaggle import upload
-from connectx_toolkit.kaggle.raised import Raised, raised, raised_in
-from connectx_toolkit.kaggle.remedies import Situation, remedy
+from connectx_toolkit.kaggle.raised import Raised, raised_from_line, to_raised
+from connectx_toolkit.kaggle.remedies import Situation, remedy_for
 from tests.conftest import LINUX
 
 pytestmark = pytest.mark.slow
@@ -210,18 +210,18 @@ def test_remedies_say_what_is_true(code, files, words):
     try:
         exec(compile(code, "/kaggle_simulations/agent/main.py", "exec"), names)
     except BaseException as problem:
-        fault = raised(problem)
+        fault = to_raised(problem)
     sent = Raised(*json.loads(json.dumps(fault)))  # as a process under test sends it
-    cure = remedy(sent, Situation(frozenset({"main.py", files} - {""}), "2.4"))
+    cure = remedy_for(sent, Situation(frozenset({"main.py", files} - {""}), "2.4"))
     assert words in cure if words else cure == ""
     assert sent.kinds[0] == "none" or sent.place.startswith("main.py, line ")
 
 
 def test_a_guard_tells_of_a_network_that_was_saved_whole():
     """Each module that it imports by name is in its file."""
-    fault = raised_in("ModuleNotFoundError: No module named 'agent' (mine.py, line 3)")
+    fault = raised_from_line("ModuleNotFoundError: No module named 'agent' (mine.py, line 3)")
     assert fault.place == "mine.py, line 3"
-    assert "save net.state_dict()" in remedy(fault, Situation(frozenset({"main.py"}), "2.4"))
+    assert "save net.state_dict()" in remedy_for(fault, Situation(frozenset({"main.py"}), "2.4"))
 
 
 def make_socket(path: Path) -> None:
@@ -268,5 +268,5 @@ def test_a_file_beyond_the_limit_is_not_read(tmp_path, capsys):
 def test_members_are_counted_before_they_are_unpacked(tmp_path, monkeypatch):
     monkeypatch.setattr("connectx_toolkit.kaggle.archive.MOST_UNPACKED", 100)
     with pytest.raises(upload.Unsuitable, match="unpacks to more than"):
-        upload.unpack("x.tar.gz", tar_of(MAIN, (member("large.bin"), bytes(1000))), tmp_path)
+        upload.unpack_upload("x.tar.gz", tar_of(MAIN, (member("large.bin"), bytes(1000))), tmp_path)
     assert os.listdir(tmp_path) == ["main.py"]

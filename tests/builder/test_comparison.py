@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from connectx_toolkit.builder.comparison import LEAST_ROUNDS, ROUNDS, Draws, kinds_of
+from connectx_toolkit.builder.comparison import LEAST_ROUNDS, ROUNDS, Draws, units_by_kind
 from connectx_toolkit.builder.originals import Source
 from connectx_toolkit.builder.source.inline import inline
 from connectx_toolkit.kaggle import replies
@@ -30,15 +30,15 @@ def draws_of(chances: tuple[list[float], list[float]], questions: int, rounds: i
 @pytest.mark.parametrize(("columns", "questions"), [(2, 1), (7, 1), (4, 60), (7, 300)])
 def test_a_faithful_file_is_not_blamed(columns, questions, rounds):
     even = [1 / columns] * columns
-    assert not any(draws_of((even, even), questions, rounds, seed).differ for seed in range(200))
+    assert not any(draws_of((even, even), questions, rounds, seed).are_apart for seed in range(200))
 
 
 def test_what_draws_otherwise_is_blamed():
     """From 3 columns in place of 4, in 60 positions; always another move, in one."""
     few, even = [1 / 3, 1 / 3, 1 / 3, 0.0], [0.25] * 4
-    assert all(draws_of((even, few), 60, ROUNDS, seed).differ for seed in range(50))
-    assert draws_of(([1.0, 0.0], [0.0, 1.0]), 1, ROUNDS, 0).differ
-    assert not draws_of(([1.0, 0.0], [1.0, 0.0]), 5, ROUNDS, 0).differ
+    assert all(draws_of((even, few), 60, ROUNDS, seed).are_apart for seed in range(50))
+    assert draws_of(([1.0, 0.0], [0.0, 1.0]), 1, ROUNDS, 0).are_apart
+    assert not draws_of(([1.0, 0.0], [1.0, 0.0]), 5, ROUNDS, 0).are_apart
 
 
 def test_a_load_that_slows_all_moves_of_a_turn_blames_nobody():
@@ -48,14 +48,14 @@ def test_a_load_that_slows_all_moves_of_a_turn_blames_nobody():
         draws = Draws()
         for _ in range(ROUNDS):
             draws.rounds.append((["0" if rng.random() < 0.3 else "3"] * 20, ["0" if rng.random() < 0.3 else "3"] * 20))
-        blamed[0] += draws.differ
-        blamed[1] += draws.differ and draws.differ_in_each_round
+        blamed[0] += draws.are_apart
+        blamed[1] += draws.are_apart and draws.are_apart_in_each_round
     assert blamed[0] > 10 and blamed[1] <= 1
-    assert draws_of(([1.0, 0.0], [0.1, 0.9]), 20, ROUNDS, 0).differ_in_each_round
+    assert draws_of(([1.0, 0.0], [0.1, 0.9]), 20, ROUNDS, 0).are_apart_in_each_round
 
 
 def test_all_openings_are_asked_and_whole_games_from_both_seats():
-    kinds = kinds_of(20)
+    kinds = units_by_kind(20)
     boards = {tuple(each["obs"]["board"]) for each in kinds["openings"]}
     assert len(boards) == len(kinds["openings"]) == 1 + 7 + 49 + 238
     replies = list(ask_in_turn(leftmost, kinds))
@@ -70,7 +70,7 @@ def test_all_openings_are_asked_and_whole_games_from_both_seats():
 
 @pytest.mark.parametrize("seconds", [0.5, 1.5])
 def test_each_kind_gets_its_share_of_the_time(seconds):
-    asked = list(ask_in_turn(lambda each: leftmost(each) | {"seconds": seconds}, kinds_of(120), stop_after=40.0))
+    asked = list(ask_in_turn(lambda each: leftmost(each) | {"seconds": seconds}, units_by_kind(120), stop_after=40.0))
     counts = Counter(reply["kind"] for reply in asked)
     assert 40 <= sum(reply["seconds"] for reply in asked) < 40 + seconds + 0.1
     assert all(counts[kind] * seconds > 5 for kind in ("games", "openings", "positions"))
@@ -105,6 +105,6 @@ def test_threads_of_numpy_are_not_the_files(monkeypatch):
     monkeypatch.setattr(threading, "active_count", lambda: 1)  # other tests may have left some here
     listed = [*map(str, range(len(cores.all_cores()) + 2))]
     monkeypatch.setattr(os, "listdir", lambda path: listed)
-    assert replies.threads() == 1
+    assert replies.count_threads() == 1
     listed += ["one", "more"]
-    assert replies.threads() == len(listed)
+    assert replies.count_threads() == len(listed)

@@ -14,10 +14,10 @@ from kaggle_environments.agent import get_last_callable
 
 from connectx_toolkit.builder.build import packed_files, submission_bytes
 from connectx_toolkit.builder.embedded.importer import JUDGE_FOLDER, Modules
-from connectx_toolkit.builder.preflight.trial import question
+from connectx_toolkit.builder.preflight.trial import question_after
 from connectx_toolkit.builder.source.inline import Inlined, Refused, inline
 
-OBS, CONFIG = question("", [])[1:3]
+OBS, CONFIG = question_after("", [])[1:3]
 HERE = "import os\nHERE = '/kaggle_simulations/agent' if os.path.exists('/kaggle_simulations/agent') else '.'\n"
 BOOK = "/kaggle_simulations/agent/book.txt"
 # Each sets COLUMN from a file that holds 5, as people do it.
@@ -34,7 +34,6 @@ IDIOMS = {
     "of_the_working_directory": "import os\nCOLUMN = int(open(os.path.join(os.getcwd(), 'book.txt')).read())",
     "absolute": f"COLUMN = int(open('{BOOK}').read())",
     "joined": HERE + "COLUMN = int(open(os.path.join(HERE, 'book.txt')).read())",
-    "added": HERE + "BOOK = HERE + '/book.txt'\nCOLUMN = int(open(BOOK, 'rb').read())",
     "formatted": HERE + "BOOK = f'{HERE}/book.txt'\nCOLUMN = int(open(BOOK).read())",
     "tried_in_turn": f"import os\nfor name in ('{BOOK}', 'book.txt'):\n    if os.path.isfile(name):\n"
     "        COLUMN = int(open(name).read())",
@@ -49,15 +48,9 @@ IDIOMS = {
     "pickled": "import pickle\nwith open('book.pkl', 'rb') as file:\n    COLUMN = pickle.load(file)['column']",
     "by_a_helper": "from tools.reader import COLUMN",
     "named_elsewhere": "import names\nCOLUMN = int(open(names.BOOK).read())",
-    "handed_to_a_function": HERE + "def load(name):\n    return open(os.path.join(HERE, name)).read()\n"
-    "COLUMN = int(load('book.txt'))",
     "handed_on_by_keyword": "import helper\nCOLUMN = int(helper.load(name='book.txt'))",
-    "returned": "def where():\n    return 'book.txt'\nCOLUMN = int(open(where()).read())",
-    "of_a_lambda": "load = lambda name: open(name).read()\nCOLUMN = int(load('book.txt'))",
     "of_an_object": "class Book:\n    def __init__(self, path='book.txt'):\n        self.path = path\n"
     "    def read(self):\n        return open(self.path).read()\nCOLUMN = int(Book().read())",
-    "of_a_table": "FILES = {'book': 'book.txt'}\nCOLUMN = int(open(FILES['book']).read())",
-    "imported_under_another_name": "from names import BOOK as B\nCOLUMN = int(open(B).read())",
     "computed_in_a_folder": "import json\nCOLUMN = json.load(open(f'data/{\"book\"}.json'))['column']",
     "matched_by_glob": "import glob, json\nCOLUMN = json.load(open(glob.glob('data/b*.json')[0]))['column']",
     "moved_into_a_folder": "import json, os\nos.chdir('data')\nCOLUMN = json.load(open('book.json'))['column']",

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from connectx_toolkit.builder.build import archive, quoted, render
+from connectx_toolkit.builder.build import archive_bytes, raw_literal, render
 from connectx_toolkit.builder.embedded.importer import Modules
 from connectx_toolkit.builder.source.inline import Inlined, inline
 
@@ -21,13 +21,13 @@ AGENT = "def agent(obs, config):\n    return 0\n"
 @given(st.text(alphabet="\"'\\\nrx{}é", max_size=40))
 def test_any_source_survives_its_quotes(text):
     source = text + "\n"
-    assert ast.literal_eval(quoted(source)) == "\n" + source
+    assert ast.literal_eval(raw_literal(source)) == "\n" + source
 
 
 def test_sources_stay_readable():
     source = 'X = """doc"""\nY = r"\\d"\n'
-    assert source in quoted(source)
-    assert "'''" in quoted(source + "Z = ''\n") and quoted("X = '''a'''\n").startswith('r"""')
+    assert source in raw_literal(source)
+    assert "'''" in raw_literal(source + "Z = ''\n") and raw_literal("X = '''a'''\n").startswith('r"""')
 
 
 def bundle(tmp_path, **files: bytes) -> Inlined:
@@ -79,8 +79,8 @@ def test_data_comes_back_and_damage_is_noticed(tmp_path):
 
 
 def test_archives_are_deterministic_and_hold_main_at_the_root():
-    packed = archive(b"x = 1\n", {"data/é.bin": b"\0", "a.bin": b""})
-    assert packed == archive(b"x = 1\n", {"a.bin": b"", "data/é.bin": b"\0"}) and gzip.decompress(packed)
+    packed = archive_bytes(b"x = 1\n", {"data/é.bin": b"\0", "a.bin": b""})
+    assert packed == archive_bytes(b"x = 1\n", {"a.bin": b"", "data/é.bin": b"\0"}) and gzip.decompress(packed)
     with tarfile.open(fileobj=io.BytesIO(packed)) as tar:
         members = tar.getmembers()
         assert [member.name for member in members] == ["main.py", "a.bin", "data/é.bin"]

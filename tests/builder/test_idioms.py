@@ -4,7 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from connectx_toolkit.builder.preflight.check import check
+from connectx_toolkit.builder.preflight.check import run_preflight
 from tests.conftest import REAL_CLOCK
 from tests.corpus_files import CORPUS, content_of, expected
 from tests.judge import Judge
@@ -47,7 +47,7 @@ def test_the_verdict_is_kaggles(path, runner, judge, tmp_path):
     for _ in range(wanted.runs):
         with ThreadPoolExecutor() as both:  # most of the time both wait for the agent
             asked = None if wanted.kaggle else both.submit(ending, judge, content, clock, wanted.games)
-            report = check(file, runner, wanted.limits)
+            report = run_preflight(file, runner, wanted.limits)
             kaggle = asked.result() if asked else wanted.kaggle
         assert report.verdict == wanted.verdict, report.findings
         assert wanted.kaggle or report.verdict == verdict_of(kaggle), report.findings

@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from connectx_core.machine_code import pack_parts, processor, unpack_parts
-from connectx_toolkit.builder.build import MACHINE_CODE, render
-from connectx_toolkit.builder.build import packed as as_text
+from connectx_toolkit.builder.build import MACHINE_CODE, encode_data, render
 from connectx_toolkit.builder.source.inline import inline
 from connectx_toolkit.system.files import ROOT
 from tests.conftest import needs
@@ -112,7 +111,7 @@ def with_code(text: str, change: Callable[[bytes], bytes]) -> str:
     at = text.index(f"DATA[{MACHINE_CODE!r}]")
     end = text.index("''')\n", at) + 5
     stream = base64.b64decode(text[text.index("'''", at) + 3 : end - 5])
-    digest, changed = as_text(change(zlib.decompress(stream)))
+    digest, changed = encode_data(change(zlib.decompress(stream)))
     return f"{text[:at]}DATA[{MACHINE_CODE!r}] = ({digest!r}, r'''\n{changed}\n''')\n{text[end:]}"
 
 

@@ -12,9 +12,9 @@ import pytest
 
 from connectx_toolkit.builder.build import render
 from connectx_toolkit.builder.preflight.asking import ON_OVERAGE
-from connectx_toolkit.builder.preflight.check import check
+from connectx_toolkit.builder.preflight.check import run_preflight
 from connectx_toolkit.builder.preflight.findings import Report
-from connectx_toolkit.builder.preflight.trial import Runner, open_sandbox, question
+from connectx_toolkit.builder.preflight.trial import Runner, open_sandbox, question_after
 from connectx_toolkit.builder.source.inline import inline
 from connectx_toolkit.cli import build as build_submission
 from connectx_toolkit.kaggle.agent_function import meant_agent
@@ -57,7 +57,7 @@ def test_an_agent_that_remembers_its_game_is_not_warned_about(runner, tmp_path):
     source = "SEEN = []\n\n\ndef agent(obs, config):\n    assert obs.step not in SEEN or obs.step < 2\n"
     source += "    assert not SEEN or obs.step == SEEN[-1] + 2\n    SEEN.append(obs.step)\n"
     source += "    return [c for c in range(config.columns) if obs.board[c] == 0][0]\n"
-    report = check(finished(tmp_path, "agent.py", source.encode()), runner)
+    report = run_preflight(finished(tmp_path, "agent.py", source.encode()), runner)
     assert report.accepted and not report.warnings, report.findings
 
 
@@ -69,13 +69,13 @@ def test_a_fault_that_one_game_may_miss_is_sought_in_more(runner, tmp_path, monk
         return run(job, *rest)
 
     monkeypatch.setattr(runner, "run", counted)
-    check(finished(tmp_path, "agent.py", FIRST_LEGAL.encode()), runner)
+    run_preflight(finished(tmp_path, "agent.py", FIRST_LEGAL.encode()), runner)
     assert len(games) == 1
     second_legal = FIRST_LEGAL.replace("[0]\n", "[1]\n")  # crashes with one column left, but always plays the same
-    check(finished(tmp_path, "agent.py", second_legal.encode()), runner)
+    run_preflight(finished(tmp_path, "agent.py", second_legal.encode()), runner)
     assert len(games) == 1 + 3
     drawn = f"import random\n{second_legal}".replace("[1]", "[random.randrange(2)]")
-    report = check(finished(tmp_path, "agent.py", drawn.encode()), runner)
+    report = run_preflight(finished(tmp_path, "agent.py", drawn.encode()), runner)
     assert len(games) == 1 + 3 + 20 and [job["seed"] for job in games[-20:]] == list(range(20))
     assert report.accepted and "(none of 20 games with seeds from 0 failed)" in found(report, "game")[0]
 
@@ -88,7 +88,7 @@ def hidden_by_a_quick_clock(margin: float) -> bytes:
 
 def test_a_build_plays_a_quick_game_unless_the_judges_clock_shows_a_fault(runner, tmp_path, monkeypatch):
     def check_build(source: bytes, limits: Limits, full: bool = False):
-        return check(finished(tmp_path, "a.py", source), runner, limits, full=full, extra=lambda *_: None)
+        return run_preflight(finished(tmp_path, "a.py", source), runner, limits, full=full, extra=lambda *_: None)
 
     told: list[str] = []
     monkeypatch.setattr(runner, "tell", told.append)
@@ -133,7 +133,7 @@ def test_beside_two_programs_a_core(clock, seconds, verdicts, tmp_path):
     """The verdict of an idle machine or none, whether the agent looks at the clock or works until it is done."""
     path = finished(tmp_path, "a.py", THINKS.replace("CLOCK", clock).replace("SECONDS", str(seconds)).encode())
     with Runner() as beside_them:
-        report = check(path, beside_them, Limits(act_timeout=0.05, overage=1.2))
+        report = run_preflight(path, beside_them, Limits(act_timeout=0.05, overage=1.2))
     assert report.verdict in verdicts, report.findings
     assert report.verdict != "NOT JUDGED" or "not judged: other programs kept it from the" in str(report.findings)
 
@@ -141,7 +141,7 @@ def test_beside_two_programs_a_core(clock, seconds, verdicts, tmp_path):
 def test_a_crash_has_its_line_its_cure_and_no_time(runner, tmp_path):
     """As a function that inspect.getsource wrote, whose import stood in another cell."""
     source = b"def my_agent(obs, config):\n    return choice(obs.board)\n"
-    report = check(finished(tmp_path, "cell.py", source), runner)
+    report = run_preflight(finished(tmp_path, "cell.py", source), runner)
     place, cure = "(cell.py, line 2)", "import or define choice in cell.py: other cells of a notebook are not submitted"
     assert all(place in text for topic in ("replies", "game") for text in found(report, topic))
     assert cure in found(report, "replies")[0]
@@ -151,7 +151,9 @@ def test_a_crash_has_its_line_its_cure_and_no_time(runner, tmp_path):
 
 @REAL_CLOCK
 def test_a_load_beyond_the_judges_clock(runner, tmp_path):
-    (reason,) = check(finished(tmp_path, "agent.py", b"import time\n\ntime.sleep(9)\n"), runner, Limits(2, 1)).reasons
+    (reason,) = run_preflight(
+        finished(tmp_path, "agent.py", b"import time\n\ntime.sleep(9)\n"), runner, Limits(2, 1)
+    ).reasons
     assert reason == "load: no answer in 3 s (load)"
 
 
@@ -191,7 +193,7 @@ def test_an_agent_that_hangs_is_rejected_and_nothing_of_it_passes(is_guarded, ru
     """In its own thread or behind the guard: the clock of the first move is the limit."""
     source = "import time\n\n\ndef agent(obs, config):\n    while True:\n        time.sleep(0.1)\n"
     path = built(tmp_path, source) if is_guarded else finished(tmp_path, "agent.py", source.encode())
-    report = check(path, runner, Limits(act_timeout=0.5, overage=1.5))
+    report = run_preflight(path, runner, Limits(act_timeout=0.5, overage=1.5))
     assert not report.accepted and (is_guarded or {each.level for each in report.findings} <= {"reject", "note"})
 
 
@@ -224,7 +226,7 @@ SAID = {  # source, whether it is built, the verdict, and words of the report
 def test_what_a_report_says(name, runner, tmp_path):
     source, is_built, verdict, words = SAID[name]
     path = built(tmp_path, source) if is_built else finished(tmp_path, "mine.py", source.encode())
-    report = check(path, runner)
+    report = run_preflight(path, runner)
     texts = " ".join(finding.text for finding in report.findings)
     assert report.verdict == verdict and words in texts, report.findings
     assert bool(report.warnings) == ("dqn.pth" in words) and "pip install learntools" not in texts
@@ -258,9 +260,9 @@ def test_torch_is_imported_once_and_each_load_takes_as_long_as_ever(tmp_path):
     with Runner() as own, open_sandbox(Limits(), own, "main.py") as here:
         for options in ({}, {}, share_of_core(0.5)):
             here.main.write_bytes(file.read_bytes())
-            parts.append(here.replies(here.main, "path", [question("first", [])], **options)["parts"])
+            parts.append(here.replies(here.main, "path", [question_after("first", [])], **options)["parts"])
         here.main.write_text("import sys\n\n\ndef agent(obs, config):\n    return 'torch' in sys.modules\n")
-        (unaware,) = here.replies(here.main, "path", [question("first", [])])["parts"][1:]
+        (unaware,) = here.replies(here.main, "path", [question_after("first", [])])["parts"][1:]
     told = [ast.literal_eval(reply["text"].removeprefix("ValueError")) for _, reply in parts]
     assert [each[1:] for each in told] == [(False, 2.0)] * 3
     assert told[0][0] > 500 > told[1][0] == told[2][0]

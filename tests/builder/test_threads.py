@@ -15,19 +15,13 @@ from typing import Any
 
 import pytest
 
-from connectx_toolkit.builder.preflight.check import BY_THREADS, check
+from connectx_toolkit.builder.preflight.check import BY_THREADS, run_preflight
 from connectx_toolkit.builder.preflight.trial import Runner
 from connectx_toolkit.kaggle.replies import NewThreads
 from tests.conftest import wait_until
 
 # Agents: those that fail name a word of the cure.
 AGENTS = """
-#### sleeps
-import time
-def agent(obs, config):
-    time.sleep(0.001)
-    return free(obs)[0]
-
 #### a signal in the agent; time.perf_counter()
 import signal
 def agent(obs, config):
@@ -48,13 +42,6 @@ def agent(obs, config):
     memory.moves += 1
     return free(obs)[0]
 
-#### local with a default
-import threading
-memory = threading.local()
-def agent(obs, config):
-    memory.moves = getattr(memory, "moves", 0) + 1
-    return free(obs)[0]
-
 #### sqlite3; check_same_thread=False
 import sqlite3
 book = sqlite3.connect(":memory:")
@@ -71,26 +58,12 @@ def agent(obs, config):
     book.execute("select 1").fetchone()
     return free(obs)[0]
 
-#### sqlite3 of any thread
-import sqlite3
-book = sqlite3.connect(":memory:", check_same_thread=False)
-def agent(obs, config):
-    book.execute("select 1").fetchone()
-    return free(obs)[0]
-
 #### the thread's loop; asyncio.run
 import asyncio
 async def think(columns):
     return columns[0]
 def agent(obs, config):
     return asyncio.get_event_loop().run_until_complete(think(free(obs)))
-
-#### a loop for each move
-import asyncio
-async def think(columns):
-    return columns[0]
-def agent(obs, config):
-    return asyncio.run(think(free(obs)))
 
 #### grad switched off at load; torch.no_grad()
 import torch
@@ -100,25 +73,24 @@ def agent(obs, config):
     values = net(torch.tensor(obs.board).float()).numpy()
     return max(free(obs), key=lambda c: values[c])
 
-#### no grad in the agent
-import torch
+#### all that plays in any thread
+import asyncio, sqlite3, subprocess, sys, threading, time, torch
+from concurrent.futures import ThreadPoolExecutor
+memory = threading.local()
+book = sqlite3.connect(":memory:", check_same_thread=False)
 net = torch.nn.Linear(42, 7)
+pool = ThreadPoolExecutor(2)
+async def think(columns):
+    return columns
 def agent(obs, config):
+    time.sleep(0.001)
+    memory.moves = getattr(memory, "moves", 0) + 1
+    book.execute("select 1").fetchone()
+    subprocess.run([sys.executable, "-c", ""])
+    columns = list(pool.map(abs, asyncio.run(think(free(obs)))))
     with torch.no_grad():
         values = net(torch.tensor(obs.board).float()).numpy()
-    return max(free(obs), key=lambda c: values[c])
-
-#### a pool of threads
-from concurrent.futures import ThreadPoolExecutor
-pool = ThreadPoolExecutor(2)
-def agent(obs, config):
-    return list(pool.map(abs, free(obs)))[0]
-
-#### a process for a move
-import subprocess, sys
-def agent(obs, config):
-    subprocess.run([sys.executable, "-c", ""])
-    return free(obs)[0]
+    return max(columns, key=lambda c: values[c])
 """
 FREE = "def free(obs):\n    return [c for c in range(7) if obs.board[c] == 0]\n\n"
 SITUATIONS = {title: FREE + source for title, _, source in (each.partition("\n") for each in AGENTS.split("#### ")[1:])}
@@ -177,7 +149,7 @@ def test_it_is_accepted_if_kaggles_server_plays_it(title, server, runner, tmp_pa
     path = tmp_path / "agent.py"
     path.write_text(SITUATIONS[title])
     replies = server(path)
-    report = check(path, runner)
+    report = run_preflight(path, runner)
     assert report.accepted == (not any(reply.startswith("BaseException") for reply in replies)) == (not cure), report
     said = " ".join(finding.text for finding in report.findings)
     assert cure in said and (BY_THREADS in said) == bool(cure)
@@ -186,7 +158,7 @@ def test_it_is_accepted_if_kaggles_server_plays_it(title, server, runner, tmp_pa
 def test_a_fault_that_is_none_of_threads(runner, tmp_path):
     path = tmp_path / "agent.py"
     path.write_text("def agent(obs, config):\n    return [0][obs.step // 4]\n")
-    report = check(path, runner)
+    report = run_preflight(path, runner)
     assert not report.accepted and BY_THREADS not in " ".join(finding.text for finding in report.findings)
 
 

@@ -12,7 +12,13 @@ from stable_baselines3 import PPO
 from connectx_toolkit.builder.notebook.page import from_page
 from connectx_toolkit.builder.source.inline import inline
 from connectx_toolkit.kaggle.agent_file import last_callable
-from connectx_toolkit.kaggle.agent_function import agent_in, candidates, meant_agent, suggested, takes
+from connectx_toolkit.kaggle.agent_function import (
+    agent_arguments,
+    agent_candidates,
+    agent_in,
+    meant_agent,
+    suggest_agent,
+)
 from connectx_toolkit.players.spec import UnknownAgent
 from connectx_toolkit.training.opponents import function_of_file
 from evaluate import get_win_percentages
@@ -52,24 +58,7 @@ class AsyncInstance:
         return 0
 
 
-class OneArgument:
-    def __call__(self, obs):
-        return 0
-
-
 def three(obs, config, model):
-    return obs.board.index(0)
-
-
-def keyword_only(obs, config, *, model):
-    return 0
-
-
-def one(obs):
-    return obs.board.index(0)
-
-
-def with_a_default(obs, config, depth=4):
     return obs.board.index(0)
 
 
@@ -96,16 +85,17 @@ GOOD: dict = {
     "partial": partial(three, model=None),
     "instance": Instance(),
     "method": Instance().play,
-    "one argument": one,
-    "with a default": with_a_default,
+    "one argument": lambda obs: obs.board.index(0),
+    "with a default": lambda obs, config, depth=4: obs.board.index(0),
 }
 BAD: dict = {
     "class": (Instance, "Instance is a class, where an instance or a function was expected"),
     "three arguments": (three, "three cannot be called with (obs, config), as Kaggle does: missing a required"),
-    "keyword only": (keyword_only, "keyword_only cannot be called with (obs, config), as Kaggle does: missing a"),
-    "instance of one argument": (OneArgument(), "OneArgument cannot be called with (obs, config), as Kaggle does"),
+    "keyword only": (
+        lambda obs, config, *, model: 0,
+        "<lambda> cannot be called with (obs, config), as Kaggle does: missing a",
+    ),
     "method of one argument": (Instance().see, "see cannot be called with (obs, config), as Kaggle does: too many"),
-    "lambda of three": (lambda a, b, c: 0, "<lambda> cannot be called with (obs, config)"),
     "partial that has all": (partial(agent, 1, 2), "partial cannot be called with (obs, config)"),
     "async": (asynchronous, "asynchronous is async or a generator, where a plain function was expected"),
     "async method": (Instance().dream, "dream is async"),
@@ -217,9 +207,9 @@ def test_all_doors_take_the_same_function(name, tmp_path):
     meant = meant_agent(tree, taken, fails=True)
     if isinstance(next((node for node in tree.body if getattr(node, "name", "") == expected), None), ast.FunctionDef):
         assert (meant.name if meant else taken) == expected
-    assert candidates(tree.body) == among
+    assert agent_candidates(tree.body) == among
     if expected in among:
-        assert suggested(tree.body, among) == expected
+        assert suggest_agent(tree.body, among) == expected
     written(tmp_path / "mine.ipynb", [source])
     if len(among) == 1:
         (tmp_path / "files").mkdir()
@@ -240,7 +230,7 @@ def test_all_doors_take_the_same_function(name, tmp_path):
 )  # fmt: skip
 def test_what_an_agent_takes(arguments, expected):
     (node,) = ast.parse(f"def play({arguments}):\n    pass\n").body
-    assert isinstance(node, ast.FunctionDef) and takes(node) == expected
+    assert isinstance(node, ast.FunctionDef) and agent_arguments(node) == expected
 
 
 def test_one_file_is_one_agent(tmp_path):

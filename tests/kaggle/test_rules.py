@@ -10,7 +10,7 @@ from kaggle_environments.utils import structify
 
 from connectx_core.position import geometry_of
 from connectx_toolkit.builder.embedded import guard
-from connectx_toolkit.builder.preflight.trial import JUDGE_CLOCK, question
+from connectx_toolkit.builder.preflight.trial import JUDGE_CLOCK, question_after
 from connectx_toolkit.kaggle.agent_file import Struct
 from connectx_toolkit.kaggle.rules import DEFAULTS, OVERAGE, Limits
 from connectx_toolkit.system.files import ROOT
@@ -23,7 +23,7 @@ def test_the_defaults_are_kaggles():
         assert environment.configuration[name] == value
     assert environment.state[0].observation.remainingOverageTime == OVERAGE
     assert JUDGE_CLOCK == (Limits().act_timeout, Limits().overage) == (DEFAULTS["actTimeout"], OVERAGE)
-    assert question("first", []).config | {"actTimeout": DEFAULTS["actTimeout"]} == DEFAULTS
+    assert question_after("first", []).config | {"actTimeout": DEFAULTS["actTimeout"]} == DEFAULTS
 
 
 def test_the_guard_of_a_submission_knows_the_same_clock():
@@ -48,7 +48,7 @@ def test_the_guard_sees_the_wins_that_there_are(shape):
     geometry = geometry_of(*shape)
     for position in (p for seed in range(6) for p in random_game(geometry, random.Random(seed))):
         board, mark = position.to_board(), 1 + position.ply % 2
-        won = [c for c in position.legal_columns() if guard.wins(board, c, mark, *shape)]
+        won = [c for c in position.legal_columns() if guard.makes_line(board, c, mark, *shape)]
         assert sorted(won) == sorted(position.winning_columns())
 
 
@@ -62,4 +62,4 @@ def test_the_guard_names_the_line_of_a_fault():
     code = compile("\n\n1 / 0", "agents/mine.py", "exec")
     with pytest.raises(ZeroDivisionError) as caught:
         exec(code)
-    assert guard.described(caught.value, "agents") == "ZeroDivisionError: division by zero (mine.py, line 3)"
+    assert guard.describe_fault(caught.value, "agents") == "ZeroDivisionError: division by zero (mine.py, line 3)"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from connectx_toolkit.builder.preflight.check import check
+from connectx_toolkit.builder.preflight.check import run_preflight
 from connectx_toolkit.builder.preflight.trial import Runner
 from connectx_toolkit.system.files import ROOT
 from tests.corpus_files import CORPUS, content_of
@@ -99,7 +99,7 @@ def test_what_a_file_finds_there(shared, runner, tmp_path):
 
 def _look_around(secret: Path, runner: Runner, tmp_path: Path) -> None:
     source = f"SECRET = {str(secret)!r}\n{LOOKS_AROUND}"
-    report = check(written(tmp_path, "looks.py", source), runner)
+    report = run_preflight(written(tmp_path, "looks.py", source), runner)
     assert report.verdict == "ACCEPT" and not report.warnings, report.findings
 
 
@@ -110,7 +110,7 @@ def test_side_by_side_and_nothing_is_left(tmp_path):
 
     def verdict(name: str) -> str:
         with Runner() as own:
-            return check(packed(tmp_path, name), own).verdict
+            return run_preflight(packed(tmp_path, name), own).verdict
 
     with ThreadPoolExecutor(2) as pool:
         assert list(pool.map(verdict, names)) == ["ACCEPT", "REJECT", "ACCEPT", "ACCEPT"]
@@ -131,7 +131,7 @@ def test_a_user_namespace_does_where_root_may_not_mount(tmp_path):
 
 @pytest.mark.parametrize("name", ["absolute_path_at_load", "exists_else_nothing"])
 def test_without_the_place_a_file_that_needs_it_is_not_judged(name, bare, tmp_path):
-    report = check(packed(tmp_path, name), bare)
+    report = run_preflight(packed(tmp_path, name), bare)
     assert report.verdict == "NOT JUDGED"
     assert "/kaggle_simulations/agent cannot be made here" in " ".join(text for _, _, text in report.findings)
 
@@ -139,7 +139,7 @@ def test_without_the_place_a_file_that_needs_it_is_not_judged(name, bare, tmp_pa
 def test_without_the_place_this_machines_files_are_hidden_too(bare, tmp_path):
     secret = written(tmp_path, "secret.txt", "of this machine")
     needs = f"TEXT = open({str(secret)!r}).read()\n\n\ndef agent(obs):\n    return obs.board.index(0)\n"
-    assert "Kaggle has only what you submit" in check(written(tmp_path, "a.py", needs), bare).reasons[0]
+    assert "Kaggle has only what you submit" in run_preflight(written(tmp_path, "a.py", needs), bare).reasons[0]
     own = "with open('/tmp/preflight_own_file', 'w') as file:\n    file.write('x')\nopen(file.name).close()\n"
     own += "import os\n\nos.remove(file.name)\n\n\ndef agent(obs):\n    return obs.board.index(0)\n"
-    assert check(written(tmp_path, "b.py", own), bare).verdict == "ACCEPT"
+    assert run_preflight(written(tmp_path, "b.py", own), bare).verdict == "ACCEPT"

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from connectx_toolkit.kaggle import upload
-from connectx_toolkit.kaggle.archive import BadArchive, shared, unpacked
+from connectx_toolkit.kaggle.archive import BadArchive, share_archives, unpack_once
 from connectx_toolkit.kaggle.rules import DEFAULTS
 from connectx_toolkit.players.process import AgentProcess
 from connectx_toolkit.players.spec import resolve
@@ -50,7 +50,7 @@ def packed(path: Path, files: dict[str, str], time: int = 0) -> str:
 @pytest.fixture(autouse=True)
 def _tidy():
     """What a test unpacks outside any run goes with the test: a worker of pytest-xdist ends without its exit hooks."""
-    with shared():
+    with share_archives():
         yield
 
 
@@ -180,7 +180,7 @@ def test_hostile_archives(changes, words, tmp_path, monkeypatch):
     monkeypatch.setattr("connectx_toolkit.kaggle.archive.MOST_UNPACKED", 1000)
     path = hostile(tmp_path / "bad.tar.gz", **changes)
     with pytest.raises(BadArchive, match=words):
-        unpacked(str(path))
+        unpack_once(str(path))
     with pytest.raises(ValueError, match=f"bad.tar.gz cannot be loaded: the archive .*{words}") as problem:
         get_win_percentages(path, "leftmost", 2)
     assert "\n" not in str(problem.value) and not (tmp_path / "outside.py").exists()
@@ -212,17 +212,17 @@ def test_limits_hold_for_evaluation_and_check_alike(name, tmp_path, monkeypatch)
     content = stream(*headers, rest=rest)
     (tmp_path / "bad.tar.gz").write_bytes(content)
     with pytest.raises(BadArchive, match=words):
-        unpacked(str(tmp_path / "bad.tar.gz"))
+        unpack_once(str(tmp_path / "bad.tar.gz"))
     with pytest.raises(upload.Unsuitable, match=words):
-        upload.unpack("bad.tar.gz", content, tmp_path)
+        upload.unpack_upload("bad.tar.gz", content, tmp_path)
 
 
 def test_as_many_files_as_are_allowed(tmp_path, monkeypatch):
     monkeypatch.setattr("connectx_toolkit.kaggle.archive.MOST_FILES", 2)
     files = {"main.py": PLAIN, "a": ""}
-    assert unpacked(packed(tmp_path / "two.tar.gz", files)).is_file()
+    assert unpack_once(packed(tmp_path / "two.tar.gz", files)).is_file()
     with pytest.raises(BadArchive, match=r"unpacks to more than .* or 2 files"):
-        unpacked(packed(tmp_path / "three.tar.gz", files | {"b": ""}))
+        unpack_once(packed(tmp_path / "three.tar.gz", files | {"b": ""}))
 
 
 DAMAGED = {

@@ -84,8 +84,8 @@ def a_ladder(monkeypatch) -> None:
 def submissions(monkeypatch) -> None:
     one = SimpleNamespace(ref=1, date=datetime(2026, 1, 1), public_score="1", file_name=CRASHES, description=PLAYS)
     one.status = SimpleNamespace(name="COMPLETE")
-    monkeypatch.setattr("connectx_toolkit.games.episodes.submissions", lambda kaggle: [one])
-    monkeypatch.setattr("connectx_toolkit.games.episodes.connected", contextlib.nullcontext)
+    monkeypatch.setattr("connectx_toolkit.games.episodes.list_submissions", lambda kaggle: [one])
+    monkeypatch.setattr("connectx_toolkit.games.episodes.connect_account", contextlib.nullcontext)
     evaluate(["episodes"])
 
 

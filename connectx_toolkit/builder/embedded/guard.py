@@ -137,7 +137,7 @@ def read_field(record, name, default):
         return getattr(record, name, default)
 
 
-def wins(board, column, mark, rows, columns, inarow):
+def makes_line(board, column, mark, rows, columns, inarow):
     """Whether a stone of ``mark`` in ``column``, which is not full, makes a line. The board is Kaggle's, row by row."""
     row = max(r for r in range(rows) if board[column + r * columns] == 0)
     for row_step, column_step in ((1, 0), (0, 1), (1, 1), (1, -1)):
@@ -156,7 +156,7 @@ def fallback_column(board, mark, rows, columns, inarow):
     legal = sorted((c for c in range(columns) if board[c] == 0), key=lambda c: abs(2 * c + 1 - columns))
     for player in (mark, 3 - mark):
         for column in legal:
-            if wins(board, column, player, rows, columns, inarow):
+            if makes_line(board, column, player, rows, columns, inarow):
                 return column
     return legal[0]
 
@@ -190,14 +190,14 @@ def argument_count(function):
     try:
         # Kaggle looks at a decorator's function itself, not at what that wraps.
         parameters = inspect.signature(function, follow_wrapped=not inspect.isfunction(function)).parameters.values()
-    except (TypeError, ValueError):
+    except Exception:  # it tells nothing, or its own __getattr__ raises
         return 2
     if any(parameter.kind is parameter.VAR_POSITIONAL for parameter in parameters):
         return 2
     return sum(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters)
 
 
-def described(fault, prefix):
+def describe_fault(fault, prefix):
     """A fault on one line, with the innermost place in the agent's own modules."""
     frames = [f for f in traceback.extract_tb(fault.__traceback__) if f.filename.startswith(prefix)]
     place = f" ({frames[-1].filename[len(prefix) + 1 :]}, line {frames[-1].lineno})" if frames else ""
@@ -228,19 +228,19 @@ class Submission:
         has_clock = "connectx_core/clock.py" in modules.sources
         self._load = self._worker.start(lambda: load_agent(modules, entry, started_at, has_clock))
         if self._load.has_ended(time.perf_counter() + LOAD_WAIT) and self._load.fault is not None:
-            self._report(f"the agent did not load: {described(self._load.fault, self._prefix)}")
+            self._report(f"the agent did not load: {describe_fault(self._load.fault, self._prefix)}")
 
     def answer(self, obs, config):
         """The agent's reply if it is a legal column and in time, else the fallback's. Always an int."""
         collects = gc.isenabled()
         gc.disable()  # a collection in the middle of a move would be an unexpected pause
         try:
-            return self._guarded(obs, config)
+            return self._legal_reply(obs, config)
         finally:
             if collects:
                 gc.enable()
 
-    def _guarded(self, obs, config):
+    def _legal_reply(self, obs, config):
         deadline = self._deadline(obs, config)
         board = list(read_field(obs, "board", ()))  # a copy, because the agent may change the observation
         columns = read_field(config, "columns", 7)
@@ -249,7 +249,7 @@ class Submission:
         except Exception as fault:
             rows, inarow = read_field(config, "rows", 6), read_field(config, "inarow", 4)
             column = fallback_column(board, read_field(obs, "mark", 1), rows, columns, inarow)
-            self._report(f"played column {column} instead: {described(fault, self._prefix)}")
+            self._report(f"played column {column} instead: {describe_fault(fault, self._prefix)}")
             return column
 
     def _deadline(self, obs, config):
@@ -268,7 +268,7 @@ class Submission:
         if not self._load.has_ended(deadline):
             raise TimeoutError("the agent is still loading")
         if self._load.fault is not None:
-            raise RuntimeError(f"not loaded: {described(self._load.fault, self._prefix)}")
+            raise RuntimeError(f"not loaded: {describe_fault(self._load.fault, self._prefix)}")
         if self._move is not None and self._worker.is_alive() and not self._move.has_ended(deadline):
             raise TimeoutError("the agent is still at an earlier move")
         function, count = self._load.result

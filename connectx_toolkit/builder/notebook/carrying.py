@@ -1,8 +1,9 @@
-"""Values of a running notebook as a built agent holds them: short ones as literals, others in one .npz without code.
+"""Writes the values of a running notebook for its agent: short ones as literals, all others into one .npz.
 
-``connectx_core.carried`` says what is in the file, and reads it. What is neither a number, a text, a container of these
-nor an array is taken apart as Python's copying does it (``__reduce_ex__``): a function or class, which the agent's file
-names, with arguments and a state. So no code is in the file, and what cannot be taken apart is refused.
+``writing`` collects them in ``Values``; the built agent reads them by ``connectx_core.carried``, which describes the
+file. Any object other than a number, a text, a container of these or an array is taken apart as Python's copying does
+it (``__reduce_ex__``): a function or class, which the agent's file names, with arguments and a state. So the file holds
+no code, and what cannot be taken apart is refused.
 """
 
 import copyreg
@@ -43,7 +44,7 @@ class Uncarried(Exception):
     """A value cannot be carried; with why."""
 
 
-def literal(value: Any) -> str:
+def literal_of(value: Any) -> str:
     """Python's text for a short plain value that nothing can change, "" for any other."""
     kind, text = type(value), ""
     size = value.bit_length() if kind is int else len(value) if kind in (str, bytes, tuple) else 0
@@ -54,7 +55,7 @@ def literal(value: Any) -> str:
     elif kind in (type(None), bool, int, float, str, bytes):
         text = repr(value)
     elif kind is tuple:
-        parts = [literal(each) for each in value]
+        parts = [literal_of(each) for each in value]
         text = f"({', '.join(parts)}{',' * (len(parts) == 1)})" if all(parts) else ""
     return text if len(text) <= LITERAL else ""
 
@@ -218,7 +219,7 @@ class Values:
         if predictors.is_algorithm(value):
             return self._predictor(value, path)
         node = self._of_torch(value, path) if kind.__module__.partition(".")[0] == "torch" else None
-        return node or self._reduced(value, path)
+        return node or self._take_apart(value, path)
 
     def _array(self, number: int, array: np.ndarray, path: str) -> list[Any]:
         if array.dtype == object:
@@ -232,7 +233,7 @@ class Values:
         return ["call", ["n", self._name_of(function)], list(refs), state, [], []]
 
     def _pairs(self, pairs: Any, path: str) -> list[Any]:
-        entries = ((key, value, f"{path}[{literal(key) or '...':.30}]") for key, value in pairs)
+        entries = ((key, value, f"{path}[{literal_of(key) or '...':.30}]") for key, value in pairs)
         return [ref for key, value, place in entries for ref in (self._ref(key, path), self._ref(value, place))]
 
     def _predictor(self, value: Any, path: str) -> list[Any]:
@@ -264,7 +265,7 @@ class Values:
             raise Uncarried(f"{path} is a tensor that numpy has no type for ({fault}): .float() makes one") from None
         return self._call(torch.from_numpy, self._ref(array, path))
 
-    def _reduced(self, value: Any, path: str) -> list[Any]:
+    def _take_apart(self, value: Any, path: str) -> list[Any]:
         """Any other object, as Python's copying takes it apart."""
         kind: Any = type(value)
         try:
@@ -272,10 +273,8 @@ class Values:
             parts = take_apart(value) if take_apart else value.__reduce_ex__(2)
         except Exception as fault:  # their code may raise anything, as a dict whose attributes are its keys does
             if not isinstance(value, dict):
-                what, why = (
-                    type_name(value).removeprefix("builtins.").removeprefix("__main__."),
-                    f"{fault}".split("\n")[0],
-                )
+                what = type_name(value).removeprefix("builtins.").removeprefix("__main__.")
+                why = str(fault).partition("\n")[0]
                 raise Uncarried(f"{path} is a {what}, which cannot be carried ({why})") from None
             parts = copyreg.__newobj__, (kind,), vars(value), None, value.items()  # type: ignore[attr-defined]
         if isinstance(parts, str):
@@ -329,7 +328,7 @@ def _is_ordered(value: Any) -> bool:
 
 def _in_order(value: Collection[Any]) -> Collection[Any]:
     """The elements of a container; those of a set without an order are sorted: the same values give the same bytes."""
-    return sorted(value, key=literal) if isinstance(value, set | frozenset) and not _is_ordered(value) else value
+    return sorted(value, key=literal_of) if isinstance(value, set | frozenset) and not _is_ordered(value) else value
 
 
 def _is_module(value: Any) -> bool:

@@ -69,7 +69,7 @@ def cells_of(path: Path) -> list[Cell]:
     except UnicodeDecodeError as fault:
         raise ValueError(f"{path} is no notebook: it is no text in UTF-8 ({fault.reason})") from None
     sources = enumerate(filter(str.strip, _sources_of(path, text)), 1)
-    return [_read(source, f"{path.name}, cell {number}, line ") for number, source in sources]
+    return [_to_cell(source, f"{path.name}, cell {number}, line ") for number, source in sources]
 
 
 def _sources_of(path: Path, text: str) -> list[str]:
@@ -90,7 +90,7 @@ def _sources_of(path: Path, text: str) -> list[str]:
     return sources
 
 
-def _read(source: str, prefix: str) -> Cell:
+def _to_cell(source: str, prefix: str) -> Cell:
     """A cell as Python. ``prefix``: of the places of its lines, before their numbers."""
     source = source.replace("\r\n", "\n").replace("\r", "\n").removesuffix("\n")
     lines = source.split("\n")
@@ -121,19 +121,19 @@ def texts_of_magic(node: ast.stmt) -> list[str]:
 def python_of(source: str) -> tuple[str, str, int]:
     """(Python, what is wrong with it or "", the line of that) of a cell: what does not parse and is a command is left
     out line by line, so that a string with % in it stays."""
-    lines = MAIN.sub("if True:", _dedented(source)).removesuffix("\n").split("\n")
+    lines = MAIN.sub("if True:", _dedent_cell(source)).removesuffix("\n").split("\n")
     for _ in range(len(lines) + 1):
         code = "\n".join(lines) + "\n"
         fault = _fault_of(code)
         if fault is None:
             return code, "", 1
         number = min(max(fault.lineno or 1, 1), len(lines)) - 1
-        if not _strip(lines, number):
+        if not _strip_command(lines, number):
             return code, f"syntax error: {fault.msg}", number + 1
     return code, "syntax error", 1
 
 
-def _dedented(source: str) -> str:
+def _dedent_cell(source: str) -> str:
     """Without the indentation that a whole cell has, which IPython takes off as well."""
     first = next((line for line in source.split("\n") if line.strip()), "")
     return textwrap.dedent(source) if first[:1] in (" ", "\t") else source
@@ -150,7 +150,7 @@ def _fault_of(code: str) -> SyntaxError | None:
     return None
 
 
-def _strip(lines: list[str], number: int) -> bool:
+def _strip_command(lines: list[str], number: int) -> bool:
     """Takes the command out of a line, or what it gives by a name that nothing has; whether there is one."""
     line = lines[number]
     indent = line[: len(line) - len(line.lstrip())]

@@ -1,4 +1,7 @@
-"""Functions and classes of a notebook against their texts: what they were given that these do not say."""
+"""Compares live functions and classes with their source, for ``writing``: which defaults and attributes have changed.
+
+Also here: small edits of a definition's text, such as another name.
+"""
 
 import ast
 import contextlib
@@ -9,7 +12,7 @@ from enum import Enum
 from types import FunctionType
 from typing import Any
 
-from connectx_toolkit.builder.notebook.carrying import literal
+from connectx_toolkit.builder.notebook.carrying import literal_of
 from connectx_toolkit.builder.notebook.ran import RanCell, assigned_in, definition_of
 
 OF_NAMED_TUPLES = {"_asdict", "_field_defaults", "_fields", "_make", "_replace"}
@@ -53,7 +56,7 @@ def defaults_of(given: ast.arguments, function: FunctionType) -> Iterable[tuple[
     keywords = function.__kwdefaults__ or {}
     pairs = zip((each.arg for each in given.kwonlyargs), given.kw_defaults, strict=True)
     defaults += [(name, node, keywords[name]) for name, node in pairs if node and name in keywords]
-    return (each for each in defaults if not _gives(each[1], each[2]))
+    return (each for each in defaults if not _is_literal_of(each[1], each[2]))
 
 
 def is_as_written(cls: type, attribute: str, held: Any, node: ast.ClassDef, cells: list[RanCell]) -> bool:
@@ -67,14 +70,14 @@ def is_as_written(cls: type, attribute: str, held: Any, node: ast.ClassDef, cell
         return True
     assigned = assigned_in(node.body)
     if attribute in assigned:
-        return _gives(assigned[attribute], held)
+        return _is_literal_of(assigned[attribute], held)
     return any(getattr(each, "name", "") == attribute for each in node.body)
 
 
-def _gives(node: ast.expr | None, held: Any) -> bool:
+def _is_literal_of(node: ast.expr | None, held: Any) -> bool:
     """Whether an expression is a literal that gives a value which nothing can change."""
     try:
-        return node is not None and bool(literal(held)) and repr(ast.literal_eval(node)) == repr(held)
+        return node is not None and bool(literal_of(held)) and repr(ast.literal_eval(node)) == repr(held)
     except ValueError:
         return False
 
@@ -89,11 +92,11 @@ def indent_of(text: str) -> str:
     return text[: len(text) - len(text.lstrip(" \t"))]
 
 
-def renamed(text: str, name: str) -> str:
+def rename_definition(text: str, name: str) -> str:
     """The text of a function or class under another name."""
     return re.sub(r"^((?:async\s+)?(?:def|class)\s+)\w+", rf"\g<1>{name}", text, count=1, flags=re.MULTILINE)
 
 
-def bracketed(text: str) -> str:
+def in_brackets(text: str) -> str:
     """An expression's text as it can stand in another line: in brackets if it has several."""
     return f"({text})" if "\n" in text else text

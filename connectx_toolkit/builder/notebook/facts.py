@@ -1,4 +1,4 @@
-"""What a running notebook has and the file of its agent has not, where no error would say so."""
+"""Finds what a running notebook has and its agent's file lacks: filled caches, calls that changed a package."""
 
 import ast
 from collections.abc import Iterable, Iterator, Mapping
@@ -19,7 +19,7 @@ HARMLESS = {"seed", "manual_seed", "shuffle", "save", "savez", "savetxt", "dump"
 NEVER_NEEDED = {"matplotlib", "seaborn", "connectx_toolkit"}
 
 
-def caches(named: Iterable[tuple[str, Any]], cells: list[RanCell]) -> Iterator[tuple[str, str, Any]]:
+def filled_caches(named: Iterable[tuple[str, Any]], cells: list[RanCell]) -> Iterator[tuple[str, str, Any]]:
     """Of the named values those caches that hold results: a line, the name, and the cache. A file's begin empty."""
     for name, held in {id(held): (name, held) for name, held in reversed([*named])}.values():
         if isinstance(held, _lru_cache_wrapper) and (count := held.cache_info().currsize):
@@ -28,7 +28,7 @@ def caches(named: Iterable[tuple[str, Any]], cells: list[RanCell]) -> Iterator[t
             yield f"{name}'s cache held {count} results{f' ({definition.place})' if definition else ''}", name, held
 
 
-def acts(main: Mapping[str, Any], cells: list[RanCell]) -> Iterator[tuple[Definition, str, str]]:
+def acts_on_modules(main: Mapping[str, Any], cells: list[RanCell]) -> Iterator[tuple[Definition, str, str]]:
     """Statements of cells, outside functions, that act on modules, with the package, and b of a.b = ... or a.b()."""
     for cell in cells:
         for node in outside_functions(cell.tree):

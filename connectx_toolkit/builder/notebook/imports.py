@@ -1,4 +1,7 @@
-"""Import statements for what packages define, as the cells write them where they do; and what is imported with them."""
+"""Collects the import statements of an agent's file, for ``writing``: those of the cells, or of a value's own place.
+
+``unavailable_package`` says what a submission cannot import.
+"""
 
 import ast
 import builtins
@@ -8,12 +11,12 @@ from operator import attrgetter
 from types import ModuleType
 from typing import Any
 
-from connectx_toolkit.builder.notebook.carrying import NAMED_TYPES, literal
+from connectx_toolkit.builder.notebook.carrying import NAMED_TYPES, literal_of
 from connectx_toolkit.builder.notebook.own_modules import own_file, own_modules
 from connectx_toolkit.builder.notebook.ran import RanCell
 from connectx_toolkit.builder.notebook.reads import IMPORTS
 from connectx_toolkit.kaggle.dependencies import REACHED, is_installed
-from connectx_toolkit.kaggle.remedies import KNOWN_PACKAGES, standing
+from connectx_toolkit.kaggle.remedies import KNOWN_PACKAGES, standing_of
 
 
 class Imports:
@@ -29,7 +32,7 @@ class Imports:
 
     def as_cells_do(self, name: str, value: Any) -> bool:
         """Imports a name as a cell does, if that gives this value, and it is of a package; whether it is."""
-        if literal(value) and not isinstance(value, float):
+        if literal_of(value) and not isinstance(value, float):
             return False
         same = [statement for statement, held in self._of_cells.get(name, ()) if held is value]
         if not isinstance(value, NAMED_TYPES):
@@ -72,7 +75,7 @@ def imports_in(cells: list[RanCell]) -> dict[str, list[tuple[str, Any]]]:
                 value = sys.modules.get(alias.name if alias.asname else bound)
                 places.setdefault(bound, []).append((ast.unparse(ast.Import([alias])), value))
             elif not node.level:
-                value = _found(sys.modules.get(str(node.module)), alias.name)
+                value = _attribute_of(sys.modules.get(str(node.module)), alias.name)
                 value = sys.modules.get(f"{node.module}.{alias.name}") if value is None else value
                 places.setdefault(bound, []).append((ast.unparse(ast.ImportFrom(node.module, [alias], 0)), value))
     return places
@@ -88,18 +91,18 @@ def place_of(value: Any) -> tuple[str, str] | None:
     candidates = [".".join(parts[: count + 1]) for count in range(len(parts))] if home else []
     for module in [*candidates, *(each for each in list(sys.modules) if not home and "." not in each)]:
         for name in names:
-            if name and module != "__main__" and _found(sys.modules.get(module), name) is value:
+            if name and module != "__main__" and _attribute_of(sys.modules.get(module), name) is value:
                 return module, name
     return None
 
 
-def _found(module: Any, name: str) -> Any:
+def _attribute_of(module: Any, name: str) -> Any:
     with contextlib.suppress(Exception):  # modules that load others as they are asked may raise anything
         return attrgetter(name)(module)
     return None
 
 
-def lacking(value: Any) -> str:
+def unavailable_package(value: Any) -> str:
     """The package of a function, a class or a module, and what Kaggle is known to have of it; "" if it can be had."""
     place = place_of(value)
     top = place[0].partition(".")[0] if place else ""
@@ -108,7 +111,7 @@ def lacking(value: Any) -> str:
         return f"{top}: a submission brings only {REACHED}"
     if not top or top in KNOWN_PACKAGES | sys.stdlib_module_names | {REACHED} or (module and own_file(module)):
         return ""
-    return f"{top}: {standing(top)}"
+    return f"{top}: {standing_of(top)}"
 
 
 def is_builtin(value: Any) -> bool:

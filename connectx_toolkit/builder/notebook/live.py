@@ -1,4 +1,4 @@
-"""An agent's files from a function that runs here: in a notebook, or in a script.
+"""Writes an agent's files of a function that lives in this process, in a notebook or a script: ``build(my_agent)``.
 
 Code is the source of what ran, values are those of now. The function may be a lambda, a partial, a method, an instance
 with ``__call__`` or a closure; the file then ends in a plain function that calls it.
@@ -17,15 +17,16 @@ from connectx_toolkit.builder.notebook.ran import RanCell, cells_here
 from connectx_toolkit.builder.notebook.reading_back import not_read_back
 from connectx_toolkit.builder.notebook.statements import given_again, statements_of
 from connectx_toolkit.builder.notebook.writing import CARRIED, Part, Writer, owner_in
-from connectx_toolkit.builder.notebook.written import AGENT_PY, Written, composed
+from connectx_toolkit.builder.notebook.written import AGENT_PY, Written, compose_source
 from connectx_toolkit.kaggle.dependencies import on_path
-from connectx_toolkit.kaggle.replies import positional, signature_of
+from connectx_toolkit.kaggle.replies import count_arguments, signature_of
 from connectx_toolkit.kaggle.rules import Limits
 
 MOST_VALUES = Limits().size  # bytes of the values
-AGENT_HEAD = (
-    '"""The agent {who}, as it ran in a notebook: written by build({who})."""\n\nfrom __future__ import annotations\n'
-)
+AGENT_HEAD = '''"""The agent {who}, as it ran in a notebook: written by build({who})."""
+
+from __future__ import annotations
+'''
 LOADED_VALUES = f"""
 
 from connectx_core.carried import Carried as _Carried
@@ -43,21 +44,21 @@ def from_function(function: Callable, folder: Path) -> Written:
     """
     main = namespace_of(function)
     who = name_of(function, main)
-    check(function, who)
+    check_function(function, who)
     cells = cells_behind(main)
     writer = Writer(main, who, cells)
-    entry, last = _enter(writer, function, who)
-    writer.run()
-    return _write(writer, entry, last, folder)
+    entry, last = _write_entry(writer, function, who)
+    writer.write_rest()
+    return _write_files(writer, entry, last, folder)
 
 
 def name_of(function: Any, main: dict[str, Any]) -> str:
     """What people call a function."""
     inner = function.func if isinstance(function, functools.partial) else function
-    return owner_in(main, function) or str(held_by(inner, "__name__") or type(inner).__name__)
+    return owner_in(main, function) or str(attribute_of(inner, "__name__") or type(inner).__name__)
 
 
-def check(function: Any, who: str) -> None:
+def check_function(function: Any, who: str) -> None:
     """Raises ValueError if it cannot be an agent."""
     if isinstance(function, type) or not callable(function):
         raise ValueError(f"{who} is no function: an agent is a function of (obs, config) that returns a column")
@@ -68,12 +69,12 @@ def check(function: Any, who: str) -> None:
     if inspect.isgeneratorfunction(called):
         raise ValueError(f"{who} is a generator (it yields): return one column")
     try:
-        signature_of(function).bind(*("obs", "config")[: positional(function)])
+        signature_of(function).bind(*("obs", "config")[: count_arguments(function)])
     except TypeError as fault:
         raise ValueError(f"{who} cannot be called with (obs, config), as Kaggle does: {fault}") from None
 
 
-def held_by(function: Any, name: str) -> Any:
+def attribute_of(function: Any, name: str) -> Any:
     with contextlib.suppress(Exception):  # a __getattr__ of the user's may raise anything
         return getattr(function, name, None)
     return None
@@ -82,15 +83,12 @@ def held_by(function: Any, name: str) -> Any:
 def namespace_of(function: Any) -> dict[str, Any]:
     """The names of the notebook or module that a function is of."""
     while not isinstance(function, FunctionType):
-        inner = [held_by(function, name) for name in ("func", "__func__", "py_func", "__wrapped__")]
+        inner = [attribute_of(function, name) for name in ("func", "__func__", "py_func", "__wrapped__")]
         inner += [type(function).__dict__.get("__call__")]
         found = next((each for each in inner if each is not None and type(each).__name__ != "method-wrapper"), None)
-        if (
-            found is None
-            or found is function
-            or type(found).__name__ in ("wrapper_descriptor", "builtin_function_or_method")
-        ):
-            return vars(sys.modules[held_by(function, "__module__") or "__main__"])
+        is_c = type(found).__name__ in ("wrapper_descriptor", "builtin_function_or_method")
+        if found is None or found is function or is_c:
+            return vars(sys.modules[attribute_of(function, "__module__") or "__main__"])
         function = found
     while hasattr(function, "__wrapped__") and function.__globals__ is not vars(sys.modules["__main__"]):
         function = function.__wrapped__
@@ -107,21 +105,21 @@ def cells_behind(main: dict[str, Any]) -> list[RanCell]:
     return [RanCell(Path(file).read_text(encoding="utf-8", errors="replace"), str(file))]
 
 
-def _enter(writer: Writer, function: Any, who: str) -> tuple[str, list[Part]]:
+def _write_entry(writer: Writer, function: Any, who: str) -> tuple[str, list[Part]]:
     """Has the function written; the name of what the builder should call, with its part where that is another one."""
     call = writer.expression(function, who)
     is_own = isinstance(function, FunctionType) and writer.is_own(function)
     if is_own and function.__name__ != "<lambda>" and "." not in function.__qualname__:
         return call, []
-    name = "agent" if "agent" not in writer.main and "agent" not in writer.bound else writer.fresh("agent")
+    name = "agent" if "agent" not in writer.main and "agent" not in writer.bound else writer.fresh_name("agent")
     writer.bound.add(name)
-    held = call if call.isidentifier() else writer.fresh("held")
+    held = call if call.isidentifier() else writer.fresh_name("held")
     line = "" if held == call else f"{held} = {call}\n\n\n"
-    given = ", ".join(("obs", "config")[: positional(function)])
+    given = ", ".join(("obs", "config")[: count_arguments(function)])
     return name, [Part(f"{line}def {name}(obs, config):\n    return {held}({given})")]
 
 
-def _write(writer: Writer, entry: str, last: list[Part], folder: Path) -> Written:
+def _write_files(writer: Writer, entry: str, last: list[Part], folder: Path) -> Written:
     who, imports = writer.who, sorted(writer.imports.statements, key=lambda line: (line.startswith("from"), line))
     head = "\n".join([AGENT_HEAD.format(who=who), *imports])
     values = (LOADED_VALUES if imports else LOADED_VALUES[1:]) if writer.carried.roots else ""
@@ -132,26 +130,16 @@ def _write(writer: Writer, entry: str, last: list[Part], folder: Path) -> Writte
             cure = "leave out what it can do without, or hold it as float16"
             raise writer.refuse(who, f"{who} holds {size}: {cure}; largest is {writer.carried.largest()}")
         (folder / "values.npz").write_bytes(content)
-        writer.facts |= dict.fromkeys(not_read_back(writer.carried, content, writer.names()), True)
+        writer.facts |= dict.fromkeys(not_read_back(writer.carried, content, writer.values_by_name()), True)
     parts = [*writer.parts.values(), *writer.settings, *last]
-    text, places = composed(head + values, parts)
+    text, places = compose_source(head + values, parts)
     statements = statements_of(text, [places.get(line, "") for line in range(1, 1 + text.count("\n"))])
     old_names, notes = given_again(statements)
     if old_names:
-        text, places = composed(f"{head}\n{old_names}{values}", parts)
+        text, places = compose_source(f"{head}\n{old_names}{values}", parts)
     agent = folder / AGENT_PY
     agent.write_text(text, encoding="utf-8")
-    for line in writer.carried.left_out():
-        writer.facts[line] = True
-    return Written(
-        agent,
-        entry,
-        Path.cwd(),
-        places,
-        [*(fact for fact, is_used in writer.facts.items() if is_used), *notes],
-        who,
-        tuple(on_path()),
-        None,
-        tuple(writer.facts),
-        writer.state,
-    )
+    writer.facts |= dict.fromkeys(writer.carried.left_out(), True)
+    notes = [*(fact for fact, is_used in writer.facts.items() if is_used), *notes]
+    folders, facts = tuple(on_path()), tuple(writer.facts)
+    return Written(agent, entry, Path.cwd(), places, notes, who, folders, None, facts, writer.state)

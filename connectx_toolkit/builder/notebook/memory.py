@@ -1,4 +1,4 @@
-"""Arrays of a running notebook as one piece of memory, in which those overlap that do here."""
+"""Lays arrays into one piece of memory, for ``carrying``: those that share memory in the notebook share it there."""
 
 import ctypes
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Modules of the user's that a notebook has imported, and in what they are no longer as their files say."""
+"""Finds the user's own modules that a notebook has imported, and where they differ from their files by now."""
 
 import ast
 import contextlib

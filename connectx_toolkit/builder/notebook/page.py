@@ -1,4 +1,4 @@
-"""An agent out of a notebook's page, without running it: the page up to the agent, less what only shows or plays.
+"""Writes an agent's files of a notebook's page without running it: the page up to the agent, less what shows or plays.
 
 Every statement stays that binds a needed name, or mentions a needed value, in the same order. Nothing is proved here.
 The builder loads the file twice with other seeds, and runs the page's own cells: what was drawn or trained plays
@@ -13,7 +13,7 @@ from itertools import groupby
 from pathlib import Path, PurePosixPath
 
 from connectx_toolkit.builder.notebook.cells import SHELL, Cell, cells_of
-from connectx_toolkit.builder.notebook.chosen import File, choose
+from connectx_toolkit.builder.notebook.chosen import File, choose_agent
 from connectx_toolkit.builder.notebook.reads import (
     BUILTINS,
     DEFINITIONS,
@@ -21,10 +21,10 @@ from connectx_toolkit.builder.notebook.reads import (
     names_beside,
     outside_functions,
     reads_of,
-    root,
+    root_name,
 )
 from connectx_toolkit.builder.notebook.statements import Statement, given_again, is_future, names_of, statements_of
-from connectx_toolkit.builder.notebook.written import AGENT_PY, Written, composed
+from connectx_toolkit.builder.notebook.written import AGENT_PY, Written, compose_source
 from connectx_toolkit.builder.source.refusals import Refusal, Refused
 from connectx_toolkit.builder.source.text import first_line
 from connectx_toolkit.kaggle.dependencies import added_folders, find_module
@@ -47,14 +47,14 @@ class Page:
         self.agent, self.statements = agent, [each for each in statements if not OF_COURSE.match(each.text)]
         nodes = [each.node for each in self.statements]
         self.names = names_of(nodes)
-        self.reached = {name: self._reached(name) for name in self.names.functions if name != agent}
-        self.defined = _bound(each for each in self.statements if isinstance(each.node, DEFINITIONS))
-        self.values = _bound(each for each in self.statements if not isinstance(each.node, DEFINITIONS | IMPORTS))
+        self.reached = {name: self._reads_through(name) for name in self.names.functions if name != agent}
+        self.defined = _names_bound(each for each in self.statements if isinstance(each.node, DEFINITIONS))
+        self.values = _names_bound(each for each in self.statements if not isinstance(each.node, DEFINITIONS | IMPORTS))
         self.values |= {name for name, module in self.names.imported.items() if is_own(module)}
-        self.values |= set().union(*map(_stored, self.statements))
+        self.values |= set().union(*map(_roots_stored, self.statements))
         self.kept, self.wanted = set[int](), {agent}
 
-    def _reached(self, name: str) -> set[str]:
+    def _reads_through(self, name: str) -> set[str]:
         """The names that a function of the page reads, or those that it calls."""
         reached, pending = set[str](), [name]
         while pending:
@@ -65,46 +65,43 @@ class Page:
             pending += new
         return reached
 
-    def mentioned(self, each: Statement) -> set[str]:
+    def mentions_of(self, each: Statement) -> set[str]:
         """The names that it reads as it runs, and that the functions read which it mentions."""
-        own = each.reads.now | _stored(each)
+        own = each.reads.now | _roots_stored(each)
         reached = set[str]().union(*(self.reached.get(name, set()) for name in own))
         return {*own} | reached | (self.wanted if reached & {"globals", "exec"} else set())
 
     def is_kept(self, each: Statement) -> bool:
         binds, node = each.reads.binds, each.node
         modules = {self.names.imported[name].split(".")[0] for name in self.wanted & self.names.imported.keys()}
-        stored = {name for name in _stored(each) if self.names.imported.get(name, "-").split(".")[0] in modules}
+        stored = {name for name in _roots_stored(each) if self.names.imported.get(name, "-").split(".")[0] in modules}
         if isinstance(node, IMPORTS) and any(map(self.is_own, _modules_of(node))):
             return True  # it may add to another
-        if is_future(node) or "*" in binds or binds & self.wanted or _stored(each) & self.wanted or stored:
+        if is_future(node) or "*" in binds or binds & self.wanted or _roots_stored(each) & self.wanted or stored:
             return True
         call = node.value if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) else None
-        last = self.names.qualified(call.func).rpartition(".")[2] if call else ""
-        if call and SETTING.fullmatch(last) and root(call.func) in self.names.imported:
+        last = self.names.full_name(call.func).rpartition(".")[2] if call else ""
+        if call and SETTING.fullmatch(last) and root_name(call.func) in self.names.imported:
             return True
         if isinstance(node, DEFINITIONS) and each.is_plain:  # classes may ask for those below them, code for all names
-            bases = [name for base in getattr(node, "bases", ()) if (name := root(base)) in self.wanted]
+            bases = [name for base in getattr(node, "bases", ()) if (name := root_name(base)) in self.wanted]
             return bool(bases) or bool(self.wanted & {"globals", "exec", "eval"})
-        is_played = call is not None and root(call.func) in self.names.environments and last in PLAYING
+        is_played = call is not None and root_name(call.func) in self.names.environments and last in PLAYING
         is_idle = last in SHOWING or is_played
-        return not each.is_plain and not is_idle and bool(self.mentioned(each) & self.wanted & self.values)
+        return not each.is_plain and not is_idle and bool(self.mentions_of(each) & self.wanted & self.values)
 
     def text_of(self, each: Statement) -> str:
         """Its text; an import without the names that nothing needs."""
         node = each.node
         if not isinstance(node, IMPORTS) or node.names[0].name == "*" or is_future(node):
             return each.text
-        is_whole = isinstance(node, ast.Import)
-        names = [
-            alias
-            for alias in node.names
-            if (alias.asname or alias.name.split(".")[0]) in self.wanted or (is_whole and self.is_own(alias.name))
-        ]
+        names = [alias for alias in node.names if (alias.asname or alias.name.split(".")[0]) in self.wanted]
+        if isinstance(node, ast.Import):
+            names = [alias for alias in node.names if alias in names or self.is_own(alias.name)]
         pruned = ast.Import(names) if isinstance(node, ast.Import) else ast.ImportFrom(node.module, names, node.level)
         return each.text if len(names) in (0, len(node.names)) else ast.unparse(pruned)
 
-    def run(self) -> list[Statement]:
+    def select_statements(self) -> list[Statement]:
         """The needed statements, in order."""
         size = -1
         while size != len(self.kept):
@@ -119,12 +116,12 @@ class Page:
         """What depends on the machine, and which values functions change, as far as their text shows."""
         lines, changed = list[str](), set[str]()
         classes = (each for each in kept if isinstance(each.node, ast.ClassDef))
-        called = {self.agent, *self._reached(self.agent)}.union(*(each.reads.later for each in classes))
+        called = {self.agent, *self._reads_through(self.agent)}.union(*(each.reads.later for each in classes))
         for each in kept:
-            if any(self.names.qualified(node) in ("os.environ", "os.getenv") for node in ast.walk(each.node)):
+            if any(self.names.full_name(node) in ("os.environ", "os.getenv") for node in ast.walk(each.node)):
                 lines.append(f"{each.places[0]}: it reads the environment, and the judge's variables are not known")
             if isinstance(each.node, DEFINITIONS) and each.reads.binds & called:
-                changed |= _stores(ast.walk(each.node)) | each.reads.called
+                changed |= _store_targets(ast.walk(each.node)) | each.reads.called
         last = {name: each for each in kept if not each.is_plain for name in each.reads.binds}
         begins = "changes while the agent plays: it begins as this cell makes it"
         return lines + [f"{last[name].places[0]}: {name} {begins}" for name in sorted(changed & last.keys())]
@@ -140,7 +137,7 @@ class Page:
                 touching += entries[-1:] if is_touching else []
         return entries, touching
 
-    def unbound(self) -> list[tuple[str, str]]:
+    def unbound_names(self) -> list[tuple[str, str]]:
         """(place, name) of what kept statements read and none binds."""
         missing, kept = list[tuple[str, str]](), [each for each in self.statements if each.number in self.kept]
         bound = set().union(*(each.reads.binds | each.reads.called | each.reads.perhaps for each in kept)) | BUILTINS
@@ -153,7 +150,7 @@ class Page:
                 missing.append((place, name))
         return missing
 
-    def undefined(self, name: str, cells: Sequence[Cell]) -> str:
+    def why_unbound(self, name: str, cells: Sequence[Cell]) -> str:
         """Why no statement binds a name, and the cure."""
         if name == SHELL:
             return "the output of a command is used, and Kaggle does not run it: write the value into a cell"
@@ -162,25 +159,25 @@ class Page:
         pattern = re.compile(rf"\b(?:def|class|import|as)\s+{name}\b|^\s*{name}\s*[=,:]", re.MULTILINE)
         hints = [f": {cell.fault}" for cell in cells if cell.fault and pattern.search(cell.text)]
         beside = names_beside(name, (each.node for each in self.statements))
-        close = difflib.get_close_matches(name, sorted(_bound(self.statements) | beside), 1)
+        close = difflib.get_close_matches(name, sorted(_names_bound(self.statements) | beside), 1)
         hints += [f": did you mean {each}?" for each in close]
         sources = [word for word in (COURSE_PACKAGE, "%run") if any(word in cell.text for cell in cells)]
         hints += [f"; if {word} brought it, import it yourself" for word in sources]
         return f"{name} is used, and no cell defines it{''.join(hints[:1])}"
 
 
-def _bound(statements: Iterable[Statement]) -> set[str]:
+def _names_bound(statements: Iterable[Statement]) -> set[str]:
     return set[str]().union(*(each.reads.binds for each in statements))
 
 
-def _stores(nodes: Iterable[ast.AST]) -> set[str]:
+def _store_targets(nodes: Iterable[ast.AST]) -> set[str]:
     """The names X of X.a = ..., X[0] = ..., del X.a and setattr(X, ...)."""
     names = set[str]()
     for node in nodes:
         if isinstance(node, ast.Attribute | ast.Subscript) and isinstance(node.ctx, ast.Store | ast.Del):
-            names.add(root(node))
-        elif isinstance(node, ast.Call) and root(node.func) in ("setattr", "delattr"):
-            names |= set(map(root, node.args[:1]))
+            names.add(root_name(node))
+        elif isinstance(node, ast.Call) and root_name(node.func) in ("setattr", "delattr"):
+            names |= set(map(root_name, node.args[:1]))
     return names - {""}
 
 
@@ -189,15 +186,15 @@ def _modules_of(node: ast.Import | ast.ImportFrom) -> list[str]:
     return names if isinstance(node, ast.Import) else [node.module or ""]
 
 
-def _stored(each: Statement) -> set[str]:
-    return _stores(outside_functions(each.node))
+def _roots_stored(each: Statement) -> set[str]:
+    return _store_targets(outside_functions(each.node))
 
 
 def from_page(path: Path, name: str | None, folder: Path) -> Written:
     """Writes the agent of a page into an empty folder. Raises Refused, ValueError, OSError."""
     cells = cells_of(path)
-    statements, files = _parts(cells)
-    choice, home = choose(path.name, statements, files, name), path.resolve().parent
+    statements, files = _read_cells(cells)
+    choice, home = choose_agent(path.name, statements, files, name), path.resolve().parent
     statements = statements[: choice.end]
     _write_files(files, choice.end, any("reload" in cell.text for cell in cells), statements, folder)
     if choice.file:  # a page of its own
@@ -209,13 +206,13 @@ def from_page(path: Path, name: str | None, folder: Path) -> Written:
             raise Refused([Refusal(path, 1, why, place)]) from None
     folders = tuple(added_folders((node for each in statements for node in outside_functions(each.node)), home))
     page = Page(statements, choice.name, lambda name: bool(find_module((folder, home, *folders), name.split(".")[0])))
-    kept = page.run()
-    facts = _facts(page, kept, cells, path)
+    kept = page.select_statements()
+    facts = _check_bound(page, kept, cells, path)
     old_names, notes = given_again(kept)
     kept.sort(key=lambda each: not is_future(each.node))
     parts = [(page.text_of(each), each.places) for each in kept]
     parts.insert(sum(is_future(each.node) for each in kept), (old_names, []))
-    text, where = composed(f'"""{choice.name} of {path.name}."""', filter(any, parts))
+    text, where = compose_source(f'"""{choice.name} of {path.name}."""', filter(any, parts))
     (folder / AGENT_PY).write_text(text, encoding="utf-8", newline="\n")
     script = _write_script(page, path.name, "submission" if choice.file else "__main__", folder)
     left_out, touching = page.left_out()
@@ -223,11 +220,11 @@ def from_page(path: Path, name: str | None, folder: Path) -> Written:
     return Written(folder / AGENT_PY, choice.name, home, where, notes, "", folders, script, tuple(left_out))
 
 
-def _facts(page: Page, kept: Sequence[Statement], cells: Sequence[Cell], path: Path) -> list[str]:
+def _check_bound(page: Page, kept: Sequence[Statement], cells: Sequence[Cell], path: Path) -> list[str]:
     """Names that only code may bind. Raises Refused for those that nothing binds."""
-    missing, binders = dict.fromkeys(page.unbound()), [each for each in kept if "*" in each.reads.binds]
+    missing, binders = dict.fromkeys(page.unbound_names()), [each for each in kept if "*" in each.reads.binds]
     if missing and not binders:
-        raise Refused([Refusal(path, 1, page.undefined(name, cells), place) for place, name in missing])
+        raise Refused([Refusal(path, 1, page.why_unbound(name, cells), place) for place, name in missing])
     is_star, shown = any(isinstance(each.node, IMPORTS) for each in binders), "\n".join(each.text for each in binders)
     hidden = [(place, name) for place, name in missing if not (is_star or re.search(rf"\b{name}\b", shown))]
     return [f"{name}: no cell defines it by a plain assignment ({place})" for place, name in hidden]
@@ -282,15 +279,15 @@ AGENT = page.{agent}
 
 def as_page_writes_it(path: Path, name: str | None) -> tuple[str, str]:
     """(name, text) of the submission that a page itself writes. Raises ValueError, OSError."""
-    statements, files = _parts(cells_of(path))
-    choice = choose(path.name, statements, files, name)
+    statements, files = _read_cells(cells_of(path))
+    choice = choose_agent(path.name, statements, files, name)
     if not choice.target:
         why = "writes no submission that could be checked"
         raise ValueError(f"{path} {why}: build {path}:{choice.name} instead")
     return choice.target, choice.text
 
 
-def _parts(cells: Sequence[Cell]) -> tuple[list[Statement], list[File]]:
+def _read_cells(cells: Sequence[Cell]) -> tuple[list[Statement], list[File]]:
     statements, files = list[Statement](), list[File]()
     for cell in cells:
         if cell.file:

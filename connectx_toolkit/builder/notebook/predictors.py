@@ -1,6 +1,7 @@
-"""The network of a model of stable-baselines3 that lives in this process, as a built agent computes it.
+"""Takes the network out of a live model of stable-baselines3, for ``carrying`` and `train.py adopt`.
 
-The package itself is not imported: whoever has such a model has it.
+A built agent computes it by ``connectx_core.predictor``, without stable-baselines3. That package is not imported here:
+whoever has such a model has it.
 """
 
 from typing import Any
@@ -18,9 +19,8 @@ class NoPredictor(Exception):
 
 def is_algorithm(value: Any) -> bool:
     """Whether a value is a model such as PPO."""
-    return any(
-        cls.__name__ == "BaseAlgorithm" and cls.__module__.partition(".")[0] in LIBRARIES for cls in type(value).__mro__
-    )
+    bases = [cls.__module__.partition(".")[0] for cls in type(value).__mro__ if cls.__name__ == "BaseAlgorithm"]
+    return any(library in LIBRARIES for library in bases)
 
 
 def parts_of(model: Any) -> tuple[bytes, dict[str, Any]]:

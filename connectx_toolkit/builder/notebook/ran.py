@@ -1,4 +1,4 @@
-"""The code that ran in this process: a notebook's cells as IPython keeps them, or a script; and where an object's is.
+"""Finds the source of live functions and classes: in a notebook's cells, as IPython keeps them, or in a script.
 
 A cell's text is that of the time when it ran, whatever stands in the notebook now. The exact cell of a function is
 found through its code object, which names the cell.
@@ -85,7 +85,7 @@ class Definition(NamedTuple):
         return self.cell.place(min(lines, default=self.node.lineno))
 
 
-def shell() -> Any:
+def ipython_shell() -> Any:
     """IPython's shell that runs here, None if there is none."""
     ipython = sys.modules.get("IPython")
     return ipython.get_ipython() if ipython else None
@@ -93,7 +93,7 @@ def shell() -> Any:
 
 def cells_here() -> list[RanCell]:
     """The cells that ran, the first first; [] outside IPython. The one that runs now is among them."""
-    here = shell()
+    here = ipython_shell()
     if here is None:
         return []
     history = here.history_manager
@@ -101,14 +101,14 @@ def cells_here() -> list[RanCell]:
     compiled = {"".join(entry[2]).rstrip(): file for file, entry in entries}
     cells = list[RanCell]()
     for number, (raw, text) in enumerate(zip(history.input_hist_raw, history.input_hist_parsed, strict=False)):
-        cells.append(RanCell(text, compiled.get(text.rstrip(), ""), number, _blank(raw) - _blank(text)))
+        cells.append(RanCell(text, compiled.get(text.rstrip(), ""), number, _blank_lines(raw) - _blank_lines(text)))
         for inner in _within_magics(cells[-1], here.transform_cell):
             inner.file = compiled.get(inner.text.rstrip(), "")  # of %%capture, not of %%time
             cells.append(inner)
     return cells
 
 
-def _blank(text: str) -> int:
+def _blank_lines(text: str) -> int:
     """The empty lines above a text, which IPython takes off."""
     return len(text) - len(text.lstrip("\n"))
 
@@ -119,7 +119,7 @@ def _within_magics(cell: RanCell, transformed: Callable[[str], str]) -> list[Ran
     for node in cell.tree.body if any(name in cell.text for name in MAGICS) else ():
         name, *options, text = texts_of_magic(node) or ["", ""]
         if name in TIMED:
-            shift = cell.shift + node.lineno - (not options) + _blank(text)
+            shift = cell.shift + node.lineno - (not options) + _blank_lines(text)
             with contextlib.suppress(SyntaxError):
                 text = transformed(text)
             inner.append(RanCell(text, "", cell.number, shift))
@@ -132,7 +132,7 @@ def definition_of(code: CodeType, cells: list[RanCell]) -> Definition | None:
     if not own and (lines := linecache.getlines(code.co_filename)):
         own = [RanCell("".join(lines), code.co_filename)]
     for cell in own or [cell for cell in reversed(cells) if not cell.file]:
-        nodes = [node for node in ast.walk(cell.tree) if isinstance(node, FUNCTION_NODES) and _begins(node, code)]
+        nodes = [node for node in ast.walk(cell.tree) if isinstance(node, FUNCTION_NODES) and _defines(node, code)]
         if nodes and (cell.number or is_in(code, cell)):
             return Definition(cell, next((node for node in nodes if _is_at(node, code)), nodes[0]))
     return None
@@ -157,7 +157,7 @@ def _what_it_does(code: CodeType) -> tuple:
     return code.co_qualname, code.co_code, *called_by, code.co_names, code.co_varnames, code.co_freevars, tuple(held)
 
 
-def _begins(node: FUNCTION_NODES, code: CodeType) -> bool:
+def _defines(node: FUNCTION_NODES, code: CodeType) -> bool:
     return (getattr(node, "name", "<lambda>"), first_line(node)) == (code.co_name, code.co_firstlineno)
 
 
@@ -184,15 +184,15 @@ def class_source(cls: type, cells: list[RanCell]) -> Definition | None:
         for node in ast.walk(made.cell.tree) if made else ():
             if made and isinstance(node, ast.ClassDef) and node.name == cls.__name__ and made.node in ast.walk(node):
                 return Definition(made.cell, node)
-    return _last(cells, lambda node: isinstance(node, ast.ClassDef) and node.name == cls.__name__)
+    return _last_statement(cells, lambda node: isinstance(node, ast.ClassDef) and node.name == cls.__name__)
 
 
 def binding_of(name: str, cells: list[RanCell]) -> Definition | None:
     """The last statement of a cell that binds a name by a plain assignment."""
-    return _last(cells, lambda node: name in assigned_in([node]) and node.value is not None)
+    return _last_statement(cells, lambda node: name in assigned_in([node]) and node.value is not None)
 
 
-def _last(cells: list[RanCell], fits: Callable[[Any], bool]) -> Definition | None:
+def _last_statement(cells: list[RanCell], fits: Callable[[Any], bool]) -> Definition | None:
     statements = (Definition(cell, node) for cell in reversed(cells) for node in reversed(cell.tree.body))
     return next((each for each in statements if fits(each.node)), None)
 

@@ -1,4 +1,4 @@
-"""Whether objects come out of an agent's file as they are: those whose classes say themselves what is kept of them."""
+"""Reads values back from an agent's file, to note attributes that differ: some classes say themselves what is kept."""
 
 import copyreg
 import json
@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from connectx_core.carried import Carried
-from connectx_toolkit.builder.notebook.carrying import Values, literal
+from connectx_toolkit.builder.notebook.carrying import Values, literal_of
 from connectx_toolkit.kaggle.dependencies import is_installed
 from connectx_toolkit.system.posix import HAS_FORK
 
@@ -20,8 +20,7 @@ def not_read_back(values: Values, content: bytes, names: Mapping[str, Any]) -> l
 
     It is read in a fork, where the classes' own code changes nothing here. Without forks nothing is read.
 
-    Args:
-        names: what the file's names stand for here.
+    ``names``: what the file's names stand for here.
     """
     numbers = [number for number, value in values.objects() if _says_itself(type(value))]
     if not numbers or not HAS_FORK:
@@ -31,7 +30,7 @@ def not_read_back(values: Values, content: bytes, names: Mapping[str, Any]) -> l
     if pid == 0:
         try:
             with os.fdopen(theirs, "w") as pipe:
-                print(json.dumps(_differing(values, content, names, {*numbers})), file=pipe)
+                print(json.dumps(_describe_changes(values, content, names, {*numbers})), file=pipe)
         finally:
             os._exit(0)
     os.close(theirs)
@@ -48,7 +47,7 @@ def _says_itself(cls: type) -> bool:
     return is_own and any(getattr(cls, hook, None) is not getattr(object, hook, None) for hook in HOOKS)
 
 
-def _differing(values: Values, content: bytes, names: Mapping[str, Any], numbers: set[int]) -> list[str]:
+def _describe_changes(values: Values, content: bytes, names: Mapping[str, Any], numbers: set[int]) -> list[str]:
     carried = Carried(content, names)
     for name in values.roots:
         carried[name]
@@ -60,7 +59,8 @@ def _differing(values: Values, content: bytes, names: Mapping[str, Any], numbers
         changed = list[str]()
         for name in sorted(before.keys() | after.keys()):
             held, again = before.get(name), after.get(name)
-            is_same = carried.made.get(known[id(held)]) is again if id(held) in known else _text(held) == _text(again)
+            is_known = id(held) in known
+            is_same = carried.made.get(known[id(held)]) is again if is_known else _text_of(held) == _text_of(again)
             changed += [] if is_same else [name]
         if changed:
             what = f"{values.path_of(number)} is a {type(value).__name__}, whose own methods keep otherwise"
@@ -74,9 +74,9 @@ def _attributes(value: Any) -> dict[str, Any]:
     return getattr(value, "__dict__", {}) | {name: getattr(value, name) for name in slots if hasattr(value, name)}
 
 
-def _text(value: Any) -> str:
+def _text_of(value: Any) -> str:
     """What tells a value from others; of large ones that no file holds, the type alone."""
     try:
-        return literal(value) or f"{type(value)} {value!r:.1000}"
+        return literal_of(value) or f"{type(value)} {value!r:.1000}"
     except Exception:  # their code may raise anything
         return str(type(value))

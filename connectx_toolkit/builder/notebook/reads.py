@@ -1,4 +1,4 @@
-"""The names that a statement binds and reads, by its code, and the parts of its tree that run with it."""
+"""Which names a statement binds and reads, now or when a function of it is called: by its compiled code."""
 
 import __future__
 
@@ -43,7 +43,7 @@ class Reads(NamedTuple):
     called: frozenset[str]
 
 
-def root(node: ast.AST | None) -> str:
+def root_name(node: ast.AST | None) -> str:
     """The name X in X, X[0].a and the like; "" if there is none."""
     while isinstance(node, ast.Attribute | ast.Subscript | ast.Starred):
         node = node.value
@@ -97,5 +97,5 @@ def _binds_anything(node: ast.stmt) -> bool:
         return node.names[0].name == "*"
     own = list(outside_functions(node))
     parts = (each.value for each in own if isinstance(each, ast.Subscript | ast.Attribute))
-    calls = (each for each in own if isinstance(each, ast.Call))
-    return any(root(each.func) == "exec" for each in calls) or any(ast.unparse(each) in NAMESPACES for each in parts)
+    called = {root_name(each.func) for each in own if isinstance(each, ast.Call)}
+    return "exec" in called or any(ast.unparse(each) in NAMESPACES for each in parts)

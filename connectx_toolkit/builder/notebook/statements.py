@@ -1,12 +1,12 @@
-"""The statements of a page, and what its names stand for."""
+"""Splits a notebook's code into statements, with the place and the names of each."""
 
 import ast
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from connectx_toolkit.builder.notebook.reads import FUNCTIONS, IMPORTS, Reads, outside_functions, reads_of, root
-from connectx_toolkit.builder.source.old_numpy import SET_AGAIN, old_names_in, setting
-from connectx_toolkit.builder.source.text import Text, dotted, first_line
+from connectx_toolkit.builder.notebook.reads import DEFINITIONS, IMPORTS, Reads, outside_functions, reads_of, root_name
+from connectx_toolkit.builder.source.old_numpy import SET_AGAIN, old_names_in, restoring_code
+from connectx_toolkit.builder.source.text import Text, dotted_name, first_line
 
 
 @dataclass
@@ -22,9 +22,8 @@ class Statement:
     @property
     def is_plain(self) -> bool:
         """Whether it only defines something, and so changes nothing."""
-        return isinstance(self.node, IMPORTS | FUNCTIONS | ast.ClassDef) and not getattr(
-            self.node, "decorator_list", []
-        )
+        is_decorated = bool(getattr(self.node, "decorator_list", ()))
+        return isinstance(self.node, IMPORTS | DEFINITIONS) and not is_decorated
 
 
 @dataclass
@@ -35,8 +34,8 @@ class Names:
     functions: dict[str, ast.FunctionDef] = field(default_factory=dict)
     environments: set[str] = field(default_factory=set)
 
-    def qualified(self, node: ast.AST) -> str:
-        return dotted(node, self.imported)
+    def full_name(self, node: ast.AST) -> str:
+        return dotted_name(node, self.imported)
 
 
 def imports_of(nodes: Iterable[ast.AST]) -> dict[str, str]:
@@ -58,8 +57,8 @@ def names_of(nodes: Sequence[ast.stmt]) -> Names:
         if isinstance(each, ast.FunctionDef):
             names.functions[each.name] = each
         elif isinstance(each, ast.Assign) and isinstance(each.value, ast.Call):
-            is_made = names.qualified(each.value.func).startswith("kaggle_environments.")
-            names.environments |= {root(target) for target in each.targets} if is_made else set()
+            is_made = names.full_name(each.value.func).startswith("kaggle_environments.")
+            names.environments |= {root_name(target) for target in each.targets} if is_made else set()
     return names
 
 
@@ -83,7 +82,7 @@ def given_again(statements: Iterable[Statement]) -> tuple[str, list[str]]:
         for name, node in old_names_in(ast.walk(each.node), imported):
             line = getattr(node, "lineno", 0) - first_line(each.node)
             where.setdefault(name, each.places[min(line, len(each.places) - 1)])
-    return setting(where), [f"{where[name]}: {SET_AGAIN.format(name)}" for name in sorted(where)]
+    return restoring_code(where), [f"{where[name]}: {SET_AGAIN.format(name)}" for name in sorted(where)]
 
 
 def is_future(node: ast.stmt) -> bool:

@@ -1,4 +1,4 @@
-"""From a torch module to what an agent computes: steps in numpy where its layers are known, else TorchScript."""
+"""Turns a torch module into what an agent computes: steps in numpy where its layers are known, else TorchScript."""
 
 import io
 import operator
@@ -32,26 +32,26 @@ class Unknown(Exception):
     """A layer that connectx_core.steps does not compute."""
 
 
-def conv2d(module: nn.Conv2d) -> tuple[str, Settings]:
+def conv2d_step(module: nn.Conv2d) -> tuple[str, Settings]:
     is_plain = module.groups == 1 and module.dilation == (1, 1) and module.padding_mode == "zeros"
     if not is_plain or isinstance(module.padding, str):
         raise Unknown(str(module))
     return "conv2d", {"stride": list(module.stride), "padding": list(module.padding)}
 
 
-def flatten(module: nn.Flatten) -> tuple[str, Settings]:
+def flatten_step(module: nn.Flatten) -> tuple[str, Settings]:
     if (module.start_dim, module.end_dim) != (1, -1):
         raise Unknown(str(module))
     return "flatten", {}
 
 
-def layer_norm(module: nn.LayerNorm) -> tuple[str, Settings]:
+def layer_norm_step(module: nn.LayerNorm) -> tuple[str, Settings]:
     if module.weight is None or module.bias is None:
         raise Unknown(str(module))
     return "layernorm", {"eps": module.eps}
 
 
-def batch_norm(module: nn.BatchNorm1d | nn.BatchNorm2d) -> tuple[str, Settings]:
+def batch_norm_step(module: nn.BatchNorm1d | nn.BatchNorm2d) -> tuple[str, Settings]:
     if module.running_mean is None or not module.affine:
         raise Unknown(str(module))
     return "batchnorm", {"eps": module.eps}
@@ -59,11 +59,11 @@ def batch_norm(module: nn.BatchNorm1d | nn.BatchNorm2d) -> tuple[str, Settings]:
 
 LAYERS: dict[type[nn.Module], Callable[[Any], tuple[str, Settings]]] = {
     nn.Linear: lambda module: ("linear", {}),
-    nn.Conv2d: conv2d,
-    nn.Flatten: flatten,
-    nn.LayerNorm: layer_norm,
-    nn.BatchNorm1d: batch_norm,
-    nn.BatchNorm2d: batch_norm,
+    nn.Conv2d: conv2d_step,
+    nn.Flatten: flatten_step,
+    nn.LayerNorm: layer_norm_step,
+    nn.BatchNorm1d: batch_norm_step,
+    nn.BatchNorm2d: batch_norm_step,
     nn.ReLU: lambda module: ("relu", {}),
     nn.Tanh: lambda module: ("tanh", {}),
     nn.Sigmoid: lambda module: ("sigmoid", {}),
@@ -103,13 +103,13 @@ def steps_of(module: nn.Module, scale: float = 1.0) -> tuple[list[Step], dict[st
                 raise Unknown("it takes more than the observation")
             number[node] = len(steps)
         elif node.op == "output":
-            return _ended(node, number, steps), arrays
+            return _steps_to_output(node, number, steps), arrays
         else:
-            number[node] = _add(node, module, number, steps, arrays)
+            number[node] = _add_step(node, module, number, steps, arrays)
     raise Unknown("it gives nothing")
 
 
-def _ended(node: fx.Node, number: dict[fx.Node, int], steps: list[Step]) -> list[Step]:
+def _steps_to_output(node: fx.Node, number: dict[fx.Node, int], steps: list[Step]) -> list[Step]:
     """All steps up to the one that is the output."""
     output = node.args[0]
     if isinstance(output, dict) and "policy" in output:
@@ -120,7 +120,7 @@ def _ended(node: fx.Node, number: dict[fx.Node, int], steps: list[Step]) -> list
     return steps[: number[output]]
 
 
-def _add(node: fx.Node, module: nn.Module, number: dict[fx.Node, int], steps: list[Step], arrays: dict) -> int:
+def _add_step(node: fx.Node, module: nn.Module, number: dict[fx.Node, int], steps: list[Step], arrays: dict) -> int:
     """Adds the step that a node is; the number of its value."""
     given = [*node.args, *node.kwargs.values()]
     inputs = [number[each] for each in given if isinstance(each, fx.Node)]
@@ -133,14 +133,14 @@ def _add(node: fx.Node, module: nn.Module, number: dict[fx.Node, int], steps: li
         if type(layer) not in LAYERS:
             raise Unknown(str(layer))
         name, settings = LAYERS[type(layer)](layer)
-        for key, value in _arrays(layer).items():
+        for key, value in _parameters_of(layer).items():
             arrays[f"{len(steps) + 1}.{key}"] = value
     elif node.op == "call_method" and node.target in CASTS:
         return inputs[0]
-    elif with_number := _with_number(node):
+    elif with_number := _scale_or_shift(node):
         name, settings = with_number
     else:
-        name, settings = _function(node), {}
+        name, settings = _operation_of(node), {}
         if name == "cat":
             parts: Any = node.args[0]
             inputs = [number[each] for each in parts] if isinstance(parts, tuple | list) else [number[parts]]
@@ -148,7 +148,7 @@ def _add(node: fx.Node, module: nn.Module, number: dict[fx.Node, int], steps: li
     return len(steps)
 
 
-def _with_number(node: fx.Node) -> tuple[str, Settings] | None:
+def _scale_or_shift(node: fx.Node) -> tuple[str, Settings] | None:
     """The operation of x / 2, 2 * x, x - 1 and the like; None for any other."""
     if len(node.args) != 2 or node.kwargs or not any(isinstance(each, fx.Node) for each in node.args):
         return None
@@ -164,7 +164,7 @@ def _with_number(node: fx.Node) -> tuple[str, Settings] | None:
     return None
 
 
-def _function(node: fx.Node) -> str:
+def _operation_of(node: fx.Node) -> str:
     """The operation of a call that is no module's."""
     others = [*node.args[1:], *node.kwargs.values()]
     if node.target in (torch.flatten, "flatten") and others in ([1], [1, -1]):
@@ -178,7 +178,7 @@ def _function(node: fx.Node) -> str:
     return OPERATION_NAMES[node.target]
 
 
-def _arrays(layer: nn.Module) -> dict[str, np.ndarray]:
+def _parameters_of(layer: nn.Module) -> dict[str, np.ndarray]:
     """The parameters of a layer by the names of connectx_core.steps.PARAMETERS, float32."""
     named = {"weight": "weight", "bias": "bias", "running_mean": "mean", "running_var": "variance"}
     state = layer.state_dict()

@@ -19,20 +19,20 @@ from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any, NamedTuple
 
-from connectx_toolkit.builder.notebook.carrying import LEFT_OUT, NAMED_TYPES, Uncarried, Values, literal, type_name
+from connectx_toolkit.builder.notebook.carrying import LEFT_OUT, NAMED_TYPES, Uncarried, Values, literal_of, type_name
 from connectx_toolkit.builder.notebook.definitions import (
     as_called,
-    bracketed,
     defaults_of,
+    in_brackets,
     indent_of,
     inner_function,
     is_as_written,
     is_special,
     owner_in,
-    renamed,
+    rename_definition,
 )
-from connectx_toolkit.builder.notebook.facts import acts, caches, of_process
-from connectx_toolkit.builder.notebook.imports import Imports, is_builtin, lacking
+from connectx_toolkit.builder.notebook.facts import acts_on_modules, filled_caches, of_process
+from connectx_toolkit.builder.notebook.imports import Imports, is_builtin, unavailable_package
 from connectx_toolkit.builder.notebook.own_modules import changed_in, edited_in, own_file, own_modules
 from connectx_toolkit.builder.notebook.page import ONLY_THERE, SETTING
 from connectx_toolkit.builder.notebook.ran import (
@@ -45,7 +45,7 @@ from connectx_toolkit.builder.notebook.ran import (
 from connectx_toolkit.builder.notebook.reads import BUILTINS, DUNDERS, names_beside, reads_of
 from connectx_toolkit.builder.notebook.written import AGENT_PY
 from connectx_toolkit.builder.source.refusals import Refusal, Refused
-from connectx_toolkit.builder.source.text import edited
+from connectx_toolkit.builder.source.text import apply_edits
 
 # Of these, equal ones are as good as the same.
 UNNAMED: Any = int | float | complex | str | bytes | tuple | frozenset | type(None)
@@ -62,7 +62,7 @@ class Part(NamedTuple):
     places: Sequence[str] = ()
 
 
-def part(text: str, found: Definition, line: int = 0, above: int = 0) -> Part:
+def part_of(text: str, found: Definition, line: int = 0, above: int = 0) -> Part:
     """A part whose lines, but for the first ``above``, come from a cell: from ``line``, or where ``found`` begins."""
     count, line = text.count("\n") + 1 - above, line or found.node.lineno
     return Part(text, [""] * above + [found.cell.place(line + number) for number in range(count)])
@@ -92,7 +92,7 @@ class Writer:
     def __post_init__(self) -> None:
         self.bound: set[str] = set()
         self.names_by_id: dict[int, str] = {}
-        self.carried = Values(self.name_of, lacking, self._tell)
+        self.carried = Values(self.name_of, unavailable_package, self._note_fact)
         self.imports = Imports(self.cells)
         self._alive: list[Any] = []  # or an id could be another's
         self._reads: dict[str, dict[str, str]] = {}  # name -> the names that it reads when it is called, and where
@@ -102,13 +102,13 @@ class Writer:
         self._missing: dict[str, str] = {}  # name that nothing binds -> where it is read
         self._stored: set[str] = set()  # names that code binds when it is called
 
-    def _tell(self, fact: str, is_used: bool = True) -> None:
+    def _note_fact(self, fact: str, is_used: bool = True) -> None:
         self.facts[fact] = is_used
 
     def refuse(self, place: str, reason: str) -> Refused:
         return Refused([Refusal(Path(AGENT_PY), 1, reason, place)])
 
-    def run(self) -> None:
+    def write_rest(self) -> None:
         """Writes all that is still owed."""
         self._write_owed()
         self._follow_cells()
@@ -130,7 +130,7 @@ class Writer:
             if self._owed:
                 owner = self._owed.pop(0)
                 for name, place in self._reads[owner].items():
-                    self.need(name, place, owner in self._perhaps)
+                    self.need_name(name, place, owner in self._perhaps)
             else:
                 name, value, path = self._cells.pop(0)
                 self.settings.append(Part(f"{name}.cell_contents = {self.expression(value, path)}"))
@@ -141,13 +141,13 @@ class Writer:
         imported = {statement.split()[1].partition(".")[0] for statement in self.imports.statements}
         changed = self._changes_of_modules()
         known = {name for _, name, _ in changed}
-        for act, package, last in acts(self.main, self.cells):
+        for act, package, last in acts_on_modules(self.main, self.cells):
             is_used = package in imported
             if (is_used or last == "setrecursionlimit") and SETTING.fullmatch(last):
-                self.need_now(self._names_in(act.node.value), act.place)
-                self.settings.append(part(act.text, act))
+                self.need_all_now(self._names_in(act.node.value), act.place)
+                self.settings.append(part_of(act.text, act))
             elif last not in known:
-                self._tell(f"{act.place} does not come along: {' '.join(act.text.split()):.100}", is_used)
+                self._note_fact(f"{act.place} does not come along: {' '.join(act.text.split()):.100}", is_used)
         for owner, name, held in changed:
             self._set_attributes(self.name_of(owner), owner, {name: held})
 
@@ -164,10 +164,10 @@ class Writer:
         named = [*self.main.items(), *((held.__name__, held) for held in self._alive if isinstance(held, NAMED_TYPES))]
         classes = [(name, held) for name, held in named if isinstance(held, type) and self.is_own(held)]
         named += [(f"{name}.{key}", held) for name, cls in classes for key, held in vars(cls).items()]
-        for fact, name, held in caches(named, self.cells):
-            self._tell(fact, name.partition(".")[0] in self.bound or id(held) in self.names_by_id)
+        for fact, name, held in filled_caches(named, self.cells):
+            self._note_fact(fact, name.partition(".")[0] in self.bound or id(held) in self.names_by_id)
 
-    def need(self, name: str, place: str, is_perhaps: bool = False) -> None:
+    def need_name(self, name: str, place: str, is_perhaps: bool = False) -> None:
         """Binds a name of the notebook in the file. ``is_perhaps``: it is left out if no file can hold its value."""
         if name in self.bound or name in DUNDERS or (self._is_pythons(name) and name not in ONLY_THERE):
             return
@@ -175,16 +175,16 @@ class Writer:
             if not is_perhaps:
                 self._missing.setdefault(name, place)
             return
-        if is_perhaps and isinstance(self.main[name], NAMED_TYPES) and lacking(self.main[name]):
+        if is_perhaps and isinstance(self.main[name], NAMED_TYPES) and unavailable_package(self.main[name]):
             return
         try:
             self._bind(name, self.main[name], place)
         except Refused as fault:
             if not is_perhaps:
                 raise
-            self._tell(f"{name} {LEFT_OUT}: {fault}")
+            self._note_fact(f"{name} {LEFT_OUT}: {fault}")
 
-    def need_now(self, names: Iterable[str], place: str) -> None:
+    def need_all_now(self, names: Iterable[str], place: str) -> None:
         """Binds names that are read as the file is loaded, and first all that is read when they are called."""
         names, done = {*names}, set[str]()
         pending = sorted(names)
@@ -192,10 +192,10 @@ class Writer:
             if (name := pending.pop()) not in done:
                 done.add(name)
                 if name in names:
-                    self.need(name, place)
+                    self.need_name(name, place)
                 elif name in self.main:
                     with contextlib.suppress(Refused):  # run() says it, if it matters
-                        self.need(name, place)
+                        self.need_name(name, place)
                 pending += sorted(self._reads.get(name, ()))
 
     def is_own(self, value: Any) -> bool:
@@ -210,7 +210,7 @@ class Writer:
             if id(value) in self.names_by_id:
                 self.parts[name] = Part(f"{name} = {self.names_by_id[id(value)]}")
             elif not self.is_own(value) and self.imports.as_cells_do(name, value):
-                self.named(name, value)
+                self.bind_name(name, value)
             elif isinstance(value, FunctionType) and self.is_own(value):
                 self._define_function(name, value)
             elif (inner := inner_function(value)) and self.is_own(inner) and not self.is_own(type(value)):
@@ -233,13 +233,13 @@ class Writer:
         held: Any = self.main.get(name)
         return name in BUILTINS and (name not in self.main or (is_builtin(held) and held.__name__ == name))
 
-    def named(self, name: str, value: Any) -> None:
+    def bind_name(self, name: str, value: Any) -> None:
         """From now on the name stands for the value in the file."""
         if not isinstance(value, UNNAMED):
             self.names_by_id.setdefault(id(value), name)
             self._alive.append(value)
 
-    def names(self) -> dict[str, Any]:
+    def values_by_name(self) -> dict[str, Any]:
         """What the file's names stand for in the notebook."""
         known = {id(value): value for value in self._alive}
         return self.main | {name: known[key] for key, name in self.names_by_id.items() if key in known}
@@ -251,7 +251,7 @@ class Writer:
             return (self._write_value if is_method else self._define_assigned)(name, value, place)
         if text:
             self.parts[name] = Part(text)
-        self.named(name, value)
+        self.bind_name(name, value)
 
     def name_of(self, value: Any) -> str:
         """The name in the file of a function, class or module that a value holds."""
@@ -263,13 +263,13 @@ class Writer:
         is_here = self.main.get(stem) is value
         name = stem if is_here else "" if isinstance(value, ModuleType) else owner_in(self.main, value)
         if name:
-            self.need_now([name], self.who)
+            self.need_all_now([name], self.who)
         else:
-            name = self.fresh(stem if stem.isidentifier() else "function")
+            name = self.fresh_name(stem if stem.isidentifier() else "function")
             self._bind(name, value, self.who)
         return name
 
-    def fresh(self, stem: str) -> str:
+    def fresh_name(self, stem: str) -> str:
         """A name that neither the file nor the notebook has."""
         stem = f"_{stem.strip('_')}"
         names = (f"{stem}{number or ''}" for number in range(len(self.bound) + len(self.main) + 2))
@@ -286,9 +286,9 @@ class Writer:
         if type(value) is property:
             parts = (self.expression(each, path) for each in (value.fget, value.fset, value.fdel))
             return f"property({', '.join(parts)})"
-        text = literal(value)
+        text = literal_of(value)
         if not text and (text := owner_in(self.main, value)):
-            self.need(text, path)
+            self.need_name(text, path)
         return text or self._carry(path, value, path)
 
     def _carry(self, key: str, value: Any, place: str) -> str:
@@ -301,28 +301,28 @@ class Writer:
         return f"{CARRIED}[{key!r}]"
 
     def _write_value(self, name: str, value: Any, place: str) -> None:
-        text, binding = f"{name} = {literal(value) or self._carry(name, value, place)}", binding_of(name, self.cells)
-        self.named(name, value)
+        text, binding = f"{name} = {literal_of(value) or self._carry(name, value, place)}", binding_of(name, self.cells)
+        self.bind_name(name, value)
         self.state[name] = lambda: self.main.get(name)
-        self.parts[name] = part(text, binding) if binding else Part(text)
+        self.parts[name] = part_of(text, binding) if binding else Part(text)
 
     def _names_in(self, node: ast.AST) -> set[str]:
         """The names of the notebook that an expression reads, also when it is called."""
         reads = reads_of(ast.Expr(node))  # type: ignore[arg-type]
         return {name for name in reads.now | reads.later if name in self.main or name not in BUILTINS}
 
-    def _read(self, name: str, found: Definition, variables: Iterable[str] = (), is_class: bool = False) -> None:
+    def _note_reads(self, name: str, found: Definition, variables: Iterable[str] = (), is_class: bool = False) -> None:
         """Takes note of what a definition reads when it is called, or its methods are. ``variables``: around it."""
         reads = reads_of(found.node if is_class else as_called(found.node, variables), has_lazy=True)
         names = reads.later | reads.called & self.main.keys()
         self._reads[name] = {each: found.place_of(each) for each in sorted(names)}
         self._stored |= reads.called
         for fact in of_process(found, self.main):
-            self._tell(fact)
+            self._note_fact(fact)
         self._owed.append(name)
         self._perhaps |= {name} if is_class else set()
 
-    def _source(self, function: FunctionType, name: str) -> Definition:
+    def _find_definition(self, function: FunctionType, name: str) -> Definition:
         """Where a function is written. Raises Refused if that is nowhere."""
         definition = definition_of(function.__code__, self.cells)
         if definition is None:
@@ -333,19 +333,19 @@ class Writer:
         return definition
 
     def _define_function(self, name: str, function: FunctionType) -> None:
-        definition = self._source(function, name)
-        self.named(name, function)
-        text = self._text(name, definition, function)
+        definition = self._find_definition(function, name)
+        self.bind_name(name, function)
+        text = self._function_text(name, definition, function)
         if function.__closure__ or indent_of(text):
             self._define_by_maker(name, definition, text, function)
         elif isinstance(definition.node, ast.Lambda):
-            self.parts[name] = part(f"{name} = {bracketed(text)}", definition)
+            self.parts[name] = part_of(f"{name} = {in_brackets(text)}", definition)
         else:
-            self.parts[name] = part(renamed(text, name), definition)
-        self._read(name, definition, function.__code__.co_freevars)
+            self.parts[name] = part_of(rename_definition(text, name), definition)
+        self._note_reads(name, definition, function.__code__.co_freevars)
         self._set_attributes(name, function, vars(function))
 
-    def _text(self, name: str, found: Definition, function: FunctionType) -> str:
+    def _function_text(self, name: str, found: Definition, function: FunctionType) -> str:
         """A function's text without decorators, with what its defaults are now unless that is what their text gives."""
         source, node = found.cell.source, found.node
         changed = [(each, self.expression(held, f"{name}.{of}")) for of, each, held in defaults_of(node.args, function)]
@@ -353,27 +353,27 @@ class Writer:
         indent = source.text[source.offset(node.lineno) : start]
         start -= 0 if isinstance(node, ast.Lambda) or indent.strip() else len(indent)
         edits = [(*source.span(each), text + "\n" * source.of(each).count("\n")) for each, text in changed]
-        return edited(source.text[start:end], [(first - start, last - start, text) for first, last, text in edits])
+        return apply_edits(source.text[start:end], [(first - start, last - start, text) for first, last, text in edits])
 
     def _define_by_maker(self, name: str, found: Definition, text: str, function: FunctionType) -> None:
         """Writes a function that stands in another, or in a block, as what a function gives that has it as it stood."""
         variables, cells = function.__code__.co_freevars, self._cells_around(name, function)
-        maker = self.fresh(f"make_{name}")
+        maker = self.fresh_name(f"make_{name}")
         self.bound.add(maker)
-        body = f"    return {bracketed(text)}"
+        body = f"    return {in_brackets(text)}"
         if not isinstance(found.node, ast.Lambda):
             body = f"{text}\n{indent_of(text)}return {found.node.name}"
         made = f"{maker}({', '.join(['None'] * len(variables))})"
         made = f"_with_cells({', '.join([made, *cells])})" if cells else made
-        self.parts[name] = part(f"def {maker}({', '.join(variables)}):\n{body}\n\n\n{name} = {made}", found, above=1)
+        self.parts[name] = part_of(f"def {maker}({', '.join(variables)}):\n{body}\n\n\n{name} = {made}", found, above=1)
 
     def _cells_around(self, name: str, function: FunctionType) -> list[str]:
         """The names of the variables around a function, which other functions may have, too; they are filled last."""
         for variable, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
             if id(cell) not in self.names_by_id:
-                label = self.fresh(f"{variable}_of_{name}")
+                label = self.fresh_name(f"{variable}_of_{name}")
                 self.bound.add(label)
-                self.named(label, cell)
+                self.bind_name(label, cell)
                 self.parts[label] = Part(f"{label} = _Cell()")
                 with contextlib.suppress(ValueError):  # it is empty
                     self._cells.append((label, cell.cell_contents, f"{name}.{variable}"))
@@ -393,14 +393,14 @@ class Writer:
                     text = self.expression(held, f"{name}.{attribute}")
                     self.settings.append(Part(f"{name}.{attribute} = {text}"))
                 except Refused as fault:
-                    self._tell(f"{name}.{attribute} {LEFT_OUT}: {fault}")
+                    self._note_fact(f"{name}.{attribute} {LEFT_OUT}: {fault}")
 
     def _define_decorated(self, name: str, value: Any, inner: FunctionType, place: str) -> None:
         """What a package's decorator has made of a function, made again by it."""
         if hasattr(value, "dispatch"):
             raise self.refuse(place, f"{name} is a singledispatch function: choose by isinstance in one function")
-        definition = self._source(inner, name)
-        self.named(name, value)
+        definition = self._find_definition(inner, name)
+        self.bind_name(name, value)
         decorators = [node for node in getattr(definition.node, "decorator_list", []) if self._is_packages(node)]
         anew = None if decorators else binding_of(name, self.cells)
         is_again = bool(decorators) or (anew is not None and name in self._names_in(anew.node.value))
@@ -408,17 +408,17 @@ class Writer:
             return self._define_cache(name, value)
         if not is_again:
             return self._define_assigned(name, value, place)
-        text = self._text(name, definition, inner)
+        text = self._function_text(name, definition, inner)
         if indent_of(text):
             raise self.refuse(definition.place, f"{name} is decorated within a block: {AT_THE_TOP}")
-        self._read(name, definition)
+        self._note_reads(name, definition)
         for node in [*decorators, *([anew.node.value] if anew else [])]:
-            self.need_now(self._names_in(node), definition.place)
-        self.need_now(self._reads[name], definition.place)  # some decorators compile, and look for what is read
+            self.need_all_now(self._names_in(node), definition.place)
+        self.need_all_now(self._reads[name], definition.place)  # some decorators compile, and look for what is read
         above = "".join(f"@{definition.cell.source.of(node)}\n" for node in decorators)
-        self.parts[name] = made = part(above + renamed(text, name), definition, above=above.count("\n"))
+        self.parts[name] = made = part_of(above + rename_definition(text, name), definition, above=above.count("\n"))
         if anew:  # score = njit(score)
-            line = part(f"{name} = {bracketed(anew.cell.source.of(anew.node.value))}", anew)
+            line = part_of(f"{name} = {in_brackets(anew.cell.source.of(anew.node.value))}", anew)
             self.parts[name] = Part(f"{made.text}\n\n\n{line.text}", [*made.places, "", "", *line.places])
         if isinstance(value, _lru_cache_wrapper):
             self._set_attributes(name, value, vars(value))
@@ -439,9 +439,9 @@ class Writer:
         binding = binding_of(name, self.cells)
         if binding is None:
             raise self.refuse(place, self._why_no_source(name, value))
-        self.named(name, value)
-        self.need_now(self._names_in(binding.node.value), binding.place)
-        self.parts[name] = part(f"{name} = {bracketed(binding.cell.source.of(binding.node.value))}", binding)
+        self.bind_name(name, value)
+        self.need_all_now(self._names_in(binding.node.value), binding.place)
+        self.parts[name] = part_of(f"{name} = {in_brackets(binding.cell.source.of(binding.node.value))}", binding)
         if isinstance(value, type) and not issubclass(value, tuple | Enum):
             later = {key: held for key, held in vars(value).items() if not hasattr(type(held), "__get__")}
             self._set_attributes(name, value, later)
@@ -459,13 +459,13 @@ class Writer:
         if cls.__qualname__ != cls.__name__:
             raise self.refuse(place, f"{self.who} holds a class {cls.__qualname__}: {AT_THE_TOP}")
         definition = class_source(cls, self.cells)
-        self.named(name, cls)
+        self.bind_name(name, cls)
         if definition is None:
             return self._define_assigned(name, cls, place)
         node, source = copy.copy(definition.node), definition.cell.source
         node.decorator_list = [each for each in node.decorator_list if self._is_packages(each)]
         reads = reads_of(node, has_lazy=True)
-        self.need_now(reads.now - reads.perhaps - {cls.__name__}, definition.place)
+        self.need_all_now(reads.now - reads.perhaps - {cls.__name__}, definition.place)
         above = "".join(f"@{source.of(each)}\n" for each in node.decorator_list)
         text = "\n".join(source.lines[node.lineno - 1 : node.end_lineno])
         if indent_of(text):
@@ -477,9 +477,9 @@ class Writer:
         if hook and (read := sorted({*hook.__code__.co_names} & self.main.keys())):
             why = f"{name}.__init_subclass__ uses {', '.join(read)} as each class is made"
             raise self.refuse(definition.place, f"{why}: list the classes where they are all defined")
-        self.parts[name] = part(above + renamed(text, name), definition, node.lineno, above.count("\n"))
+        self.parts[name] = part_of(above + rename_definition(text, name), definition, node.lineno, above.count("\n"))
         if name != cls.__name__:
             self.settings.append(Part(f"{name}.__name__ = {cls.__name__!r}"))
-        self._read(name, definition, is_class=True)
+        self._note_reads(name, definition, is_class=True)
         later = {key: held for key, held in vars(cls).items() if not is_as_written(cls, key, held, node, self.cells)}
         self._set_attributes(name, cls, later)

@@ -1,4 +1,4 @@
-"""An agent as files, for the builder: from a notebook's page, or from a function that lives in a notebook."""
+"""The agent that ``page`` or ``live`` has written as files, and where each of its lines stands in the notebook."""
 
 import json
 import re
@@ -41,15 +41,15 @@ class Written(NamedTuple):
     left_out: tuple[str, ...] = ()
     state: Mapping[str, Callable[[], Any]] = MappingProxyType({})
 
-    def inlined(self, extra_packages: frozenset[str] = frozenset(), extra_files: Sequence[Path] = ()) -> Inlined:
+    def to_inlined(self, extra_packages: frozenset[str] = frozenset(), extra_files: Sequence[Path] = ()) -> Inlined:
         """What the builder takes; raises as ``connectx_toolkit.builder.source.inline.inline``."""
         sources = inline(self.agent, extra_packages, extra_files, self.entry, self.root, self.places, self.folders)
         sources.notes[:0] = self.notes
         return sources
 
-    def placed(self, text: str) -> str:
-        """See ``placed``."""
-        return placed(text, self.places)
+    def with_places(self, text: str) -> str:
+        """See ``name_places``."""
+        return name_places(text, self.places)
 
     def save(self, path: Path) -> None:
         """Writes what ``read_written`` reads."""
@@ -65,7 +65,7 @@ def read_written(path: Path, agent: Path) -> Written:
     return Written(agent, known["entry"], Path(known["root"]), places, known["notes"], folders=folders)
 
 
-def composed(head: str, parts: Iterable[tuple[str, Sequence[str]]]) -> tuple[str, dict[int, str]]:
+def compose_source(head: str, parts: Iterable[tuple[str, Sequence[str]]]) -> tuple[str, dict[int, str]]:
     """A source, and line -> place.
 
     Args:
@@ -82,6 +82,6 @@ def composed(head: str, parts: Iterable[tuple[str, Sequence[str]]]) -> tuple[str
     return "\n".join(lines) + "\n", places
 
 
-def placed(text: str, places: Mapping[int, str]) -> str:
+def name_places(text: str, places: Mapping[int, str]) -> str:
     """A fault's text with the places that people know in place of lines of AGENT_PY."""
     return TRACE.sub(lambda found: places.get(int(found[1]), found[0]), text)

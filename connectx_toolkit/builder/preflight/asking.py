@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from connectx_toolkit.builder.preflight.findings import Report
 from connectx_toolkit.builder.preflight.trial import GAME_PLIES, LONG_GAME, QUICK, Question, Sandbox, hard_questions
 from connectx_toolkit.kaggle.raised import Raised
-from connectx_toolkit.kaggle.remedies import explained, remedy, wrong_type
+from connectx_toolkit.kaggle.remedies import explain_fault, remedy_for, wrong_type
 from connectx_toolkit.kaggle.rules import Limits
 
 ON_OVERAGE = "overage time"
@@ -53,7 +53,7 @@ class FileFault(NamedTuple):
         """The warning if Kaggle accepts the file in spite of the fault."""
         if not self.names:
             return f"one of several processes failed to load it: {self.text}"
-        when = f"asked on {first_of(list(self.names))}"
+        when = f"asked on {name_first(list(self.names))}"
         if set(self.names) <= NEARLY_FULL:
             when = f"the board is nearly full ({'; '.join(self.names)})"
         elif set(self.names) <= FULL_COLUMNS:
@@ -111,7 +111,9 @@ class Asked:
         return reasons
 
 
-def ask(here: Sandbox, report: Report, restriction: dict[str, Any] | None = None, **options: Any) -> Asked:
+def ask_hard_questions(
+    here: Sandbox, report: Report, restriction: dict[str, Any] | None = None, **options: Any
+) -> Asked:
     """Loads the file by path in a fresh process and asks the hard questions.
 
     Args:
@@ -124,13 +126,13 @@ def ask(here: Sandbox, report: Report, restriction: dict[str, Any] | None = None
     parts = answer["parts"] if restriction is None else [part | {"waited": 0.0} for part in answer["parts"]]
     loaded, replies = (parts[0], parts[1:]) if parts and "name" in parts[0] else (None, [])
     asked = Asked(questions, loaded, replies, [(kind, name) for part in parts for kind, name in part["seen"]])
-    asked.faults = [*_faults(here, asked), *_ending(here, asked, answer)]
+    asked.faults = [*_group_faults(here, asked), *_fault_of_ending(here, asked, answer)]
     _note_a_busy_machine(replies, report)
     report.figures |= {"peak_memory": answer["peak"]} | asked.figures(limits)
     return asked
 
 
-def confirm(here: Sandbox, asked: Asked) -> None:
+def confirm_faults(here: Sandbox, asked: Asked) -> None:
     """Drops faults that do not occur when the question is asked alone, in a new process.
 
     Agents may keep state from move to move, and the questions do not follow each other as in a game.
@@ -145,7 +147,7 @@ def confirm(here: Sandbox, asked: Asked) -> None:
     asked.faults = [fault for fault in asked.faults if fault.kind not in ("crash", "forfeit") or occurs(fault)]
 
 
-def _ending(here: Sandbox, asked: Asked, answer: dict[str, Any]) -> list[FileFault]:
+def _fault_of_ending(here: Sandbox, asked: Asked, answer: dict[str, Any]) -> list[FileFault]:
     """The fault that ended the questions early, if one did."""
     result, limits, number = answer["result"], here.limits, len(asked.replies)
     if answer["ended"] == "ok" and "raised" not in result:
@@ -164,7 +166,7 @@ def _ending(here: Sandbox, asked: Asked, answer: dict[str, Any]) -> list[FileFau
         fault = Raised(*result["fault"])
         is_caught = result["raised"] == "InvalidArgument"
         text = f"fails: {fault.line}" if is_caught else f"{result['raised']} escapes ({at}): {result['text']}"
-        kind, text = "fail to load" if is_load else kind, explained(text, fault, here.situation)
+        kind, text = "fail to load" if is_load else kind, explain_fault(text, fault, here.situation)
     return [FileFault(topic, kind, text, names, is_load or number == 0)]
 
 
@@ -180,7 +182,7 @@ def fault_of(question: Question, reply: dict[str, Any]) -> tuple[str, str]:
     return ("", "") if column in question.legal else ("forfeit", f"returns {column}, not a legal column")
 
 
-def _faults(here: Sandbox, asked: Asked) -> list[FileFault]:
+def _group_faults(here: Sandbox, asked: Asked) -> list[FileFault]:
     """The faults of the replies, one for each cause: for example, all replies of type bool are one fault."""
     groups: dict[tuple[str, str], list[tuple[Question, dict[str, Any], str]]] = {}
     for question, reply in asked.pairs:
@@ -198,7 +200,7 @@ def _faults(here: Sandbox, asked: Asked) -> list[FileFault]:
             text = f"returns {', '.join(returned[:3])}, not legal columns"
         names = tuple(case[0].name for case in cases)
         if reply["fault"]:
-            text = explained(text, Raised(*reply["fault"]), here.situation)
+            text = explain_fault(text, Raised(*reply["fault"]), here.situation)
         text = f"{text} ({len(names)} of {len(asked.replies)} positions)"
         faults.append(FileFault("replies", kind, text, names, question is asked.questions[0]))
     return faults
@@ -212,7 +214,7 @@ def _note_a_busy_machine(replies: list[dict[str, Any]], report: Report) -> None:
         report.add("machine", "note", f"{text}. Times may be shorter on an idle machine")
 
 
-def first_of(names: list[str], count: int = 3) -> str:
+def name_first(names: list[str], count: int = 3) -> str:
     """The first names, and the number of the others."""
     return "; ".join(names[:count]) + (f" and {len(names) - count} more" if len(names) > count else "")
 
@@ -276,7 +278,7 @@ class SelfGame:
         return self.is_late and any(sum(seat) > limits.overage for seat in seats)
 
 
-def validate(here: Sandbox, asked: Asked, is_quick: bool) -> SelfGame:
+def play_validation(here: Sandbox, asked: Asked, is_quick: bool) -> SelfGame:
     """Plays the validation game at the judge's clock.
 
     With ``is_quick`` it is first played at a quick clock, unless the questions found a fault at the judge's, or a risk
@@ -286,11 +288,11 @@ def validate(here: Sandbox, asked: Asked, is_quick: bool) -> SelfGame:
     quick = (min(QUICK_ACT, true[0]), min(QUICK_OVERAGE, true[1]))
     reason = _why_not_quick(here.limits, asked, quick) if is_quick and quick != true else ""
     if is_quick and quick != true and not reason:
-        game = _play_on(here, asked, quick, "")
+        game = _play_at_clock(here, asked, quick, "")
         if not game.fault or asked.loaded is None:
             return game
         reason = "a quick game failed"
-    return _play_on(here, asked, true, reason)
+    return _play_at_clock(here, asked, true, reason)
 
 
 def _why_not_quick(limits: Limits, asked: Asked, quick: tuple[float, float]) -> str:
@@ -304,7 +306,7 @@ def _why_not_quick(limits: Limits, asked: Asked, quick: tuple[float, float]) -> 
     return f"the first move took {first:.0f} s with the load" if first > quick[1] / 2 else ""
 
 
-def _announce(here: Sandbox, asked: Asked, act: float, reason: str) -> None:
+def _announce_game(here: Sandbox, asked: Asked, act: float, reason: str) -> None:
     """Says what a game at ``act`` seconds a move will take, if that is long or for a reason."""
     act_of = act if act == here.limits.act_timeout else min(QUICK[0], here.limits.act_timeout)  # of the questions
     times = [reply["seconds"] for question, reply in asked.pairs if question.config["actTimeout"] == act_of]
@@ -315,19 +317,19 @@ def _announce(here: Sandbox, asked: Asked, act: float, reason: str) -> None:
         here.runner.tell(f"checking: a game against itself at {act:g} s a move, about {seconds:.0f} s{why}")
 
 
-def _play_on(here: Sandbox, asked: Asked, clock: tuple[float, float], reason: str) -> SelfGame:
+def _play_at_clock(here: Sandbox, asked: Asked, clock: tuple[float, float], reason: str) -> SelfGame:
     """Plays a game; if it ends well although the questions found a fault, more with other seeds while they are short.
 
     Of several the first that fails is the result, with their share, else the first.
     """
-    _announce(here, asked, clock[0], reason)
-    game = play(here, clock)
+    _announce_game(here, asked, clock[0], reason)
+    game = play_game(here, clock)
     game.reason = reason
     games = [game]
     if not game.fault:
-        confirm(here, asked)
+        confirm_faults(here, asked)
     while asked.faults and not game.fault and len(games) < MOST_GAMES and not _is_enough(games):
-        games.append(play(here, clock, seed=len(games)))
+        games.append(play_game(here, clock, seed=len(games)))
     if failed := [other for other in games[1:] if other.fault]:
         fault = f"{len(failed)} of {len(games)} games failed, for example by {failed[0].fault}"
         failed[0].fault, failed[0].reason = fault, reason
@@ -342,7 +344,7 @@ def _is_enough(games: list[SelfGame]) -> bool:
     return (is_same and len(games) >= SAME_GAMES) or sum(game.thinking for game in games) >= MOST_GAME_SECONDS
 
 
-def play(here: Sandbox, clock: tuple[float, float], seed: int = 0, **options: Any) -> SelfGame:
+def play_game(here: Sandbox, clock: tuple[float, float], seed: int = 0, **options: Any) -> SelfGame:
     """One game of the file against itself."""
     answer = here.game(*clock, seed, **options)
     if "duty" in options and "waited" in (answer["result"] or {}):  # a restricted processor is the agent's own
@@ -357,13 +359,13 @@ def play(here: Sandbox, clock: tuple[float, float], seed: int = 0, **options: An
     elif "raised" in game.result:
         game.fault = f"{game.result['raised']} escapes Kaggle's environment: {game.result['text']}"
     elif game.result["statuses"] != ["DONE", "DONE"] or None in game.result["rewards"]:
-        game.fault = _ending_of_game(game.result, here.situation.name)
+        game.fault = _describe_failed_game(game.result, here.situation.name)
         faults = [Raised(*last["raised"]) for last in game.result["last"] if "raised" in last]
-        game.cure = next(filter(None, (remedy(fault, here.situation) for fault in faults)), "")
+        game.cure = next(filter(None, (remedy_for(fault, here.situation) for fault in faults)), "")
     return game
 
 
-def _ending_of_game(result: dict[str, Any], name: str) -> str:
+def _describe_failed_game(result: dict[str, Any], name: str) -> str:
     """Which seat failed in a game that ended early, at which ply, why, and where in the file of this name."""
     seat = next((seat for seat in (0, 1) if result["statuses"][seat] != "DONE"), 0)
     last = result["last"][seat]

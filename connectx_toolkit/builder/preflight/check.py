@@ -19,19 +19,19 @@ from connectx_toolkit.builder.preflight.asking import (
     ON_OVERAGE,
     Asked,
     SelfGame,
-    ask,
-    first_of,
-    play,
-    validate,
+    ask_hard_questions,
+    name_first,
+    play_game,
+    play_validation,
 )
 from connectx_toolkit.builder.preflight.findings import Report, ReportLine, async_agent, judge_callable
 from connectx_toolkit.builder.preflight.trial import LONG_GAME, QUICK, Runner, Sandbox, open_sandbox
 from connectx_toolkit.kaggle import sandbox
 from connectx_toolkit.kaggle.jobs import SLOWER
-from connectx_toolkit.kaggle.raised import raised_in
-from connectx_toolkit.kaggle.remedies import KNOWN_PACKAGES, Situation, not_here, remedy, standing
+from connectx_toolkit.kaggle.raised import raised_from_line
+from connectx_toolkit.kaggle.remedies import KNOWN_PACKAGES, Situation, not_here, remedy_for, standing_of
 from connectx_toolkit.kaggle.rules import Limits
-from connectx_toolkit.kaggle.upload import Unsuitable, parse, read, refuse_notebook_as_script, unpack
+from connectx_toolkit.kaggle.upload import Unsuitable, parse_main, read_upload, refuse_notebook_as_script, unpack_upload
 from connectx_toolkit.system.console import at_python
 from connectx_toolkit.system.cores import share_of_core
 
@@ -66,7 +66,7 @@ ASSUMPTIONS = {
 }
 
 
-def check(
+def run_preflight(
     path: Path,
     runner: Runner,
     limits: Limits | None = None,
@@ -94,15 +94,15 @@ def check(
     with open_sandbox(limits, runner, path.name) as here:
         here.home = home or path.absolute().parent
         try:
-            main, tree = _lay_out(path, here, report)
+            main, tree = _unpack_file(path, here, report)
         except Unsuitable:
             return report
         report.figures["kaggle_environments"] = runner.hello["kaggle"]
         if here.not_imitated:
             report.add("machine", "note", f"not imitated: {', '.join(here.not_imitated)}")
         here.seal()
-        asked = ask(here, report)
-        _judge(here, tree, asked, extra is not None and not full, report)
+        asked = ask_hard_questions(here, report)
+        _judge_game(here, tree, asked, extra is not None and not full, report)
         if report.accepted:
             _note_assumptions(here, asked, report)
             if extra is None:
@@ -114,7 +114,7 @@ def check(
     return report
 
 
-def _lay_out(path: Path, here: Sandbox, report: Report) -> tuple[Path, ast.Module]:
+def _unpack_file(path: Path, here: Sandbox, report: Report) -> tuple[Path, ast.Module]:
     """Unpacks and compiles the file as Kaggle does; main.py and its tree.
 
     Raises:
@@ -122,13 +122,13 @@ def _lay_out(path: Path, here: Sandbox, report: Report) -> tuple[Path, ast.Modul
     """
     topic = "size"
     try:
-        content = read(path, here.limits.size)
+        content = read_upload(path, here.limits.size)
         report.figures["size"] = len(content)
         report.add(topic, "pass", f"{len(content):,} bytes of {here.limits.size:,} allowed")
         topic = "format"
-        main = unpack(path.name, content, here.root / "agent")
+        main = unpack_upload(path.name, content, here.root / "agent")
         topic = "text"
-        tree = parse(main.read_bytes())
+        tree = parse_main(main.read_bytes())
         refuse_notebook_as_script(tree)
         report.add(topic, "pass", "UTF-8, compiles")
         topic = "callable"
@@ -140,14 +140,14 @@ def _lay_out(path: Path, here: Sandbox, report: Report) -> tuple[Path, ast.Modul
     return main, tree
 
 
-def _judge(here: Sandbox, tree: ast.Module, asked: Asked, is_quick: bool, report: Report) -> None:
+def _judge_game(here: Sandbox, tree: ast.Module, asked: Asked, is_quick: bool, report: Report) -> None:
     """Plays the validation game. If it fails, the questions' faults are the reasons; otherwise they are warnings."""
-    for name in (_missing_here(fault.text) for fault in asked.faults if fault.is_first):
+    for name in (_absent_package(fault.text) for fault in asked.faults if fault.is_first):
         if name:
             report.add("package", "unknown", f"not judged: {not_here(name)}")
             return
     is_clear = any(fault.ends_all for fault in asked.faults)
-    game = None if is_clear else validate(here, asked, is_quick)
+    game = None if is_clear else play_validation(here, asked, is_quick)
     fails = game is None or bool(game.fault)
     is_open = fails and _is_for_want_of_sandbox(here)
     if fails and not is_open and _plays_in_one_thread(here, game):
@@ -172,9 +172,9 @@ def _judge(here: Sandbox, tree: ast.Module, asked: Asked, is_quick: bool, report
 def _plays_in_one_thread(here: Sandbox, failed: SelfGame | None) -> bool:
     """Whether a file plays the game that failed, or any if it did not load, if all moves are called in one thread."""
     if failed is None:
-        return not play(here, QUICK, in_one_thread=True).fault
+        return not play_game(here, QUICK, in_one_thread=True).fault
     is_no_thread = failed.is_late or failed.answer["ended"] == "memory" or failed.answer["seconds"] > LONG_GAME
-    return not is_no_thread and not play(here, failed.clock, failed.seed, in_one_thread=True).fault
+    return not is_no_thread and not play_game(here, failed.clock, failed.seed, in_one_thread=True).fault
 
 
 def _is_for_want_of_sandbox(here: Sandbox) -> bool:
@@ -182,7 +182,7 @@ def _is_for_want_of_sandbox(here: Sandbox) -> bool:
     return not here.has_sandbox and here.mentions("kaggle_simulations")
 
 
-def _missing_here(text: str) -> str:
+def _absent_package(text: str) -> str:
     """The package that Kaggle probably has and this machine lacks, as a fault tells; "" if it tells of none."""
     match = re.search(r"No module named '(\w+)", text)
     return match[1] if match and match[1] in KNOWN_PACKAGES and find_spec(match[1]) is None else ""
@@ -217,7 +217,7 @@ def _report_game(here: Sandbox, game: SelfGame, asked: Asked, report: Report) ->
     _judge_guard(list(zip(game.result["stderr"], waits, strict=True)), here.situation, report)
     if programs := sorted({name for kind, name in asked.seen if kind == "program"}):
         started = f"starts {', '.join(programs[:3])}; nobody says whether the judge has that"
-        hidden = play(here, game.clock, hides_programs=True)
+        hidden = play_game(here, game.clock, hides_programs=True)
         without = f"and without it the game fails: {hidden.fault}; catch the failure and go on in Python"
         level, then = ("unknown", f", {without}") if hidden.fault else ("note", "; it plays on without")
         report.add("isolation", level, started + then)
@@ -289,15 +289,14 @@ def _judge_guard(said: list[tuple[str, float]], situation: Situation, report: Re
 
     There is no verdict if it was late for want of a processor, or lacks a package that Kaggle probably has.
 
-    Args:
-        said: what it printed to stderr, and the share of the time that it waited for a processor.
+    ``said``: what it printed to stderr, and the share of the time that it waited for a processor.
     """
     lines = [(line, wait > WAITED and TOO_LATE in line) for text, wait in said for line in text.splitlines()]
     lines = sorted(((line, excused) for line, excused in lines if GUARD_MARK in line), key=lambda pair: pair[1])
     if lines and not any(finding.topic == "guard" for finding in report.findings):
         (line, is_excused), answered = lines[0], "the agent itself failed, the guard answered: "
-        cure = OTHERS_COMPUTED if is_excused else remedy(raised_in(GUARD_SAYS.sub("", line)), situation)
-        level = "unknown" if is_excused or _missing_here(line) else "reject"
+        cure = OTHERS_COMPUTED if is_excused else remedy_for(raised_from_line(GUARD_SAYS.sub("", line)), situation)
+        level = "unknown" if is_excused or _absent_package(line) else "reject"
         report.add("guard", level, f"{answered}{line[:400]}{'; ' * bool(cure)}{cure}")
 
 
@@ -309,7 +308,7 @@ def _warn_of_missing_data(here: Sandbox, game: SelfGame, asked: Asked, report: R
     if names:
         lines = (line for said in game.result["said"] for line in said.splitlines())
         said = next((f"; it says: {line.strip()[:200]}" for line in lines if COMPLAINS.search(line)), "")
-        report.add("data", "warning", f"names {first_of(names)}, which is not beside it, and plays without{said}")
+        report.add("data", "warning", f"names {name_first(names)}, which is not beside it, and plays without{said}")
 
 
 def _note_assumptions(here: Sandbox, asked: Asked, report: Report) -> None:
@@ -321,10 +320,10 @@ def _note_assumptions(here: Sandbox, asked: Asked, report: Report) -> None:
     report.figures["seen"] = [f"{kind} {name}" for kind, names in by_kind.items() for name in names]
     for kind, (topic, text) in ASSUMPTIONS.items():
         if kind in by_kind:
-            report.add(topic, "note", text.format(first_of(by_kind[kind])))
+            report.add(topic, "note", text.format(name_first(by_kind[kind])))
     for name in by_kind.get("missing", []):
         otherwise = ": there it may play otherwise" if name in KNOWN_PACKAGES else ""
-        text = f"{name} is not installed here, and it played without; {standing(name)}{otherwise}"
+        text = f"{name} is not installed here, and it played without; {standing_of(name)}{otherwise}"
         report.add("package", "note", text)
     if _is_for_want_of_sandbox(here):
         report.add("place", "note", f"{here.sandbox_note}: what it does there could not be tried, the rest could")
@@ -349,13 +348,13 @@ def _check_slow(here: Sandbox, report: Report, slowdown: float) -> None:
         return
     restriction, slow = share_of_core(1 / slowdown), Report(report.name)
     share = here.run({"job": "spin", "seconds": 1.5} | restriction)["result"]["share"]
-    asked = ask(here, slow, restriction, at_least=2, stop_after=0.0)
+    asked = ask_hard_questions(here, slow, restriction, at_least=2, stop_after=0.0)
     report.figures["slow"] = {"wanted_share": 1 / slowdown, "achieved_share": share} | slow.figures
     report.add("slow", "note", f"restricted to {share:.0%} of one core ({1 / slowdown:.0%} asked for)")
     game = SelfGame((0, 0), {"ended": "ok", "result": {}})
     is_late = any(fault.kind == "run out of time" for fault in asked.faults)
     if asked.suspicions(here.limits, is_idle=True) and not is_late:
-        game = play(here, (here.limits.act_timeout, here.limits.overage), **restriction)
+        game = play_game(here, (here.limits.act_timeout, here.limits.overage), **restriction)
     _report_clock(here, game, asked, slow)
     for fault in asked.faults:
         slow.add(fault.topic, "reject" if fault.is_first else "warning", fault.text)

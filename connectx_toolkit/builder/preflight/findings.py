@@ -1,4 +1,4 @@
-"""What the pre-flight finds: which function Kaggle's loader takes, whether the author meant it, and the report."""
+"""The report of a pre-flight or a build, and its finding about the function that Kaggle's loader takes."""
 
 import ast
 import re

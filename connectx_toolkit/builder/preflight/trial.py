@@ -1,7 +1,7 @@
-"""Where the pre-flight tries a file, and what it asks there.
+"""Where the pre-flight and the comparison try a file, and what they ask it.
 
-Folders as on the judge, the process (runner) that works in them, hard positions that every agent must answer legally,
-and a sample for comparing two agents.
+``Sandbox``: folders as on the judge; ``Runner``: the process that works in them, ``connectx_toolkit.kaggle.runner``.
+Questions: hard positions that every agent must answer legally, and samples for comparing two agents.
 """
 
 import contextlib
@@ -15,7 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import product
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from connectx_core.position import STANDARD, Geometry, Position, geometry_of
 from connectx_toolkit.kaggle import sandbox
-from connectx_toolkit.kaggle.jobs import command
+from connectx_toolkit.kaggle.jobs import interpreter_command
 from connectx_toolkit.kaggle.remedies import Situation
 from connectx_toolkit.kaggle.rules import DEFAULTS, Limits, sizes_of
 from connectx_toolkit.system.console import ProcessFailed
@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 # A game in which nobody can win at once, and nobody must block, after LONG_THOUGHTS plies: a search takes its time.
 OPEN_GAME = [int(column) for column in "06664461210050251312045620622"]
 LONG_THOUGHTS = (11, 20, 29)
+# Games after which one column, with two free cells, or one cell is left.
+ONE_COLUMN = [int(column) for column in "1466602036335361030435065225122025454441"]
+ONE_CELL = [int(column) for column in "14666020363353610304350652251220254544411"]
 NO_OVERAGE = 1e-3  # share that stands for "no overage time left"; not 0, because agents may divide by it
 JUDGE_CLOCK = (Limits().act_timeout, Limits().overage)  # actTimeout and overage time of Kaggle's games
 QUICK = (0.2, 38.0)  # actTimeout and overage time of questions that test the answer, not the clock
@@ -65,7 +68,7 @@ class Question(NamedTuple):
         return {"obs": self.obs, "config": self.config}
 
 
-def question(
+def question_after(
     name: str,
     moves: Iterable[int],
     geometry: Geometry = STANDARD,
@@ -98,47 +101,28 @@ def random_moves(randomness: random.Random, geometry: Geometry, plies: int) -> l
     return moves if not position.is_over() else moves[:-1]
 
 
-@lru_cache(maxsize=1)
-def late_positions() -> tuple[list[int], list[int]]:
-    """The moves of two games on 7x6: one with a single column left, with at least two free cells; one with one cell."""
-    randomness, one_column, one_cell = random.Random(1), list[int](), list[int]()
-    while not (one_column and one_cell):
-        moves = random_moves(randomness, STANDARD, STANDARD.cells - 1)
-        for length in range(30, len(moves) + 1):
-            position = Position.from_moves(moves[:length], STANDARD)
-            if len(position.legal_columns()) == 1 and length == STANDARD.cells - 1:
-                one_cell = moves[:length]
-            elif len(position.legal_columns()) == 1 and length < STANDARD.cells - 1:
-                one_column = moves[:length]
-    return one_column, one_cell
-
-
 def hard_questions(act_timeout: float, overage: float) -> list[Question]:
     """Questions that every agent must answer legally: some at the true clock, and those where naive code fails.
 
     The second question says that the overage time is gone: who overdraws even then lives off it.
     """
-    one_column, one_cell = late_positions()
-    quick = (min(QUICK[0], act_timeout), min(QUICK[1], overage))
+    quick, half_spent = (min(QUICK[0], act_timeout), min(QUICK[1], overage)), (act_timeout, overage / 2)
     return [
-        question("first move, true clock", [], clock=(act_timeout, overage)),
-        question("later move, no overage time left", [3, 3, 3, 2], clock=(act_timeout, NO_OVERAGE * overage)),
-        question("a win in one", [3, 0, 3, 0, 3, 0], clock=quick, sound=[3]),
-        question("a win in one, second seat", [6, 3, 0, 3, 0, 3, 5], clock=quick, sound=[3]),
-        question("a block", [3, 0, 3, 0, 3], clock=quick, sound=[3]),
-        question("a block in the bottom row", [0, 0, 1, 1, 2], clock=quick, sound=[3]),
-        question("column 0 is full", [0] * 6, clock=quick),
-        question("the middle is full", [3] * 6, clock=quick),
-        question("one column is left", one_column, clock=quick),
-        question("one cell is left", one_cell, clock=quick),
-        *(
-            question(f"ply {ply}, true clock", OPEN_GAME[:ply], clock=(act_timeout, overage / 2))
-            for ply in LONG_THOUGHTS
-        ),
+        question_after("first move, true clock", [], clock=(act_timeout, overage)),
+        question_after("later move, no overage time left", [3, 3, 3, 2], clock=(act_timeout, NO_OVERAGE * overage)),
+        question_after("a win in one", [3, 0, 3, 0, 3, 0], clock=quick, sound=[3]),
+        question_after("a win in one, second seat", [6, 3, 0, 3, 0, 3, 5], clock=quick, sound=[3]),
+        question_after("a block", [3, 0, 3, 0, 3], clock=quick, sound=[3]),
+        question_after("a block in the bottom row", [0, 0, 1, 1, 2], clock=quick, sound=[3]),
+        question_after("column 0 is full", [0] * 6, clock=quick),
+        question_after("the middle is full", [3] * 6, clock=quick),
+        question_after("one column is left", ONE_COLUMN, clock=quick),
+        question_after("one cell is left", ONE_CELL, clock=quick),
+        *(question_after(f"ply {ply}, true clock", OPEN_GAME[:ply], clock=half_spent) for ply in LONG_THOUGHTS),
     ]
 
 
-def sample(count: int, seed: int = 7, geometries: tuple[Geometry, ...] = SAMPLE_GEOMETRIES) -> list[Question]:
+def sample_questions(count: int, seed: int = 7, geometries: tuple[Geometry, ...] = SAMPLE_GEOMETRIES) -> list[Question]:
     """``count`` different positions of unfinished random games, with a node budget in place of the clock.
 
     Those of Connect Four come first.
@@ -147,7 +131,7 @@ def sample(count: int, seed: int = 7, geometries: tuple[Geometry, ...] = SAMPLE_
     while len(questions) < count:
         geometry = randomness.choice(geometries)
         moves = random_moves(randomness, geometry, randomness.randrange(geometry.cells))
-        asked = compared("position", moves, geometry)
+        asked = comparison_question("position", moves, geometry)
         key = (geometry, *asked.obs["board"])
         if key not in seen:
             seen.add(key)
@@ -155,15 +139,15 @@ def sample(count: int, seed: int = 7, geometries: tuple[Geometry, ...] = SAMPLE_
     return sorted(questions, key=lambda each: len(each.obs["board"]) != STANDARD.cells)
 
 
-def compared(name: str, moves: Sequence[int], geometry: Geometry = STANDARD) -> Question:
+def comparison_question(name: str, moves: Sequence[int], geometry: Geometry = STANDARD) -> Question:
     """A question for two sides that should play alike: at the judge's clock, or with a node budget in its place."""
-    return question(name, moves, geometry, JUDGE_CLOCK, nodeBudget=FEW_NODES)
+    return question_after(name, moves, geometry, JUDGE_CLOCK, nodeBudget=FEW_NODES)
 
 
-def openings_of_games(plies: Iterable[int]) -> list[Question]:
+def opening_questions(plies: Iterable[int]) -> list[Question]:
     """All different positions after so many plies: here every game begins, and what was learnt by heart matters."""
     moves = (list(each) for count in plies for each in product(range(STANDARD.columns), repeat=count))
-    asked = (compared("opening", each) for each in moves)
+    asked = (comparison_question("opening", each) for each in moves)
     return list({tuple(each.obs["board"]): each for each in asked}.values())
 
 
@@ -198,14 +182,14 @@ class Runner:
 
     def __init__(self, has_sandbox: bool = True, is_judge: bool = True):
         self.tell: Callable[[str], None] = lambda line: None  # called with a line about each step that takes long
-        self._packages: dict[str, None] = {}  # that files have imported so far, of ``preparation.HEAVY``
+        self._packages: dict[str, None] = {}  # that files have imported so far, of ``preload.HEAVY``
         path = os.pathsep.join([os.path.dirname(sys.executable), os.defpath, "/usr/local/bin"])
         known = {"PATH": path, "LANG": "C.UTF-8", "PYTHONHASHSEED": str(int(is_judge))}
         known |= {"SYSTEMROOT": os.environ["SYSTEMROOT"]} if "SYSTEMROOT" in os.environ else {}  # for Windows' sockets
         self._folder = tempfile.TemporaryDirectory(prefix="preflight-")
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 (closed in __exit__)
         self._process = subprocess.Popen(
-            command("serve", [], self._folder.name if has_sandbox and is_judge else "", is_judge),
+            interpreter_command("serve_jobs", [], self._folder.name if has_sandbox and is_judge else "", is_judge),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
@@ -223,7 +207,7 @@ class Runner:
     @cached_property
     def hello(self) -> dict[str, Any]:
         """The runner's first message, sent after it has imported Kaggle's package, which takes seconds."""
-        return self._read("starting kaggle-environments")
+        return self._next_message("starting kaggle-environments")
 
     def _listen(self) -> None:
         assert self._process.stdout is not None
@@ -231,7 +215,7 @@ class Runner:
             self._lines.put(line)
         self._lines.put(b"")
 
-    def _read(self, doing: str) -> dict[str, Any]:
+    def _next_message(self, doing: str) -> dict[str, Any]:
         started, line = time.monotonic(), None
         while line is None:
             try:
@@ -256,7 +240,7 @@ class Runner:
         self._process.stdin.write(json.dumps(job | {"packages": [*self._packages]}).encode() + b"\n")
         self._process.stdin.flush()
         before = bar.n if bar is not None else 0
-        while "at" in (answer := self._read(doing)):
+        while "at" in (answer := self._next_message(doing)):
             if bar is not None:
                 bar.update(before + int(answer["at"].removeprefix("question ")) - bar.n if " " in answer["at"] else 0)
                 continue
@@ -345,11 +329,7 @@ class Sandbox:
     def run(
         self, job: dict[str, Any], doing: str = "", names: list[str] | None = None, bar: "tqdm | None" = None
     ) -> dict[str, Any]:
-        """The runner's answer to a job.
-
-        Raises:
-            RunnerDied: the runner has ended, or cannot make the judge's place.
-        """
+        """The runner's answer to a job. Raises RunnerDied: it has ended, or cannot make the judge's place."""
         common = {
             "limit": self.limits.first_move + STEP_PATIENCE,
             "memory": self.limits.memory + self.runner.hello["memory"],
@@ -377,10 +357,8 @@ class Sandbox:
         """Loads a file and asks it; the answer's "result" contains the "replies".
 
         Args:
-            form: how to load it: "path" for ``main``; "source" for the author's own agent, which is loaded outside the
-                judge's place.
+            form: "path" for ``main``; "source" for the author's own agent, which is loaded outside the judge's place.
             asked: questions, or units of several kinds (``connectx_toolkit.kaggle.replies.ask_in_turn``).
-            bar: counts the questions.
         """
         names = [] if isinstance(asked, Mapping) else [question.name for question in asked]
         kinds = asked if isinstance(asked, Mapping) else {"questions": [question.as_json() for question in asked]}

@@ -1,4 +1,4 @@
-"""The calls by which an agent opens files.
+"""Finds the calls by which an agent opens files, so that ``module`` can wrap their paths.
 
 Which files those are, ``connectx_toolkit.kaggle.dependencies`` says. A submission with some is an archive.
 """
@@ -32,7 +32,7 @@ def path_of(call: ast.Call, qualified: Qualified, imported: Collection[str]) -> 
     return None if isinstance(path, ast.Starred) else path
 
 
-def writes(call: ast.Call) -> bool:
+def is_writing(call: ast.Call) -> bool:
     """Whether a call clearly opens its file for writing."""
     place = 0 if isinstance(call.func, ast.Attribute) and call.func.attr == "open" and len(call.args) < 2 else 1
     modes = [*call.args[place : place + 1], *(keyword.value for keyword in call.keywords if keyword.arg == "mode")]
@@ -40,7 +40,7 @@ def writes(call: ast.Call) -> bool:
     return any(set(text) <= set("rwaxbt+") and set(text) & set("wax+") for text in texts)
 
 
-def listed(sizes: Mapping[str, int], most: int | None = None) -> str:
+def list_sizes(sizes: Mapping[str, int], most: int | None = None) -> str:
     """Every file with its size, the largest first; of more than ``most``, so many."""
     ordered = sorted(sizes.items(), key=lambda item: (-item[1], item[0]))
     more = f" and {len(sizes) - most} more" if most is not None and len(sizes) > most else ""

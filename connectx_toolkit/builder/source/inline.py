@@ -17,7 +17,14 @@ from pathlib import Path
 from connectx_toolkit.builder.source.module import Module, Project
 from connectx_toolkit.builder.source.refusals import Refusal, Refused
 from connectx_toolkit.kaggle.agent_function import agent_in, first_bindings
-from connectx_toolkit.kaggle.dependencies import REACHED, files_below, folders_of, is_private, named_files, together
+from connectx_toolkit.kaggle.dependencies import (
+    REACHED,
+    files_below,
+    folders_of,
+    is_private,
+    merge_mentions,
+    named_files,
+)
 from connectx_toolkit.kaggle.sources import import_name
 from connectx_toolkit.kaggle.upload import Unsuitable, refuse_notebook_as_script
 from connectx_toolkit.system.console import as_option
@@ -52,7 +59,7 @@ class Inlined:
     old_names: set[str] = field(default_factory=set)
     notes: list[str] = field(default_factory=list)
 
-    def placed(self, refusal: Refusal) -> Refusal:
+    def with_place(self, refusal: Refusal) -> Refusal:
         """The refusal with the place that people know, if its line of the agent's file has one."""
         place = self.places.get(refusal.line, "") if refusal.path == self.agent_path else ""
         return refusal._replace(place=place)
@@ -71,12 +78,11 @@ def inline(
 
     Args:
         agent_path: a Python file. Its helpers are modules or packages beside it, or in ``connectx_core``.
-        extra_packages: third-party packages that may be imported besides ``connectx_toolkit.kaggle.remedies.KNOWN``.
+        extra_packages: third-party packages that may be imported besides ``KNOWN_PACKAGES``.
         extra_files: other files and folders beside the agent, which no string in its sources names.
         entry: the name of the agent's function; else the one that Kaggle would call is found.
         root: another folder with modules and data, as if the agent's file lay there: that of its notebook.
-        places: line of the agent's file -> where people find it, for what is refused and noted.
-        folders: more folders with modules.
+        places, folders: see ``Inlined``.
 
     Raises:
         Refused: with the file and line of everything that cannot be inlined faithfully.
@@ -91,7 +97,7 @@ def inline(
     inlined = Inlined(agent_path, (name, entry), root and home, places or {}, tuple(folders))
     refusals: list[Refusal] = []
     modules = _follow_imports(name, agent_path, project, refusals)
-    inlined.files = _files(modules.values(), home, extra_files, inlined)
+    inlined.files = _collect_files(modules.values(), home, extra_files, inlined)
     for dotted, module in modules.items():
         refusals += module.refusals
         inlined.data |= {key: file for key, (file, _) in module.data.items()}
@@ -101,8 +107,8 @@ def inline(
     inlined.old_names = set[str]().union(*(module.old_names for module in modules.values()))
     inlined.sources = {module.key: module.rewritten(bool(inlined.files)) for module in modules.values()}
     if refusals:
-        raise Refused([inlined.placed(refusal) for refusal in sorted(set(refusals))])
-    inlined.notes += _grouped([inlined.placed(note) for module in modules.values() for note in module.notes])
+        raise Refused([inlined.with_place(refusal) for refusal in sorted(set(refusals))])
+    inlined.notes += _group_notes([inlined.with_place(note) for module in modules.values() for note in module.notes])
     imported = {name.split(".")[0] for module in modules.values() for name in module.names.values()}
     unused = sorted(extra_packages - imported)
     inlined.notes += [f"{as_option('allow-package', name)}: nothing imports it" for name in unused]
@@ -125,7 +131,7 @@ def _follow_imports(name: str, path: Path, project: Project, refusals: list[Refu
     return modules
 
 
-def _files(
+def _collect_files(
     modules: Collection[Module], home: Path, extra: Sequence[Path], inlined: Inlined
 ) -> dict[str, tuple[Path, Refusal]]:
     """``Inlined.files``: what the strings of the agent's own modules name, and --data.
@@ -136,7 +142,7 @@ def _files(
     own = [each for each in modules if not each.path.is_relative_to(ROOT / REACHED) and not each.path.is_dir()]
     named = [(module, module.mentions) for module in own]
     places = {text: Refusal(m.path, line, "") for m, each in reversed(named) for text, line in each.names.items()}
-    every = together(each for _, each in named)
+    every = merge_mentions(each for _, each in named)
     files: dict[str, tuple[Path, Refusal]] = {}
     for folder, package in dict.fromkeys([*((m.path.parent, "/".join(m.package)) for m in own), (home, "")]):
         for file, text in named_files(folder, every).items():
@@ -144,12 +150,12 @@ def _files(
             files.setdefault(key, (file, places[text]._replace(reason=f"{key} is named here")))
     private = sorted(key for key, (file, _) in files.items() if is_private(file))
     for key in private:
-        place = inlined.placed(files[key][1])
+        place = inlined.with_place(files[key][1])
         inlined.notes.append(f"{place.short}: {key} is not packed: it may be private")
-    return {key: entry for key, entry in files.items() if key not in private} | _added(home, extra)
+    return {key: entry for key, entry in files.items() if key not in private} | _files_of_option(home, extra)
 
 
-def _added(home: Path, extra: Sequence[Path]) -> dict[str, tuple[Path, Refusal]]:
+def _files_of_option(home: Path, extra: Sequence[Path]) -> dict[str, tuple[Path, Refusal]]:
     """What --data names."""
     files: dict[str, tuple[Path, Refusal]] = {}
     data = as_option("data")
@@ -165,7 +171,7 @@ def _added(home: Path, extra: Sequence[Path]) -> dict[str, tuple[Path, Refusal]]
     return files
 
 
-def _grouped(notes: list[Refusal]) -> list[str]:
+def _group_notes(notes: list[Refusal]) -> list[str]:
     """One line per reason: its first place, and the number of further places."""
     places: dict[str, list[Refusal]] = {}
     for note in sorted(set(notes)):

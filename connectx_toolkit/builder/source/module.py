@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from connectx_toolkit.builder.source import data_files
-from connectx_toolkit.builder.source.old_numpy import SET_AGAIN, old_names_in, settings_in
+from connectx_toolkit.builder.source.old_numpy import SET_AGAIN, old_names_in, restoring_lines
 from connectx_toolkit.builder.source.refusals import Refusal, Refused, unknown_package
-from connectx_toolkit.builder.source.text import Edit, Text, dotted, edited
+from connectx_toolkit.builder.source.text import Edit, Text, apply_edits, dotted_name
 from connectx_toolkit.kaggle.agent_function import is_main_test
-from connectx_toolkit.kaggle.dependencies import Mentions, find_module, mentions, module_folders
+from connectx_toolkit.kaggle.dependencies import Mentions, find_module, mentions_in, module_folders
 from connectx_toolkit.kaggle.remedies import IN_PUBLIC_IMAGE, KNOWN_PACKAGES
 from connectx_toolkit.kaggle.upload import notebook_remedy
 
@@ -81,14 +81,14 @@ class Module:
         self.refusals.append(Refusal(self.path, getattr(node, "lineno", 1), reason))
 
     def rewritten(self, opens_files: bool) -> str:
-        return edited(self.text, [*self.edits, *(self._path_edits() if opens_files else ())])
+        return apply_edits(self.text, [*self.edits, *(self._path_edits() if opens_files else ())])
 
     def _path_edits(self) -> Iterator[Edit]:
         texts = [node for node in self.nodes if isinstance(node, ast.JoinedStr)]
         # in f-strings Python 3.11 gives wrong positions
         inside_text = {id(node) for each in texts for node in ast.walk(each) if node is not each}
         for call, path in self.openings:
-            if id(path) not in inside_text and not data_files.writes(call):
+            if id(path) not in inside_text and not data_files.is_writing(call):
                 start, end = self._span(path)
                 yield from ((start, start, "__beside__("), (end, end, ")"))
 
@@ -96,8 +96,8 @@ class Module:
     def mentions(self) -> Mentions:
         """What its strings name, but for those that ``read_data`` embeds or that are only written."""
         calls = [node for node in self.nodes if isinstance(node, ast.Call) and self._is_read_data(node.func)]
-        paths = [path for call, path in self.openings if data_files.writes(call)]
-        return mentions(self.nodes, (node for each in (*calls, *paths) for node in ast.walk(each)))
+        paths = [path for call, path in self.openings if data_files.is_writing(call)]
+        return mentions_in(self.nodes, (node for each in (*calls, *paths) for node in ast.walk(each)))
 
     @property
     def package(self) -> list[str]:
@@ -185,7 +185,7 @@ class Module:
 
     def _read_import_by_name(self, call: ast.Call) -> None:
         """Adds what import_module("bot.rules") and import_module(f"bot.rules.{name}") may import of the project."""
-        is_import = self.qualified(call.func) == "importlib.import_module" and len(call.args) == 1
+        is_import = self.full_name(call.func) == "importlib.import_module" and len(call.args) == 1
         head = (getattr(call.args[0], "values", None) or call.args)[0] if is_import else None
         name = head.value if isinstance(head, ast.Constant) and isinstance(head.value, str) else ""
         top = name.partition(".")[0]
@@ -195,10 +195,9 @@ class Module:
         self.edits += [(start, start, '"." + ('), (end, end, '), __name__.partition(".")[0]')]
         is_whole, (package, _, stem) = head is call.args[0], name.rpartition(".")
         found = self.project.find(package) if package else None
-        beside = (
-            [] if is_whole or found is None else list((found if found.is_dir() else found.parent).glob(f"{stem}*.py"))
-        )
-        for each in [name] if is_whole else [f"{package}.{file.stem}" for file in beside if file.stem != "__init__"]:
+        folder = found if found is None or found.is_dir() else found.parent
+        beside = [file.stem for file in folder.glob(f"{stem}*.py") if file.stem != "__init__"] if folder else []
+        for each in [name] if is_whole else [f"{package}.{module}" for module in beside]:
             self._is_project(call, each, False)
 
     def _base(self, node: ast.ImportFrom) -> str | None:
@@ -236,59 +235,48 @@ class Module:
         gap = "\\\n" * words.group(1).count("\n")
         return *words.span(1), f" {'.' * len(self.key.split('/'))}{base} {gap}"
 
-    def qualified(self, node: ast.AST) -> str:
+    def full_name(self, node: ast.AST) -> str:
         """The dotted name of an expression, resolved by this module's imports; "" if it is not a dotted name."""
-        return dotted(node, self.names)
+        return dotted_name(node, self.names)
 
     def _read_uses(self) -> None:
         own_names = _bound_names(self.nodes)
-        calls_of_data = {id(node.func) for node in self.nodes if isinstance(node, ast.Call)}
+        called = {id(node.func) for node in self.nodes if isinstance(node, ast.Call)}
         for node in self.nodes:
             if isinstance(node, ast.Call):
                 self._strip_cache(node)
                 self._read_import_by_name(node)
                 self._read_data_call(node)
-                self._read_opening(node, own_names)
-            elif (
-                isinstance(node, (ast.Name, ast.Attribute))
-                and id(node) not in calls_of_data
-                and self._is_read_data(node)
-            ):
+                path = data_files.path_of(node, self.full_name, self.names)
+                if path is not None and self.key not in UNCHECKED and self.full_name(node.func) not in own_names:
+                    self.openings.append((node, path))
+            elif isinstance(node, ast.Name | ast.Attribute) and id(node) not in called and self._is_read_data(node):
                 self.refuse(node, 'read_data must be called where it is named: read_data("file")')
 
     def _read_old_names(self) -> set[str]:
         """Those of numpy that the module uses and does not set, as a notebook's does."""
-        known = settings_in(self.text)
-        found = {
-            name: node for name, node in old_names_in(reversed(self.nodes), self.names) if f".{name} =" not in known
-        }
-        self.notes += [
-            Refusal(self.path, getattr(node, "lineno", 1), SET_AGAIN.format(name)) for name, node in found.items()
-        ]
+        known = restoring_lines(self.text)
+        used = old_names_in(reversed(self.nodes), self.names)
+        found = {name: node for name, node in used if f".{name} =" not in known}
+        for name, node in found.items():
+            self.notes.append(Refusal(self.path, getattr(node, "lineno", 1), SET_AGAIN.format(name)))
         return {*found}
 
-    def _read_opening(self, call: ast.Call, own_names: set[str]) -> None:
-        path = data_files.path_of(call, self.qualified, self.names)
-        if path is not None and self.key not in UNCHECKED and self.qualified(call.func) not in own_names:
-            self.openings.append((call, path))
-
     def _strip_cache(self, call: ast.Call) -> None:
-        name = self.qualified(call.func).split(".")[-1]
+        name = self.full_name(call.func).split(".")[-1]
         if name not in NUMBA_DECORATORS:
             return
         for keyword in call.keywords:
             if keyword.arg != "cache":
                 continue
             if not isinstance(keyword.value, ast.Constant):
-                self.refuse(
-                    call,
-                    "cache= of a numba decorator must be a plain True or False: on the judge no cached kernel is found",
-                )
+                why = "on the judge no cached kernel is found"
+                self.refuse(call, f"cache= of a numba decorator must be a plain True or False: {why}")
             elif keyword.value.value:
                 self.edits.append((*self._span(keyword.value), "False"))
 
     def _is_read_data(self, node: ast.AST) -> bool:
-        return self.qualified(node) == "connectx_core.weights.read_data"
+        return self.full_name(node) == "connectx_core.weights.read_data"
 
     def _read_data_call(self, call: ast.Call) -> None:
         """Records the data file that a ``read_data("name")`` names."""

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from connectx_toolkit.kaggle.remedies import KNOWN_PACKAGES, standing
+from connectx_toolkit.kaggle.remedies import KNOWN_PACKAGES, standing_of
 from connectx_toolkit.kaggle.sandbox import FOLDER
 from connectx_toolkit.system.console import as_option, command
 
@@ -74,4 +74,4 @@ def unknown_package(package: str, agent: Path, nodes: Iterable[ast.AST]) -> str:
         cure = f"`{adopt_command(loaded_model(nodes), agent)}` makes an agent that does not need {package}. "
     allowed = as_option("allow-package", package)
     cure += f"Catch ImportError and play without it, or pass {allowed} if you know that Kaggle has it"
-    return f"unknown package {package}: no module beside the agent, and {standing(package)}. {cure}"
+    return f"unknown package {package}: no module beside the agent, and {standing_of(package)}. {cure}"

@@ -1,4 +1,4 @@
-"""A source's text and the places of its tree's nodes in it."""
+"""Finds the nodes of a source's tree in its text, and edits the text there."""
 
 import ast
 from collections.abc import Iterable, Mapping
@@ -29,14 +29,14 @@ class Text:
         return self.text[start:end]
 
 
-def edited(text: str, edits: Iterable[Edit]) -> str:
+def apply_edits(text: str, edits: Iterable[Edit]) -> str:
     """A text with other texts in place of parts that do not overlap."""
     for start, end, new in sorted(edits, reverse=True):
         text = text[:start] + new + text[end:]
     return text
 
 
-def dotted(node: ast.AST, names: Mapping[str, str]) -> str:
+def dotted_name(node: ast.AST, names: Mapping[str, str]) -> str:
     """ "numpy.random.rand" of np.random.rand by what imports bind, {"np": "numpy"}; "" if it is no dotted name."""
     parts: list[str] = []
     while isinstance(node, ast.Attribute):

@@ -3,7 +3,6 @@
 import json
 from functools import cache
 from pathlib import Path
-from types import FunctionType
 from typing import Any
 
 import pytest
@@ -12,11 +11,11 @@ from connectx_core.position import STANDARD
 from connectx_toolkit.builder import comparison
 from connectx_toolkit.builder.build import BuildOptions, NotAccepted, build
 from connectx_toolkit.builder.notebook.live import from_function
-from connectx_toolkit.builder.originals import Function, asked_here
-from connectx_toolkit.builder.preflight.trial import Runner, sample
+from connectx_toolkit.builder.originals import Function, ask_here
+from connectx_toolkit.builder.preflight.trial import Runner, sample_questions
 from connectx_toolkit.builder.source.refusals import Refused
 from connectx_toolkit.kaggle.agent_file import Struct
-from connectx_toolkit.kaggle.replies import seed_of
+from connectx_toolkit.kaggle.replies import count_arguments, seed_of
 from connectx_toolkit.system.cores import seed_everything
 
 POSITIONS = 60
@@ -30,8 +29,8 @@ def capture(function: Any, folder: str) -> None:
         written = from_function(function, path)
         facts = written._asdict() | {"agent": str(written.agent), "root": str(written.root), "state": {}}
         facts["folders"] = list(map(str, written.folders))
-        asked = [question.as_json() for question in sample(POSITIONS, geometries=(STANDARD,))[:20]]
-        answer = asked_here(function, written.state, {"positions": asked})
+        asked = [question.as_json() for question in sample_questions(POSITIONS, geometries=(STANDARD,))[:20]]
+        answer = ask_here(function, written.state, {"positions": asked})
         facts["changed"] = list(answer.changed)
     except (Refused, ValueError) as refusal:
         facts = {"refused": f"{refusal}"}
@@ -62,7 +61,7 @@ def make(function: Any, folder: str, between: str = "", is_quick: bool = False, 
             patch.setattr(comparison, "ENOUGH", 60)
             patch.setattr(comparison, "USUAL_SECONDS", 0.1)
         try:
-            given = written.inlined(), path / "submission.py", BuildOptions(**options), runner()
+            given = written.to_inlined(), path / "submission.py", BuildOptions(**options), runner()
             report = build(*given, original=original)
         except NotAccepted as refused:
             report = refused.report
@@ -72,12 +71,8 @@ def make(function: Any, folder: str, between: str = "", is_quick: bool = False, 
 def ask(function: Any, folder: str, seed: int = 0) -> None:
     """Writes what the function plays, which draws the same as the built file if both draw alike."""
     moves = []
-    for question in sample(POSITIONS, geometries=(STANDARD,)):
+    for question in sample_questions(POSITIONS, geometries=(STANDARD,)):
         seed_everything(seed_of(question.as_json()) + seed)
         obs, config = Struct(**question.obs), Struct(**question.config)
-        moves.append(int(function(obs, config) if _takes_both(function) else function(obs)))
+        moves.append(int(function(*(obs, config)[: count_arguments(function)])))
     Path(folder, "moves.json").write_text(json.dumps(moves))
-
-
-def _takes_both(function: Any) -> bool:
-    return not isinstance(function, FunctionType) or function.__code__.co_argcount != 1

@@ -1,7 +1,8 @@
 """Notebooks as people have them when they want to build a function: cells, which are run in a kernel, and what is due.
 
 A notebook begins with a line of its name, after ``####``, and lines of what is due, after ``#:``. Its cells stand
-between lines of ``# %%``; ``LEGAL`` runs before as In[1]. It ends with a function ``my_agent``, unless it says so.
+between lines of ``# %%``; ``LEGAL`` runs before as In[1]. It ends with a function ``my_agent``, unless it says so:
+``#: plays: N`` stands for a last cell with one that plays the Nth free column.
 """
 
 from typing import NamedTuple
@@ -9,6 +10,9 @@ from typing import NamedTuple
 LEGAL = """
 def free(obs, config):
     return [c for c in range(config.columns) if obs.board[c] == 0]
+def nth(obs, config, n):
+    columns = free(obs, config)
+    return columns[n % len(columns)]
 """
 
 
@@ -16,12 +20,14 @@ class Situation(NamedTuple):
     text: str
     expected: str = ""  # in the refusal; "" where the built file has to play as the function does
     agent: str = "my_agent"
-    says: str = ""  # in a note
+    says: str = ""  # in the notes, several parts between |
     changes: str = ""  # what play modifies, as the report says it
+    plays: str = ""  # the number of a free column
 
     @property
     def cells(self) -> list[str]:
-        return [LEGAL, *(cell.strip("\n") for cell in self.text.split("# %%\n"))]
+        last = [f"def my_agent(obs, config):\n    return nth(obs, config, {self.plays})"] if self.plays else []
+        return [LEGAL, *(cell.strip("\n") for cell in self.text.split("# %%\n")), *last]
 
 
 def situations(text: str) -> dict[str, Situation]:
@@ -48,54 +54,35 @@ class Scorer:
 # %%
 scorer = Scorer(list(range(42)))
 Scorer.bonus = 4
-# %%
-def my_agent(obs, config):
-    columns = free(obs, config)
-    return columns[scorer.score(obs) % len(columns)]
-#### indented by two spaces, with a magic
+#: plays: scorer.score(obs)
+#### cells with magics, some indented by two spaces
 %matplotlib inline
 
 def free(obs, config):
   return [c for c in range(config.columns) if obs.board[c] == 0]
 # %%
-def my_agent(obs, config):
-  columns = free(obs, config)
-  return columns[(obs.step + 1) % len(columns)]
-#### a timed cell
 %%time
 
-def free(obs, config):
-    return [c for c in range(config.columns) if obs.board[c] == 0]
 SHIFT = 2
 # %%
 %%capture
 def turned(n):
-    return n + 1
+  return n + 1
 # %%
 %%time
 
 def my_agent(obs, config):
     columns = free(obs, config)
     return columns[turned(SHIFT) % len(columns)]
-#### another global called agent
-#: agent: mine
+#### the old agent under another name, and another global called agent
+#: agent: best
 def agent(obs, config):
     return 0
-# %%
-def mine(obs, config):
-    columns = free(obs, config)
-    return columns[(obs.step + 3) % len(columns)]
-#### the old agent under another name
-#: agent: best
 def my_agent(obs, config):
-    columns = free(obs, config)
-    return columns[(obs.step + 1) % len(columns)]
+    return nth(obs, config, obs.step + 1)
 # %%
 best = my_agent
-# %%
-def my_agent(obs, config):
-    columns = free(obs, config)
-    return columns[0 % len(columns)]
+#: plays: 0
 #### a closure over a trained table
 import numpy as np
 table = np.zeros((42, 7))
@@ -110,20 +97,10 @@ def make(table, shift=1):
     return play
 my_agent = make(table)
 table = None
-#### a defaultdict with a lambda
-from collections import defaultdict
-Q = defaultdict(lambda: [0.5] * 7)
-# %%
-for n in range(42):
-    Q[n][n % 7] = 2.0
-# %%
-def my_agent(obs, config):
-    return max(free(obs, config), key=lambda c: Q[obs.step][c])
 #### a partial
 from functools import partial
 def play(shift, obs, config):
-    columns = free(obs, config)
-    return columns[(shift + obs.step) % len(columns)]
+    return nth(obs, config, shift + obs.step)
 # %%
 my_agent = partial(play, 4)
 #### a method
@@ -131,64 +108,13 @@ class Bot:
     def __init__(self):
         self.shift = 3
     def act(self, obs, config):
-        columns = free(obs, config)
-        return columns[(self.shift + obs.step) % len(columns)]
+        return nth(obs, config, self.shift + obs.step)
 # %%
 bot = Bot()
 bot.shift = 5
 my_agent = bot.act
-#### an instance that is called
-class Bot:
-    def __init__(self, shift):
-        self.shift = shift
-    def __call__(self, obs, config):
-        columns = free(obs, config)
-        return columns[(self.shift + obs.step) % len(columns)]
-# %%
-my_agent = Bot(2)
 #### a lambda
 other, my_agent = (lambda obs, config: 0), lambda obs, config: free(obs, config)[0]
-#### attributes set later
-class Cfg:
-    x = 1
-# %%
-def my_agent(obs, config):
-    columns = free(obs, config)
-    return columns[(Cfg.x + my_agent.book[obs.step]) % len(columns)]
-# %%
-Cfg.x = 5
-my_agent.book = list(range(42))
-#### a counter changed in play
-#: changes: turns, seen
-turns = 0
-seen = {}
-# %%
-def my_agent(obs, config):
-    global turns
-    turns += 1
-    seen[turns] = obs.step
-    columns = free(obs, config)
-    return columns[(turns + len(seen)) % len(columns)]
-# %%
-from connectx_toolkit.kaggle.agent_file import Struct
-for _ in range(5):
-    my_agent(Struct(board=[0] * 42, step=0, mark=1), Struct(columns=7))
-#### a tree of objects that lead back
-class Node:
-    __slots__ = ('value', 'parent', 'children')
-    def __init__(self, value, parent=None):
-        self.value, self.parent, self.children = value, parent, []
-# %%
-root = Node(1)
-last = root
-for n in range(3000):
-    child = Node(n, last)
-    last.children.append(child)
-    last = child
-# %%
-def my_agent(obs, config):
-    columns = free(obs, config)
-    return columns[(last.parent.parent.value + root.children[0].parent.value) % len(columns)]
 #### defaults and two that share a list
 #: changes: shared, holder
 shared = [1, 2, 3]
@@ -199,25 +125,18 @@ def deep(n, d=DEPTH, table=holder):
 DEPTH = 8
 # %%
 def my_agent(obs, config):
-    columns = free(obs, config)
     shared.append(obs.step)
-    return columns[(deep(obs.step) + DEPTH + len(shared)) % len(columns)]
-#### an annotation of nobody's
+    return nth(obs, config, deep(obs.step) + DEPTH + len(shared))
+#### only obs, with an annotation of nobody's
 from __future__ import annotations
-def my_agent(obs: Observation, config: Config) -> int:
-    return free(obs, config)[0]
-#### only obs
-def my_agent(obs):
+def my_agent(obs: Observation) -> int:
     return [c for c in range(7) if obs['board'][c] == 0][-1]
 #### numba
 from numba import njit
 @njit
 def hashed(n):
     return (n * 2654435761) % 7
-# %%
-def my_agent(obs, config):
-    columns = free(obs, config)
-    return columns[hashed(obs.step) % len(columns)]
+#: plays: hashed(obs.step)
 #### modules of a folder elsewhere
 import os, sys
 os.makedirs("elsewhere/parts_of_mine", exist_ok=True)
@@ -230,10 +149,7 @@ sys.path.append("elsewhere")
 # %%
 import alone_of_mine as alone
 from parts_of_mine.shifts import shift
-# %%
-def my_agent(obs, config):
-    columns = free(obs, config)
-    return columns[(alone.shift(obs.step) + shift(1)) % len(columns)]
+#: plays: alone.shift(obs.step) + shift(1)
 #### classes of all kinds
 import math
 from abc import ABC, abstractmethod
@@ -278,8 +194,7 @@ class Agent:
         return self.pair.base.value(obs.step) + self.pair.point.a + later[1](2) + self.pair.shift
 bot = Agent(pair)
 def my_agent(obs, config=None, *, depth=lambda: math.floor(2.5)):
-    columns = free(obs, config)
-    return columns[(bot(obs, config) + depth()) % len(columns)]
+    return nth(obs, config, bot(obs, config) + depth())
 #### a tree that only the agent binds
 #: changes: tree
 class Node:
@@ -294,33 +209,26 @@ def my_agent(obs, config):
         tree = tree.child()
     except NameError:
         tree = Node(sum(obs.board))
-    columns = free(obs, config)
-    return columns[tree.visits % len(columns)]
-#### a module called agent.py
-%%writefile agent.py
-def shift(n):
-    return n + 2
-# %%
-from agent import shift
-# %%
-def my_agent(obs, config):
-    columns = free(obs, config)
-    return columns[shift(obs.step) % len(columns)]
-#### all names of numpy, and a builtin's name
+    return nth(obs, config, tree.visits)
+#### all names of numpy, and names of builtins that stand for others
 from numpy import *
 from operator import itemgetter
 first = itemgetter(0)
 def max(values, default=0):
     return sorted(values)[0] if values else default
+map = {"a": 3}
+zip = [1, 2, 3]
+list, len_, next = [5, 6], len, 4
+type = "mine"
 # %%
 def my_agent(obs, config):
-    return int(first([max(free(obs, config))]) + array([0]).sum())
+    n = map["a"] + zip[1] + list[0] + next + len(type) + obs.step
+    return nth(obs, config, n + int(first([max(free(obs, config))]) + array([0]).sum()))
 #### in a block, with tabs, é and lambdas over lines
 é = "é" * 3
 if é:
 	def my_agent(obs, config):
-		columns = free(obs, config)
-		return columns[(policies["é"](obs) + len(é)) % len(columns)]
+		return nth(obs, config, policies["é"](obs) + len(é))
 policies = {"a": lambda obs: 0, "é": lambda obs: (
     obs.step
     + len('a "quoted" text' '\'')
@@ -333,26 +241,10 @@ class Bot:
         return n + cls.step
     @staticmethod
     def act(obs, config):
-        columns = free(obs, config)
-        return columns[turn(obs.step) % len(columns)]
+        return nth(obs, config, turn(obs.step))
 turn = Bot.shift
 Bot.step = 4
 my_agent = Bot.act
-#### attributes that nothing reads and no file can hold
-#: says: Player.log left out
-import os, socket
-class Player:
-    def __init__(self):
-        self.log = open(os.devnull, "w")
-        self.line, self.shift = socket.socket(), 5
-    def choose(self, columns):
-        return columns[self.shift % len(columns)]
-    def report(self):
-        self.log.write("x")
-player = Player()
-# %%
-def my_agent(obs, config):
-    return player.choose(free(obs, config))
 #### methods that are cached, and super
 from functools import cached_property, lru_cache
 class Base:
@@ -369,57 +261,30 @@ class Mine(Base):
         return 3
 mine = Mine()
 mine.value(1)
-# %%
-def my_agent(obs, config):
-    columns = free(obs, config)
-    return columns[mine.value(obs.step) % len(columns)]
-#### tensors and a sequence of layers
-import torch
-torch.manual_seed(3)
-bias = torch.linspace(0, 1, 7)
-net = torch.nn.Sequential(torch.nn.Linear(42, 7), torch.nn.Tanh()).eval()
-net[0].weight.data += 0.5
-memory = torch.nn.GRU(7, 7, batch_first=True)
-# %%
-def my_agent(obs, config):
-    with torch.inference_mode():
-        scores = net(torch.tensor(obs.board, dtype=torch.float32)) + bias
-        scores = memory(scores[None, None])[0][0, 0]
-    return max(free(obs, config), key=lambda c: float(scores[c]))
+#: plays: mine.value(obs.step)
 #### a memory of its own
-#: changes: attributes of my_agent, memory
+#: changes: attributes of my_agent, memory, turns
 from collections import deque
 class Memory:
     def __init__(self, size):
         self.moves = deque(maxlen=size)
 # %%
-memory = Memory(5)
+memory, turns = Memory(5), 0
 def my_agent(obs, config):
+    global turns
+    turns += 1
     memory.moves.append(obs.step)
     my_agent.calls = getattr(my_agent, "calls", 0) + 1
-    columns = free(obs, config)
-    return columns[sum(memory.moves) % len(columns)]
+    return nth(obs, config, sum(memory.moves) + turns)
 # %%
 from connectx_toolkit.kaggle.agent_file import Struct
 my_agent(Struct(board=[0] * 42, step=17, mark=1), Struct(columns=7));
-#### settings whose keys are attributes
-class AttrDict(dict):
-    __getattr__ = dict.__getitem__
-settings = AttrDict(column=4)
-# %%
-def my_agent(obs, config):
-    columns = free(obs, config)
-    return settings.column if settings.column in columns else columns[0]
 #### bound anew by a decorator of a package
 from functools import lru_cache
 def score(n):
     return n if n < 2 else score(n - 1) + score(n - 2)
 score = lru_cache(maxsize=None)(score)
-# %%
-def my_agent(obs, config):
-    columns = free(obs, config)
-    n = sum(map(bool, obs.board))
-    return columns[(score(n)) % len(columns)]
+#: plays: score(obs.step)
 #### a method of a list, and of int
 #: changes: seen, push
 seen = [4]
@@ -427,23 +292,8 @@ push = seen.append
 popcount = int.bit_count
 # %%
 def my_agent(obs, config):
-    columns = free(obs, config)
     push(obs.step)
-    return columns[(len(seen) + popcount(sum(seen))) % len(columns)]
-#### what numpy makes of functions and values
-import numpy as np
-def near(c): return abs(c - 4)
-fast = np.vectorize(near)
-poly = np.poly1d([1, -3, 2])
-kind = np.dtype("int8")
-words = np.array(["ab", "c"])
-half = np.float16(0.5); text = np.str_("abc"); day = np.datetime64("2024-01-05")
-# %%
-def my_agent(obs, config):
-    columns = free(obs, config)
-    n = int(fast(obs.step)) + int(poly(obs.step)) + len(words[0])
-    n += int(half * 2) + len(text) + int(day.astype(int)) + np.zeros(1, kind).nbytes
-    return columns[n % len(columns)]
+    return nth(obs, config, len(seen) + popcount(sum(seen)))
 #### tensors of one storage, and one that learns
 #: changes: plane, grid, weights
 import torch
@@ -457,7 +307,7 @@ def my_agent(obs, config):
     with torch.no_grad():
         weights.sub_(weights.grad, alpha=0.01); weights.grad = None
     return max(free(obs, config), key=lambda c: float(weights[c] - grid[:, c].sum()))
-#### tied weights, buffers and statistics
+#### tied weights, buffers, statistics and a sequence of layers
 import torch
 from torch import nn
 torch.manual_seed(1)
@@ -476,11 +326,16 @@ class Net(nn.Module):
 net = Net()
 net(torch.rand(16, 42)); net.eval()
 net.mask[2] = -1
+bias = torch.linspace(0, 1, 7)
+last = nn.Sequential(nn.Linear(7, 7), nn.Tanh()).eval()
+last[0].weight.data += 0.5
+memory = nn.GRU(7, 7, batch_first=True)
 # %%
 def my_agent(obs, config):
     with torch.no_grad():
-        out = net(torch.tensor(obs.board, dtype=torch.float32)[None])[0]
-    return max(free(obs, config), key=lambda c: float(out[c]))
+        scores = last(net(torch.tensor(obs.board, dtype=torch.float32)[None])[0]) + bias
+        scores = memory(scores[None, None])[0][0, 0]
+    return max(free(obs, config), key=lambda c: float(scores[c]))
 #### counted by a decorator
 #: changes: calls, count of score, count of _value
 import functools, time
@@ -503,60 +358,39 @@ class Bot:
         return n * 2
 bot = Bot()
 bot.value(3); score(1); score(2)
-# %%
-def my_agent(obs, config):
-    columns = free(obs, config)
-    n = sum(map(bool, obs.board))
-    return columns[(score(n) + bot.value(n) + calls['value']) % len(columns)]
-#### a module of one's own that was changed
-%%writefile heuristics_of_mine.py
+#: plays: score(obs.step) + bot.value(obs.step) + calls['value']
+#### a module of one's own, called agent.py, that was changed
+%%writefile agent.py
 SIDE = 1
 Q = {}
 def train(n):
     for k in range(n):
         Q[k] = k * k + 1
+def score(n):
+    return 0
 def value(n):
-    return SIDE * Q.get(n, 0)
+    return SIDE * Q.get(n, 0) + score(n)
 # %%
-import heuristics_of_mine
-heuristics_of_mine.SIDE = -1
-heuristics_of_mine.train(50)
-# %%
-def my_agent(obs, config):
-    columns = free(obs, config)
-    n = sum(map(bool, obs.board))
-    return columns[(heuristics_of_mine.value(n)) % len(columns)]
+import agent
+from agent import value
+agent.SIDE = -1
+agent.train(50)
+def better(n):
+    return n * 5
+agent.score = better
+#: plays: value(obs.step)
 #### attributes of classes that other cells set
 class Bot:
     @property
     def side(self): return 1
     def act(self, obs, config):
-        columns = free(obs, config)
-        return columns[(self.side * sum(map(bool, obs.board)) + self.shift(2) + self.made(1)) % len(columns)]
+        return nth(obs, config, self.side * obs.step + self.shift(2) + self.made(1))
 Bot.side = property(lambda self: 5)
 Bot.shift = staticmethod(lambda n: n + 1)
 Bot.made = classmethod(lambda cls, n: n * 3)
 # %%
 def my_agent(obs, config):
     return Bot().act(obs, config)
-#### a table with a size that is an OrderedDict, and a file that an agent opens
-from collections import OrderedDict
-class Lru(OrderedDict):
-    def __init__(self, size):
-        super().__init__()
-        self.size = size
-    def put(self, key, value):
-        self[key] = value
-        if len(self) > self.size:
-            self.popitem(last=False)
-table = Lru(9)
-for n in range(12): table.put(n, n * n)
-import os
-# %%
-def my_agent(obs, config):
-    columns = free(obs, config)
-    with open(os.devnull) as file:
-        return columns[(table.get(sum(map(bool, obs.board)), 1) + table.size + len(file.read())) % len(columns)]
 #### modules of one's own that others of one's own change
 %%writefile lines_of_mine.py
 SHIFTS = {}
@@ -571,10 +405,7 @@ lines_of_mine.SHIFTS.update({0: 4, 1: 9, 2: 2})
 # %%
 import lines_of_mine, more_lines_of_mine
 lines_of_mine.Rule.step = 3
-# %%
-def my_agent(obs, config):
-    columns = free(obs, config)
-    return columns[lines_of_mine.value(sum(map(bool, obs.board))) % len(columns)]
+#: plays: lines_of_mine.value(obs.step)
 #### a class whose methods keep other values
 #: says: table is a Table, whose own methods keep otherwise: hits, top
 class Table:
@@ -583,49 +414,19 @@ class Table:
     def __getstate__(self): return {"rows": self.rows, "next": self.next}
     def __setstate__(self, state): self.rows, self.hits, self.next = state["rows"], 0, state["next"]
 table = Table([5, 3, 9], Table([1], None)); table.hits = 3
-# %%
-def my_agent(obs, config):
-    columns = free(obs, config)
-    return columns[(table.rows[1] + table.next.rows[0] + sum(map(bool, obs.board))) % len(columns)]
-#### a function of one's own module that a cell replaces
-%%writefile replaced_of_mine.py
-def score(n):
-    return 0
-def value(n):
-    return score(n)
-# %%
-import replaced_of_mine
-def better(n):
-    return n * 5
-replaced_of_mine.score = better
-# %%
-def my_agent(obs, config):
-    columns = free(obs, config)
-    return columns[replaced_of_mine.value(sum(map(bool, obs.board))) % len(columns)]
+#: plays: table.rows[1] + table.next.rows[0] + obs.step
 #### settings of packages
 import sys
 sys.setrecursionlimit(20000)
 def deep(n):
     return n if n == 0 else 1 + deep(n - 1)
-# %%
-def my_agent(obs, config):
-    columns = free(obs, config)
-    return columns[deep(4000 + obs.step) % len(columns)]
-#### names of builtins that stand for values
-map = {"a": 3}
-zip = [1, 2, 3]
-list, len_, next = [5, 6], len, 4
-type = "mine"
-# %%
-def my_agent(obs, config):
-    columns = free(obs, config)
-    return columns[(map["a"] + zip[1] + list[0] + next + len(type) + obs.step) % len(columns)]
+#: plays: deep(4000 + obs.step)
 #### dataclasses, enumerations and collections of all kinds
-#: changes: recent
+#: changes: Q, recent
 from dataclasses import dataclass, field, InitVar
 from enum import Enum, IntFlag, auto
 from functools import cached_property, partialmethod
-from collections import OrderedDict, deque, Counter, ChainMap
+from collections import OrderedDict, deque, Counter, ChainMap, defaultdict
 @dataclass(frozen=True, order=True)
 class Move:
     score: float
@@ -661,14 +462,15 @@ flags = Flag.A | Flag.C
 layers = ChainMap({"x": 1}, {"y": 5})
 moves = sorted([Move(2.5, 1), Move(-1.0), Move(7.0, 5)])
 tally = Counter("abca")
+Q = defaultdict(lambda: [0.5] * 7)
+for k in range(20): Q[k][k % 7] = 2.0
 # %%
 def my_agent(obs, config):
     recent.append(obs.step)
     side = Side.RIGHT.flipped if Flag.C in flags else Side.RIGHT
     n = deep.twice(obs.step) + deep.total + deep.noise[2] + side.shift + sum(recent) + moves[-1].col
-    n += layers["y"] + tally["a"] + list(order).index("a")
-    columns = free(obs, config)
-    return columns[n % len(columns)]
+    n += layers["y"] + tally["a"] + list(order).index("a") + int(2 * Q[obs.step][3])
+    return nth(obs, config, n)
 #### an instance whose __getattr__ raises KeyError
 #: changes: my_agent
 class Settings:
@@ -679,9 +481,8 @@ class Settings:
     def __setattr__(self, name, value):
         self.held[name] = value
     def __call__(self, obs, config):
-        columns = free(obs, config)
         self.turn += 1
-        return columns[(self.depth + self.turn + obs.step) % len(columns)]
+        return nth(obs, config, self.depth + self.turn + obs.step)
 my_agent = Settings(depth=3, turn=0)
 #### closures of loops, and two that share a sum
 #: changes: total of get
@@ -704,39 +505,40 @@ i = 9
 # %%
 def my_agent(obs, config):
     add(obs.step)
-    columns = free(obs, config)
-    return columns[(sum(f(obs.step) for f in fs + gs + hs) + get()) % len(columns)]
+    return nth(obs, config, sum(f(obs.step) for f in fs + gs + hs) + get())
 #### a decorator that gives other arguments
 import functools
 def on_board(f):
     @functools.wraps(f)
     def inner(obs, config):
-        columns = free(obs, config)
-        return columns[f(obs.board) % len(columns)]
+        return nth(obs, config, f(obs.board))
     return inner
 @on_board
 def my_agent(board):
     return sum(board)
-#### a class with values of its own beside what is left out
+#### attributes that no file can hold
 #: says: Player.log left out
-import os
+import os, socket
 class Helper:
     table = [1, 2]
 Helper.table.append(7)
 class Player:
     def __init__(self):
-        self.log, self.shifts, self.helper, self.more = open(os.devnull), [4, 5], Helper(), {"a": [6]}
+        self.log, self.shifts, self.helper, self.more = open(os.devnull, "w"), [4, 5], Helper(), {"a": [6]}
+        self.line = socket.socket()
+    def report(self):
+        self.log.write("x")
 player = Player()
-# %%
-def my_agent(obs, config):
-    columns = free(obs, config)
-    return columns[(player.helper.table[2] * obs.step + player.shifts[1] + player.more["a"][0]) % len(columns)]
-#### subclasses of what Python has
+#: plays: player.helper.table[2] * obs.step + player.shifts[1] + player.more["a"][0]
+#### subclasses of what Python has, and a file that an agent opens
 #: changes: history
-import heapq
+import heapq, os
+from collections import OrderedDict
 class Table(dict):
     def __missing__(self, key):
         return key * 2
+class Attributes(dict):
+    __getattr__ = dict.__getitem__
 class Queue(list):
     def best(self):
         return heapq.nsmallest(1, self)[0]
@@ -750,17 +552,27 @@ class Column(int):
         self = super().__new__(cls, number)
         self.name = name
         return self
-table, queue, history = Table(), Queue([5, 3, 4]), History()
+class Lru(OrderedDict):
+    def __init__(self, size):
+        super().__init__()
+        self.size = size
+    def put(self, key, value):
+        self[key] = value
+        if len(self) > self.size:
+            self.popitem(last=False)
+table, queue, history, lru = Table(), Queue([5, 3, 4]), History(), Lru(9)
 table[3] = 1
 queue.kind = "mine"
 for n in (3, 1, 4, 1, 5):
     history.append(n)
-middle = Column(3, "middle")
+for n in range(12): lru.put(n, n * n)
+middle, settings = Column(3, "middle"), Attributes(column=4)
 # %%
 def my_agent(obs, config):
     history.append(obs.step)
-    columns = free(obs, config)
-    return columns[(table[obs.step] + queue.best() + history.total + middle + len(middle.name)) % len(columns)]
+    n = table[obs.step] + queue.best() + history.total + middle + len(middle.name) + settings.column
+    with open(os.devnull) as file:
+        return nth(obs, config, n + lru.get(obs.step, 1) + lru.size + len(file.read()))
 #### a class of settings that was redefined, and one that a decorator registered
 REGISTRY = {}
 def register(name):
@@ -783,24 +595,7 @@ class B(A):
 def faster(self, n):
     return 5 * n
 A.faster = faster
-# %%
-def my_agent(obs, config):
-    columns = free(obs, config)
-    n = REGISTRY["b"]().value(obs.step) + old.value(1) + B().faster(2) + len(type(old).__name__)
-    return columns[n % len(columns)]
-#### a bit set as one integer
-import random
-random.seed(3)
-SEEN = 0
-for n in range(5000):
-    SEEN |= 1 << random.randrange(20_000)
-# %%
-def my_agent(obs, config):
-    key = 0
-    for cell in obs.board:
-        key = (key * 3 + cell) % 20_000
-    columns = free(obs, config)
-    return columns[-1] if SEEN >> key & 1 else columns[0]
+#: plays: REGISTRY["b"]().value(obs.step) + old.value(1) + B().faster(2) + len(type(old).__name__)
 #### a decorator that is a class
 #: changes: score
 import functools
@@ -817,8 +612,7 @@ def score(c, n):
     return abs(c - 3) * (n % 4) + c
 # %%
 def my_agent(obs, config):
-    n = sum(map(bool, obs.board))
-    return min(free(obs, config), key=lambda c: score(c, n))
+    return min(free(obs, config), key=lambda c: score(c, obs.step))
 #### caches by a decorator of one's own, within a function, and with an attribute
 #: says: score's cache held 2 results (In[2], line 5)
 from functools import lru_cache
@@ -835,24 +629,10 @@ def make_agent(depth):
     def search(n, left=depth):
         return n if left == 0 else search(n // 2 + 3, left - 1)
     def play(obs, config):
-        n = sum(map(bool, obs.board))
+        n = obs.step
         return min(free(obs, config), key=lambda c: score.side * score(c, n) + search(n + c) % 5)
     return play
 my_agent = make_agent(3)
-#### fields of records, and a tensor of an array
-#: changes: first, planes, pool, x
-import numpy as np, torch
-pool = np.zeros(50, dtype=[("visits", "f8"), ("wins", "f8"), ("parent", "i4"), ("first", "i4")])
-visits, wins, parent, first = (pool[name] for name in pool.dtype.names)
-planes = np.zeros((1, 2, 6, 7), np.float32)
-x = torch.from_numpy(planes)
-# %%
-def my_agent(obs, config):
-    board = np.array(obs.board).reshape(6, 7)
-    planes[0, 0], planes[0, 1] = board == 1, board == 2
-    pool["visits"][:7] = np.arange(7) * float(x[0, 0].sum()) % 5
-    first[:7] += 1
-    return max(free(obs, config), key=lambda c: (visits[c], float(x[0, 1, :, c].sum()), pool[c]["first"]))
 #### a class that an assignment made, and set later
 class Base:
     depth = 1
@@ -861,30 +641,21 @@ class Base:
 Fast = type("Fast", (Base,), {"shift": 2})
 Fast.depth = 5
 Fast.shift = 3
-# %%
-def my_agent(obs, config):
-    columns = free(obs, config)
-    return columns[Fast().value(sum(map(bool, obs.board))) % len(columns)]
-#### what another process has in another order
-#: says: openings is a set whose order differs
-openings = {("centre", 3), ("left", 1)}
-# %%
-def my_agent(obs, config):
-    columns = free(obs, config)
-    return columns[(("left", 1) in openings) * obs.step % len(columns)]
-#### keys of this process
-#: says: hash() of texts is another number in each process (In[2], line 5)
+#: plays: Fast().value(obs.step)
+#### what another process has otherwise
+#: says: hash() of texts is another number in each process (In[2], line 5)|openings is a set whose order differs
 class Board(tuple):
     def __hash__(self):
         return hash(len(self))
 def state(board):
     return hash(bytes(board))
+openings = {("centre", 3), ("left", 1)}
 book = {}
 book[state([0] * 42)] = 3
 # %%
 def my_agent(obs, config):
-    columns = free(obs, config)
-    return columns[-1] if book.get(state(obs.board)) else columns[-1]
+    known = book.get(state(obs.board))
+    return nth(obs, config, (("left", 1) in openings) * obs.step)
 #### what cells did to a package
 #: says: In[2], line 3 does not come along: np.set_printoptions(linewidth=200)
 import numpy as np
@@ -892,34 +663,36 @@ import statistics
 np.set_printoptions(linewidth=200)
 statistics.mean = max
 np.random.seed(3)
-# %%
-def my_agent(obs, config):
-    columns = free(obs, config)
-    return columns[int(np.sum(obs.board)) % len(columns)]
+#: plays: int(np.sum(obs.board))
 #### values of all kinds
 #: changes: pick
 import logging, pathlib, fractions, decimal, array, random, re, types
+import numpy as np
 log = logging.getLogger("x")
 frac, dec, arr = fractions.Fraction(3, 4), decimal.Decimal("2.5"), array.array("i", [1, 2, 3])
 pattern = re.compile(r"\d+"); space = types.SimpleNamespace(a=4); empty = ...; part = slice(1, 3)
 pick = random.Random(4).choice
+def near(c): return abs(c - 4)
+fast = np.vectorize(near)
+poly = np.poly1d([1, -3, 2])
+kind = np.dtype("int8")
+words = np.array(["ab", "c"])
+half = np.float16(0.5); text = np.str_("abc"); day = np.datetime64("2024-01-05")
 # %%
 def my_agent(obs, config):
-    columns = free(obs, config)
-    n = sum(map(bool, obs.board)) + int(frac * 4) + int(dec * 2) + arr[1] + pick(range(7))
+    n = obs.step + int(frac * 4) + int(dec * 2) + arr[1] + pick(range(7))
     n += len(pattern.findall('1 2')) + space.a + len([1, 2, 3][part]) + (empty is ...) + (log.name == 'x')
-    return columns[n % len(columns)]
+    n += int(fast(obs.step)) + int(poly(obs.step)) + len(words[0])
+    n += int(half * 2) + len(text) + int(day.astype(int)) + np.zeros(1, kind).nbytes
+    return nth(obs, config, n)
 """
 )
 REFUSED = situations(
     r"""
 #### a name that no cell defines
-#: expected: In\[3\], line 3: my_agent reads DEPHT, .*did you mean DEPTH\?
+#: expected: In\[3\], line 2: my_agent reads DEPHT, .*did you mean DEPTH\?
 DEPTH = 3
-# %%
-def my_agent(obs, config):
-    columns = free(obs, config)
-    return columns[DEPHT % len(columns)]
+#: plays: DEPHT
 #### a function of exec
 #: expected: made by exec, or typed
 exec('def my_agent(obs, config):\n    return 0')
@@ -944,40 +717,32 @@ class Bot:
 import edited_bot_of_mine as mine
 text = open("edited_bot_of_mine.py").read()
 open("edited_bot_of_mine.py", "w").write("\n\n" + text.replace("3", "2"))
-# %%
-def my_agent(obs, config):
-    return mine.Bot().move(obs)
+#: plays: mine.Bot().move(obs)
 #### a function of before its module's reload
 #: expected: In\[6\], line 2: choose is of reloaded_of_mine before its reload: import it again
 %%writefile reloaded_of_mine.py
-def choose(columns):
-    return columns[0]
+def choose(n):
+    return n
 # %%
 import reloaded_of_mine, importlib
 from reloaded_of_mine import choose
 # %%
 %%writefile reloaded_of_mine.py
-def choose(columns):
-    return columns[-1]
+def choose(n):
+    return -n
 # %%
 importlib.reload(reloaded_of_mine)
-# %%
-def my_agent(obs, config):
-    return choose(free(obs, config))
+#: plays: choose(1)
 #### rules that exec made
 #: expected: my_agent: mid was made by exec: write it into a cell
 rules = {}
 exec("SIDE = 3\ndef mid(c):\n    return -abs(c - SIDE)", rules)
-# %%
-def my_agent(obs, config):
-    return max(free(obs, config), key=rules["mid"])
+#: plays: max(range(7), key=rules["mid"])
 #### an open file
 #: expected: my_agent needs a value that no file can hold: book is a .*TextIOWrapper
 import os
 book = open(os.devnull)
-# %%
-def my_agent(obs, config):
-    return len(book.read())
+#: plays: len(book.read())
 #### of IPython
 #: expected: without IPython
 def my_agent(obs, config):
@@ -989,33 +754,25 @@ import numpy as np
 from connectx_toolkit.builder.notebook import live
 live.MOST_VALUES = 10_000
 big = np.random.default_rng(0).random((10, 1000))
-# %%
-def my_agent(obs, config):
-    return int(big[0, 0])
+#: plays: int(big[0, 0])
 #### a frame
 #: expected: no file can hold: frame is a pandas DataFrame: give the agent a dict or an array$
 import pandas as pd
 frame = pd.DataFrame({'a': [1, 2]})
-# %%
-def my_agent(obs, config):
-    return len(frame)
+#: plays: len(frame)
 #### a typed dict
 #: expected: Q is a numba typed Dict: make it inside a function$
 from numba import types
 from numba.typed import Dict
 Q = Dict.empty(types.int64, types.float64)
 Q[3] = 1.5
-# %%
-def my_agent(obs, config):
-    return int(Q[3])
+#: plays: int(Q[3])
 #### weak references
 #: expected: visits is a weakref WeakKeyDictionary: hold the object itself, or a dict$
 import weakref
 class Node: pass
 visits = weakref.WeakKeyDictionary()
-# %%
-def my_agent(obs, config):
-    return len(visits)
+#: plays: len(visits)
 #### a method that was swapped
 #: expected: held\[0\] is a method that its class does not have: write it into the class$
 from types import MethodType
@@ -1023,9 +780,7 @@ class Bot: pass
 bot = Bot()
 bot.value = MethodType(lambda self, n: 3 * n, bot)
 held = [bot.value]
-# %%
-def my_agent(obs, config):
-    return held[0](obs.step) % 7
+#: plays: held[0](obs.step)
 #### singledispatch
 #: expected: score is a singledispatch function: choose by isinstance in one function$
 from functools import singledispatch
@@ -1035,27 +790,21 @@ def score(x):
 @score.register
 def _(x: int):
     return x
-# %%
-def my_agent(obs, config):
-    return score(3)
+#: plays: score(3)
 #### parametrizations
 #: expected: net\['0'\] is a .*ParametrizedLinear, which cannot be carried
 import torch
 from torch import nn
 from torch.nn.utils import parametrizations
 net = nn.Sequential(parametrizations.weight_norm(nn.Linear(42, 7))).eval()
-# %%
-def my_agent(obs, config):
-    return int(net(torch.tensor(obs.board, dtype=torch.float32)).argmax())
+#: plays: int(net(torch.tensor(obs.board, dtype=torch.float32)).argmax())
 #### a class within a class
 #: expected: my_agent holds a class Outer.Weights: define it at the top of a cell$
 class Outer:
     class Weights:
         side = 0
 held = [Outer.Weights()]
-# %%
-def my_agent(obs, config):
-    return held[0].side
+#: plays: held[0].side
 #### private names of a class that was defined anew
 #: expected: a Bot of before, with a private __side: run the cell that makes its objects again$
 class Bot:
@@ -1066,9 +815,7 @@ class Bot:
 bot = Bot()
 # %%
 class Bot: pass
-# %%
-def my_agent(obs, config):
-    return bot.value()
+#: plays: bot.value()
 #### a registry of subclasses
 #: expected: Rule.__init_subclass__ uses RULES as each class is made: list the classes where
 RULES = []
@@ -1076,17 +823,6 @@ class Rule:
     def __init_subclass__(cls, weight=1):
         RULES.append(cls)
 class First(Rule): pass
-# %%
-def my_agent(obs, config):
-    return len(RULES)
-"""
-)
-OF_THE_BUILDER = situations(
-    r"""
-#### a package that Kaggle lacks
-#: expected: ^In\[2\], line 2: unknown package package_of_nobody
-def my_agent(obs, config):
-    import package_of_nobody
-    return package_of_nobody.choose(obs)
+#: plays: len(RULES)
 """
 )

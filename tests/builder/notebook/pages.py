@@ -15,7 +15,8 @@ from kaggle_environments.utils import structify
 from connectx_core.position import STANDARD
 from connectx_toolkit.builder.build import render
 from connectx_toolkit.builder.notebook.page import from_page
-from connectx_toolkit.builder.preflight.trial import sample
+from connectx_toolkit.builder.preflight.trial import sample_questions
+from connectx_toolkit.kaggle.replies import count_arguments
 
 POSITIONS = 60
 HEAD = "def my_agent(obs, config):\n"
@@ -35,17 +36,18 @@ def written(path: Path, cells: Sequence[str | tuple[str, str]], **metadata: Any)
 def text_of(path: Path, folder: Path, name: str | None = None) -> str:
     """The built file of a page's agent."""
     folder.mkdir()
-    return render(from_page(path, name, folder).inlined())
+    return render(from_page(path, name, folder).to_inlined())
 
 
 def moves_of(agent: Any) -> list[int]:
     """Its moves on POSITIONS; what it draws comes from the same seeds each time."""
     moves = []
-    for number, question in enumerate(sample(POSITIONS, geometries=(STANDARD,))):
+    for number, question in enumerate(sample_questions(POSITIONS, geometries=(STANDARD,))):
         asked = question.as_json()
         random.seed(number)
         np.random.seed(number)
-        moves.append(int(agent(structify(asked["obs"]), structify(asked["config"]))))
+        given = structify(asked["obs"]), structify(asked["config"])
+        moves.append(int(agent(*given[: count_arguments(agent)])))
     return moves
 
 
@@ -61,7 +63,7 @@ def moves_of_file(text: str, path: Path) -> list[int]:
 
 _KERNEL = """
 import gc, json, os, sys
-import numpy
+import numpy.ma
 from IPython.core.interactiveshell import InteractiveShell
 from tests.builder.notebook.pages import moves_of
 for name, value in json.loads(sys.argv[2]).items():  # as numpy 1 had them

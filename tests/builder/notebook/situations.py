@@ -124,39 +124,17 @@ PLAYING: dict[str, Page] = {
         ],
         agent="bot",
     ),
-    "a module that changes another": Page(
-        ["import more_sides, sides", choosing("sides.ORDER[c]")],
-        files=(("sides.py", "ORDER = list(range(7))\n"), ("more_sides.py", "import sides\nsides.ORDER[5] = -1\n")),
-    ),
     "import": Page(
         [
             "import numpy as np, IPython, os.path\nimport nbformat, os",
             choosing("np.abs(c - len(os.path.join('a', 'b')))"),
         ]
     ),
-    "decorator": Page(
-        [
-            "import functools\n\ndef legal_only(f):\n    @functools.wraps(f)\n    def inner(obs, config):\n"
-            f"        c = f(obs, config)\n        return c if c in {FREE} else {FREE}[-1]\n    return inner",
-            f"@legal_only\n{HEAD}    return 1",
-        ]
-    ),
-    "learntools first": Page(
-        ["from learntools.core import binder\nbinder.bind(globals())\nfrom learntools.game_ai.ex1 import *", MIDDLE]
-    ),
     "magics": Page(
         [
             "%precision 3\n!ls\nTEXT = '''\n%%a\n!b %d\n''' % 5\nfiles = !ls\nif True:\n    !echo {TEXT}\n    FIRST = 2",
             "pip --version",
             choosing("abs(c - FIRST) + len(TEXT)"),
-        ]
-    ),
-    "tabs": Page([f"def my_agent(obs, config):\n\tif obs.mark == 1:\n\t\treturn {FREE}[0]\n\treturn {FREE}[-1]"]),
-    "%%time": Page(
-        [
-            "%%time\nFIRST = 5\nfor c in range(3):\n    FIRST -= 1",
-            "%%capture out\nSIGN = -1",
-            choosing("SIGN * abs(c - FIRST)"),
         ]
     ),
     "helper defined four times": Page(
@@ -197,10 +175,6 @@ PLAYING: dict[str, Page] = {
         ["from tools import *", choosing("near(c)")],
         files=(("tools.py", "import math\n\nFIRST = 4\n\ndef near(c):\n    return abs(c - FIRST)\n"),),
     ),
-    "star import of a library": Page(["from math import *", choosing("-sin(c)")]),
-    "%%writefile of a helper": Page(
-        ["%%writefile tools.py\ndef near(c):\n    return abs(c - 5)", "from tools import near", choosing("near(c)")]
-    ),
     "np.Inf and friends": Page(
         [
             "import numpy as np\nfrom numpy import Inf",
@@ -209,34 +183,9 @@ PLAYING: dict[str, Page] = {
         ]
     ),
     "lambda": Page([f"my_agent = lambda obs, config: max({FREE})"]),
-    "partial of a closure": Page(
-        [
-            "import functools",
-            f"def maker(sign):\n    def inner(obs, config, first):\n"
-            f"        return min({FREE}, key=lambda c: sign * abs(c - first))\n    return inner",
-            "my_agent = functools.partial(maker(-1), first=5)",
-        ],
-        named=True,
+    "other languages, and a syntax error elsewhere": Page(
+        ["def broken(:\n    pass", "1 +", "%%bash\nls", "%%html\n<b>x</b>", "%%javascript\nalert(1)", MIDDLE]
     ),
-    "lazy annotations": Page(
-        [
-            "from __future__ import annotations",
-            "def near(c: Column) -> Score:\n    return abs(c - 5)",
-            choosing("near(c)").replace("obs, config", "obs: Observation, config: Config"),
-        ]
-    ),
-    "counter changed in play": Page(
-        ["calls = 0", f"{HEAD}    global calls\n    calls += 1\n    return {FREE}[calls % len({FREE})]"]
-    ),
-    "recursion limit": Page(
-        [
-            "import sys\nsys.setrecursionlimit(30000)",
-            "def deep(n):\n    return 0 if not n else 1 + deep(n - 1)",
-            choosing("abs(c - deep(5000) % 7)"),
-        ]
-    ),
-    "syntax error elsewhere": Page(["def broken(:\n    pass", MIDDLE, "1 +"]),
-    "other languages": Page(["%%bash\nls", "%%html\n<b>x</b>", "%%javascript\nalert(1)", MIDDLE]),
     "read as of getsource": Page(
         [
             choosing("near(c)"),
@@ -259,16 +208,6 @@ PLAYING: dict[str, Page] = {
             choosing("near(c)"),
         ]
     ),
-    "classes": Page(
-        [
-            "from dataclasses import dataclass, field\nWIDTH = 7",
-            "class Base:\n    width = WIDTH\n    half = width // 2\n    def near(self, c):\n"
-            "        return abs(c - self.first) + self.half * (c == 1)",
-            "@dataclass\nclass Engine(Base):\n    first: int = 4\n    seen: list = field(default_factory=list)",
-            "engine = Engine(1)",
-            choosing("engine.near(c)"),
-        ]
-    ),
     "%env": Page(["%env FIRST=5", "import os\nFIRST = int(os.environ.get('FIRST', 1))", choosing("abs(c - FIRST)")]),
     "the main module": Page(
         ["if __name__ == '__main__':\n    FIRST = 5\nelse:\n    FIRST = 1", choosing("abs(c - FIRST)")]
@@ -282,14 +221,6 @@ PLAYING: dict[str, Page] = {
         ]
     ),
     "attribute of the agent": Page([choosing("abs(c - my_agent.first)"), "my_agent.first = 5"]),
-    "an instance of a class defined anew": Page(
-        [
-            "class P:\n    def near(self, c):\n        return abs(c - 5)",
-            "p = P()",
-            "class P:\n    def near(self, c):\n        return c",
-            choosing("(p.near(c), P().near(c))"),
-        ]
-    ),
     "changed through what a call gives": Page(
         [
             "CONFIG = {'first': 0}\nclass Near:\n    by = 0\nnear = Near()\ndef get():\n    return CONFIG",
@@ -323,9 +254,6 @@ PLAYING: dict[str, Page] = {
             "importlib.reload(tools)",
             choosing("tools.near(c)"),
         ]
-    ),
-    "a module called agent.py": Page(
-        ["%%writefile agent.py\ndef near(c):\n    return abs(c - 5)", "from agent import near", choosing("near(c)")]
     ),
     "source of a module": Page(
         [
@@ -388,39 +316,6 @@ PLAYING: dict[str, Page] = {
             choosing("-sum(f(c) for n, f in sorted(globals().items()) if n.startswith('rule_'))"),
         ]
     ),
-    "functions of a loop, and two closures that share": Page(
-        [
-            "fs = []\nfor i in range(4):\n    fs.append(lambda c: (c * i) % 5)\ngs = [lambda c: c ^ k for k in range(3)]",
-            "def pair():\n    total = 0\n    def add(n):\n        nonlocal total\n        total += n\n"
-            "    return add, lambda: total",
-            "add, get = pair()\nadd(5)",
-            f"{choosing('sum(f(c) for f in fs + gs) * get() % 7')}",
-            "i = 3",
-        ],
-    ),
-    "registered by decorators": Page(
-        [
-            "H, REG = {}, {}\ndef heuristic(weight):\n    def register(f):\n        H[f] = weight\n        return f\n"
-            "    return register",
-            "def register(cls):\n    REG[cls.__name__] = cls\n    cls.bonus = len(REG)\n    return cls",
-            "@heuristic(2)\ndef centre(c): return -abs(c - 3)\n@heuristic(-3)\ndef left(c): return -c",
-            "@register\nclass A:\n    def near(self, c): return abs(c - 2) * self.bonus",
-            choosing("-sum(w * f(c) for f, w in H.items()) + REG['A']().near(c) * 5"),
-        ],
-    ),
-    "an own module that is changed and filled": Page(
-        [
-            "import sides\nsides.SIDE = -1",
-            "from sides import Q\nQ[3] = 9\nsides.train(5)",
-            choosing("sides.value(c)"),
-        ],
-        files=(
-            (
-                "sides.py",
-                "SIDE = 1\nQ = {}\n\ndef train(n):\n    for k in range(n):\n        Q[k] = Q.get(k, 0) + k * k + 1\n\ndef value(n):\n    return SIDE * Q.get(n, 0)\n",
-            ),
-        ),
-    ),
     "changed by setattr": Page(
         [
             "import math\nclass Bot:\n    def near(self, c): return c",
@@ -447,22 +342,6 @@ PLAYING: dict[str, Page] = {
             "print(n := 5)\nif (m := n + 1) > 3:\n    match m:\n        case 6:\n            SHIFT = 4\n        case _:\n            SHIFT = 1",
             "Near = type('Near', (), {'of': lambda self, c: abs(c - SHIFT)})\nexec('''def extra(c):\n    return c * n % 3''')",
             choosing("Near().of(c) + extra(c)"),
-        ],
-    ),
-    "a table of Zobrist keys": Page(
-        [
-            "import random\nfrom functools import lru_cache\nrng = random.Random(11)\nZ = [[rng.getrandbits(64) for _ in range(3)] for _ in range(42)]\nTT = {}",
-            "@lru_cache(maxsize=None)\ndef key(board):\n    k = 0\n    for n, x in enumerate(board):\n        k ^= Z[n][x]\n    return k\nkey((0,) * 42)",
-            f"{HEAD}    k = key(tuple(obs.board))\n    TT[k] = TT.get(k, 0) + 1\n    columns = {FREE}\n    return columns[(k + TT[k] + len(TT)) % len(columns)]",
-        ],
-    ),
-    "a network with a hook and a buffer": Page(
-        [
-            "import torch\nfrom torch import nn\ntorch.manual_seed(3)",
-            "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.a, self.b = nn.Linear(42, 42), nn.Linear(42, 7)\n        self.register_buffer('mask', torch.ones(7))\n    def forward(self, x):\n        return self.b(torch.tanh(self.a(x))) * self.mask\nnet = Net()",
-            "net.a.register_forward_hook(lambda m, i, o: -o)\nnet.mask[2] = -3",
-            "with torch.no_grad():\n    for p in net.parameters():\n        p.mul_(1.5)",
-            f"{HEAD}    with torch.no_grad():\n        v = net(torch.tensor(obs.board, dtype=torch.float32))\n    return max({FREE}, key=lambda c: float(v[c]))",
         ],
     ),
     "a generator that is held, and a context": Page(

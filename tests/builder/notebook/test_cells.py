@@ -7,7 +7,7 @@ import pytest
 
 from connectx_toolkit.builder.notebook.cells import cells_of, page_named, python_of, texts_of_magic
 from connectx_toolkit.builder.notebook.page import from_page
-from connectx_toolkit.builder.notebook.written import AGENT_PY, composed
+from connectx_toolkit.builder.notebook.written import AGENT_PY, compose_source
 from connectx_toolkit.builder.source.inline import Refused, inline
 from tests.builder.notebook.pages import written
 from tests.builder.notebook.situations import MIDDLE
@@ -50,7 +50,7 @@ def test_what_is_composed_has_the_blank_lines_of_python_and_knows_its_places():
         ("def f():\n    return 1", ["cell 2", "cell 3"]),
         ("import b", [""]),
     ]
-    text, places = composed("import a", parts)
+    text, places = compose_source("import a", parts)
     assert text == "import a\n\nx = 1\ny = 2\n\n\ndef f():\n    return 1\n\n\nimport b\n"
     assert places == {3: "cell 1", 7: "cell 2", 8: "cell 3"}
 

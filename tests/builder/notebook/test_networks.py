@@ -9,8 +9,8 @@ import pytest
 
 from connectx_core.position import STANDARD
 from connectx_toolkit.builder.notebook.predictors import NoPredictor, parts_of
-from connectx_toolkit.builder.originals import asked_here
-from connectx_toolkit.builder.preflight.trial import sample
+from connectx_toolkit.builder.originals import ask_here
+from connectx_toolkit.builder.preflight.trial import sample_questions
 from tests.builder.notebook.live_situations import Situation
 from tests.builder.notebook.test_live import built, capturing, moves_of, run, written_in
 
@@ -69,7 +69,7 @@ model = DQN('CnnPolicy', World(), policy_kwargs=options, learning_starts=10, see
 model.learn(60)
 # %%{CHOICE}
 """
-NET = """
+SEES = """
 import torch
 from torch import nn
 import torch.nn.functional as F
@@ -85,8 +85,6 @@ torch.manual_seed(0)
 device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 net = Net(8).to(device)
 # %%
-"""
-SEES = f"""{NET}
 optimizer = torch.optim.SGD(net.parameters(), 0.5)
 for _ in range(5):
     loss = net(torch.randn(16, 2, 6, 7)).square().sum()
@@ -100,29 +98,18 @@ def my_agent(obs, config):
     order = net(planes)[0].argsort(descending=True).tolist()
     return next(c for c in order if c in free(obs, config))
 """
-WEIGHTS = f"""{NET}
-weights = {{name: value.numpy() for name, value in net.state_dict().items()}}
-# %%
-import numpy as np
-def my_agent(obs, config):
-    x = np.array(obs.board, np.float32)
-    scores = weights['head.weight'][:, :42] @ x + weights['head.bias']
-    return max(free(obs, config), key=lambda c: scores[c])
-"""
 SITUATIONS = {
     "PPO, the likeliest move": Situation(PPO + CHOICE),
     "PPO, masked": Situation(MASKED),
     "DQN with an extractor of its own": Situation(DQN),
     "a module of torch": Situation(SEES),
-    "weights in a dict": Situation(WEIGHTS),
 }
 SHIFTED = """
 import os
 os.environ['SHIFT'] = '3'
 # %%
 def my_agent(obs, config):
-    columns = free(obs, config)
-    return columns[int(os.environ.get('SHIFT', 0)) % len(columns)]
+    return nth(obs, config, int(os.environ.get('SHIFT', 0)))
 """
 TABLE = """
 table = list(range(7))
@@ -145,8 +132,7 @@ def my_agent(obs, config):
     global turns
     turns += 1
     seen[turns] = obs.step
-    columns = free(obs, config)
-    return columns[(turns + len(seen)) % len(columns)]
+    return nth(obs, config, turns + len(seen))
 """
 PLANNED = """
 turns = []
@@ -169,8 +155,7 @@ for n in range(43):
 scale = 3
 # %%
 def my_agent(obs, config):
-    columns = free(obs, config)
-    return columns[value(sum(map(bool, obs.board))) % len(columns)]
+    return nth(obs, config, value(obs.step))
 """
 REPLACED = """
 import statistics
@@ -178,6 +163,25 @@ statistics.mean = lambda values: values[-1]
 # %%
 def my_agent(obs, config):
     return statistics.mean(free(obs, config))
+"""
+WRITES = """
+count = 0
+# %%
+def my_agent(obs, config):
+    global count
+    count += 1
+    column = nth(obs, config, count + sum(map(bool, obs.board)))
+    row = max(r for r in range(6) if obs.board[7 * r + column] == 0) if len(obs.board) == 42 else 0
+    obs.board[config.columns * row + column] = obs.mark
+    obs["step"] = config["columns"] = 1
+    return column
+"""
+WAITS = """
+import time
+START = time.time()
+# %%
+def my_agent(obs, config):
+    return nth(obs, config, 0 if time.time() - START > 1000.0 else -1)
 """
 FINER_CHANCES = CHANCES.replace("3", "30").replace("* 7", "* 31")
 OTHERWISE = "the built file and my_agent here play otherwise in "
@@ -191,6 +195,8 @@ PROOFS = {  # notebook, what is changed after the files are written, level and w
     "another table": (TABLE, "table.reverse()", "reject", OTHERWISE),
     "other chances": (CHANCES, "limit = 4", "reject", OTHERWISE),
     "other chances, a little": (FINER_CHANCES, "limit = 31", "reject", "keeps to its own moves"),
+    "a move that it plays on the board": (WRITES, "", "pass", "agree on"),
+    "a time of the notebook, a day later": (WAITS, "", "reject", "a time of this notebook: START"),
     "a counter": (COUNTING, "", "pass", AGREE),
     "a counter that went on": (COUNTING, "turns = 7", "reject", OTHERWISE),
     "a plan of the second seat": (PLANNED, "plan.reverse()", "reject", OTHERWISE),
@@ -270,23 +276,23 @@ def test_a_policy_whose_network_is_not_known():
 def test_a_function_that_ends_its_process_is_not_called_slow(body, words):
     names: dict = {"__name__": "notebook"}
     exec(f"import os, sys\ndef my_agent(obs, config):\n    {body}\n    return 0\n", names)
-    assert words in asked_here(names["my_agent"], {}, questions(5)).why
+    assert words in ask_here(names["my_agent"], {}, questions(5)).why
 
 
 def questions(count: int) -> dict:
-    return {"positions": [question.as_json() for question in sample(count, geometries=(STANDARD,))]}
+    return {"positions": [question.as_json() for question in sample_questions(count, geometries=(STANDARD,))]}
 
 
 def test_where_there_is_no_fork(monkeypatch):
     """It is asked in this process, in which no name changes."""
     names: dict = {"__name__": "notebook"}
-    exec(f"def free(obs, config):\n    return [0, 1, 2]\n{COUNTING}", names)
+    exec(f"def nth(obs, config, n):\n    return n % 3\n{COUNTING}", names)
     state = {"turns": lambda: names["turns"]}
-    forked, seen = asked_here(names["my_agent"], state, questions(5)), names["seen"]
+    forked, seen = ask_here(names["my_agent"], state, questions(5)), names["seen"]
     assert forked.changed == ["turns"] and names["turns"] == 0 and seen == {}
     monkeypatch.setattr("connectx_toolkit.builder.originals.HAS_FORK", False)
     monkeypatch.delattr("os.fork")
-    here = asked_here(names["my_agent"], state, questions(5))
+    here = ask_here(names["my_agent"], state, questions(5))
     assert [reply["column"] for reply in here.replies] == [reply["column"] for reply in forked.replies]
     assert len(here.replies) == 5 and names["turns"] == 0 and names["seen"] is seen
 
@@ -296,4 +302,4 @@ def test_a_function_that_hangs(monkeypatch):
         time.sleep(100)
 
     monkeypatch.setattr("connectx_toolkit.builder.originals.HANGING", 0.2)
-    assert asked_here(hangs, {}, questions(3)).why == "gives no answer in 0.2 s"
+    assert ask_here(hangs, {}, questions(3)).why == "gives no answer in 0.2 s"

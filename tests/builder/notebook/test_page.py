@@ -14,30 +14,35 @@ from connectx_toolkit.builder.preflight.findings import Report
 from connectx_toolkit.builder.preflight.trial import Runner, open_sandbox
 from connectx_toolkit.builder.source.refusals import Refused
 from connectx_toolkit.kaggle.rules import Limits
+from tests.builder.notebook.live_situations import PLAIN
 from tests.builder.notebook.pages import FREE, HEAD, moves_in_ipython, moves_of_file, text_of, written
-from tests.builder.notebook.situations import LESSON_1, MIDDLE, PLAYING, REFUSED, TOOLS, WRITING, choosing
+from tests.builder.notebook.situations import LESSON_1, MIDDLE, PLAYING, REFUSED, TOOLS, WRITING, Page, choosing
 
 pytestmark = pytest.mark.slow
+# A page gives what its running function does, but for names that nothing binds, and what is changed out of its sight.
+LIVE_ALONE = {"a class", "classes of all kinds", "a memory of its own", "attributes that no file can hold"}
+LIVE = {name: Page(each.cells, each.agent, named=True) for name, each in PLAIN.items() if name not in LIVE_ALONE}
+PAGES = PLAYING | LIVE
 
 
 @pytest.fixture(scope="module")
 def in_ipython(tmp_path_factory) -> dict[str, tuple[Path, list[int]]]:
     """Each situation's page, and the moves of its agent in IPython after Run All."""
     pages = {}
-    for name, page in PLAYING.items():
+    for name, page in PAGES.items():
         folder = tmp_path_factory.mktemp("page")
         pages[name] = written(folder / "lesson.ipynb", page.cells)
         for file, text in page.files:
             (folder / file).parent.mkdir(exist_ok=True)
             (folder / file).write_text(text)
-    moves = moves_in_ipython([(path, PLAYING[name].agent) for name, path in pages.items()])
+    moves = moves_in_ipython([(path, PAGES[name].agent) for name, path in pages.items()])
     return {name: (path, moves[str(path.parent)]) for name, path in pages.items()}
 
 
-@pytest.mark.parametrize("situation", PLAYING)
+@pytest.mark.parametrize("situation", PAGES)
 def test_the_built_file_plays_as_the_notebook(situation, in_ipython, tmp_path):
     path, moves = in_ipython[situation]
-    page = PLAYING[situation]
+    page = PAGES[situation]
     text = text_of(path, tmp_path / "agent", page.agent if page.named else None)
     assert moves_of_file(text, tmp_path / "submission.py") == moves and len(set(moves)) > 1
 
@@ -52,18 +57,23 @@ def test_what_would_play_otherwise_is_refused(situation, tmp_path, runner, monke
     assert words in refusal_of(written(tmp_path / "lesson.ipynb", cells), runner)
 
 
-def refusal_of(path: Path, runner: Runner, name: str | None = None) -> str:
-    """Why a page's agent is not built; "" if it is."""
+def comparison_of(path: Path, runner: Runner) -> Report:
+    """What the comparison says of a page's agent."""
     (path.parent / "agent").mkdir()
-    try:
-        page = from_page(path, name, path.parent / "agent")
-        inlined = page.inlined()
-    except (Refused, ValueError) as refused:
-        return str(refused)
-    report = Report("submission.py")
+    page = from_page(path, None, path.parent / "agent")
+    inlined, report = page.to_inlined(), Report("submission.py")
     with open_sandbox(Limits(), runner, "submission.py") as judge:
         judge.main.write_text(render(inlined))
         Comparison(Cells(inlined, page), judge, judge.main, False, report).run(20)
+    return report
+
+
+def refusal_of(path: Path, runner: Runner) -> str:
+    """Why a page's agent is not built; "" if it is."""
+    try:
+        report = comparison_of(path, runner)
+    except (Refused, ValueError) as refused:
+        return str(refused)
     assert report.accepted or report.findings[-1].level == "reject"
     return "" if report.accepted else report.findings[-1].text
 
@@ -123,7 +133,7 @@ def test_files_are_packed_as_the_cells_leave_them(tmp_path):
     (tmp_path / "sides.json").write_text("[0, 1, 2, 3, 4, 5, 6]")
     (tmp_path / "agent").mkdir()
     page = from_page(written(tmp_path / "lesson.ipynb", cells), None, tmp_path / "agent")
-    inlined = page.inlined()
+    inlined = page.to_inlined()
     Cells(inlined, page).pack_files_of_cells(inlined)
     (packed, _), *others = inlined.files.values()
     assert (
@@ -147,12 +157,7 @@ def test_lines_of_cells_that_were_never_asked(tmp_path, runner):
         "SIDE = 3",
         f"{HEAD}    if obs.step > 99:\n        return SIDE\n    return {FREE}[0]",
     ]
-    (tmp_path / "agent").mkdir()
-    page = from_page(written(tmp_path / "lesson.ipynb", cells), None, tmp_path / "agent")
-    inlined, report = page.inlined(), Report("submission.py")
-    with open_sandbox(Limits(), runner, "submission.py") as judge:
-        judge.main.write_text(render(inlined))
-        Comparison(Cells(inlined, page), judge, judge.main, False, report).run(20)
+    report = comparison_of(written(tmp_path / "lesson.ipynb", cells), runner)
     (said,) = (finding.text for finding in report.findings if finding.topic == "never asked")
     assert said == "lesson.ipynb, cell 3, line 3: no game and no position led there"
 

@@ -1,15 +1,16 @@
-"""What is done before an agent's process is forked: packages are imported, its file is compiled. The agent pays for it.
+"""Imports heavy packages and compiles an agent's file before its process is forked; the agent is charged the time.
 
-An agent's first process tells which packages of ``HEAVY`` it has imported, and how its file was loaded. From then on
-the process that agents' processes are forked from has them ready. It runs no code of an agent, and imports installed
-packages only. These imports start no thread (torch 2.13, numba 0.68): a thread would be missing in the forks.
+The parent of agents' processes (``connectx_toolkit.players``) and the runner of pre-flights use it: torch is imported
+once, not in each game. An agent's first process tells which packages of ``HEAVY`` it has imported, and how its file was
+loaded; from then on the parent has them ready. The parent runs no code of an agent, and imports installed packages
+only. These imports start no thread (torch 2.13, numba 0.68): a thread would be missing in the forks.
 
-In a fork the packages, and those that came with them, are hidden until the agent imports them. Then it is charged the
-seconds that the import took in the process that had imported numpy alone. So a game costs the agent what it costs on
-Kaggle, and an agent without such an import notices nothing. Modules of Python's own library that came with a package
-are not hidden: they take milliseconds, and nobody is charged for them.
+In a fork the packages, and those that came with them, are hidden until the agent imports them. At that moment it is
+charged the seconds that the import has taken in the parent. So a game costs the agent what it costs on Kaggle, and an
+agent without such an import notices nothing. Modules of Python's own library that came with a package are not hidden:
+they take milliseconds, and nobody is charged for them.
 
-The runner of pre-flights has packages ready in the same way, and lets a file sleep for the seconds of their import.
+The runner lets a file under test sleep for the seconds of an import.
 
 A file is compiled once for each version of it; each game is charged the processor time of that.
 """
@@ -25,7 +26,7 @@ from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from connectx_toolkit.kaggle.agent_file import Parsed, parse
+from connectx_toolkit.kaggle.agent_file import Parsed, compile_agent, top_module
 from connectx_toolkit.kaggle.dependencies import is_installed
 from connectx_toolkit.system.cores import waiting
 
@@ -47,7 +48,7 @@ class _Package(NamedTuple):
     seconds: float  # that the import took
 
 
-class Preparation:
+class Preload:
     """What is prepared, in the process that is forked; in a fork, a finder for ``sys.meta_path`` and a loader, too."""
 
     def __init__(self) -> None:
@@ -63,14 +64,14 @@ class Preparation:
         """Does what has not been done yet; what cannot be done, an agent's process tries itself."""
         for name in packages:
             if name in HEAVY and name not in self._packages:
-                self._packages[name] = _import(name)
+                self._packages[name] = _import_package(name)
                 gc.freeze()  # see serve_forks
-        self.parsed = self._parsed(source) if source else None
+        self.parsed = self._compile_source(source) if source else None
 
-    def _parsed(self, source: KnownSource) -> Parsed | None:
+    def _compile_source(self, source: KnownSource) -> Parsed | None:
         if source not in self._sources:
             with contextlib.suppress(Exception):
-                self._sources[source] = parse(source.file, source.entry, source.shown)
+                self._sources[source] = compile_agent(source.file, source.entry, source.shown)
         for old in list(self._sources)[:-MOST_SOURCES]:
             del self._sources[old]
         return self._sources.get(source)
@@ -91,7 +92,7 @@ class Preparation:
     def _note(self, seconds: float) -> None:
         self.due += seconds
 
-    def take(self) -> float:
+    def take_due(self) -> float:
         """The seconds to charge that have come up since the last call."""
         due, self.due = self.due, 0.0
         return due
@@ -122,7 +123,7 @@ class Preparation:
 
     def _alone(self, name: str) -> _Package:
         every = next(each.modules for each in self._packages.values() if name in each.modules)
-        return _Package({each: every[each] for each in every if _top(each) == name}, 0.0)
+        return _Package({each: every[each] for each in every if top_module(each) == name}, 0.0)
 
     def _renew(self, module: Any) -> None:
         """What an import draws from the system, or reads from the environment, which the agent may have changed."""
@@ -141,7 +142,7 @@ def heavy_imports() -> list[str]:
     return [name for name, module in modules.items() if is_installed(getattr(module, "__file__", None) or "")]
 
 
-def _import(name: str) -> _Package:
+def _import_package(name: str) -> _Package:
     """Imports an installed package; without modules if there is none of this name, or it cannot be imported."""
     spec, before = PathFinder.find_spec(name), set(sys.modules)
     if name in before or spec is None or not is_installed(spec.origin or ""):
@@ -153,9 +154,9 @@ def _import(name: str) -> _Package:
         return _Package({}, 0.0)
     seconds = max(0.0, time.perf_counter() - start - waited())
     new = [each for each in sys.modules if each not in before]
-    known = {_top(each) for each in before} | sys.stdlib_module_names
-    hidden = {top for top in {_top(each) for each in new} - known if _is_found(top)}
-    return _Package({each: sys.modules[each] for each in new if _top(each) in hidden}, seconds)
+    known = {top_module(each) for each in before} | sys.stdlib_module_names
+    hidden = {top for top in {top_module(each) for each in new} - known if _is_found(top)}
+    return _Package({each: sys.modules[each] for each in new if top_module(each) in hidden}, seconds)
 
 
 def _is_found(top: str) -> bool:
@@ -166,7 +167,3 @@ def _is_found(top: str) -> bool:
 
 def _is_from(module: ModuleType | None, spec: ModuleSpec) -> bool:
     return getattr(module, "__file__", None) == spec.origin is not None
-
-
-def _top(name: str) -> str:
-    return name.partition(".")[0]
