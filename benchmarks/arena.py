@@ -1,4 +1,4 @@
-"""What games cost: processor time of files beside the course's own function, and games a second of each way to play.
+"""Measures what games cost: processor time beside the course's own function, and the games a second of each referee.
 
 python -m benchmarks.arena [--games 2000]
 

@@ -1,9 +1,9 @@
-"""Plants faults into what ships, one at a time, and tells which tests see them.
+"""Plants faults into what ships, one at a time, and tells which tests find them (mutation testing).
 
 python -m benchmarks.faults [--count 60] [--seed 1128] [--tree DIR]
 
-Each is drawn from all places in functions where a comparison, an operator, a number, a condition, a result or a call
-can be another. It is planted in a clone of this commit, which is made if it is not there. First the tests of `make
+A fault replaces a comparison, an operator, a number, a condition, a result or a call in a function; its place is drawn
+from all of these. It is planted in a clone of this commit, which is made if it is not there. First the tests of `make
 test` run that lie nearest to the file, then all of them, then those of `make long`, up to the first that fails. What
 was run lies in DIR's folder as JSON lines: the same command goes on there. Some faults change nothing that anybody
 could see: the share counts those that some test sees.

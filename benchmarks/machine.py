@@ -1,4 +1,4 @@
-"""What stands beside every figure: where and how it was measured, and the best published one."""
+"""Records each benchmark's figure: the machine, the method, and the best published figure to compare with."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""What a built file's start costs with its machine code, with it where numba is missing, and without it.
+"""Measures what it takes to load a built file: with its machine code, with it but no numba, and without it.
 
 python -m benchmarks.start FILE [FILE ...]
 

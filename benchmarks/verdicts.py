@@ -1,4 +1,4 @@
-"""Are the verdicts true? Simulated users, in thousands, who look at their games as people do.
+"""Measures how often the verdicts of evaluate.py are wrong, by thousands of simulated users who look at their games.
 
 python -m benchmarks.verdicts                  all tables, some minutes
 python -m benchmarks.verdicts --users 500      quicker, with larger standard errors

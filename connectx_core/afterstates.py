@@ -1,4 +1,4 @@
-"""Networks that evaluate what moves and forced replies lead to, and those replies.
+"""Follows each move and the forced replies to it, and evaluates the positions that they lead to by a network.
 
 A reply is forced if it is the only one that does not lose at once: where a stone that completes a line can be kept off
 by one stone, or every other stone would let one be completed. Replies are followed as long as they are forced. Where

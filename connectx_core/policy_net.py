@@ -1,4 +1,4 @@
-"""The network of an agent without search: in torch, or in numpy with the same moves."""
+"""Runs the network of ``agents/policy.py`` in torch, or where torch does not work in numpy, with the same moves."""
 
 import sys
 from collections.abc import Callable

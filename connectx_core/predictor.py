@@ -1,4 +1,4 @@
-"""What stands for a trained model of stable-baselines3 in an agent: ``predict``, without the package.
+"""Takes the place of a trained stable-baselines3 model in a built agent: its ``predict``, without that package.
 
 The network is the model's own, from the observation to a number for each column: logits of a policy, or values.
 """

@@ -1,4 +1,4 @@
-"""The forward pass in numpy of what ``train.py adopt`` makes of a network that torch trained: a list of steps.
+"""Runs an adopted torch network in numpy: the list of steps that ``train.py adopt`` makes of it.
 
 A step is (operation, numbers of the values that it takes, settings). Value 0 is the batch of observations, value i what
 step i (counted from 1) gives; the last is the network's output. The operations are the functions below by their names,

@@ -81,7 +81,7 @@ class MatchEnd:
         self._match, self._on_pair, self._copies = match, on_pair, 0
         self.evidence = Evidence()  # of the pairs that were looked at
 
-    def is_reached(self) -> bool:
+    def is_over(self) -> bool:
         """Looks at the pairs that have become complete; the match's ending says why it is over."""
         match, evidence = self._match, self.evidence
         while not match.ending and {2 * (index := evidence.pairs), 2 * index + 1} <= match.games.keys():
@@ -117,10 +117,10 @@ def play_match(
     every = pair_tasks(match.first, match.second, openings, pairs, match.seed)
     end = MatchEnd(match, on_pair)
     try:
-        for task, game in () if end.is_reached() else pool.play(task for task in every if task.number not in known):
+        for task, game in () if end.is_over() else pool.play(task for task in every if task.number not in known):
             on_game(task, game)
             match.games[task.number] = game
-            if end.is_reached():
+            if end.is_over():
                 break
     except KeyboardInterrupt:
         match.ending = match.ending or "interrupted"

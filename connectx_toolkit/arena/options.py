@@ -1,4 +1,6 @@
-"""The options that rounds, matches, tournaments and exams share, and the check of all arguments, at both doors."""
+"""The options that matches, tournaments and exams share, and the checks of all arguments.
+
+The checks are the same on the command line and in Python."""
 
 import textwrap
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""The other end of a board: reads its messages, answers them, and keeps the agents that sit at it.
+"""The Python side of a board: it answers the board's messages and keeps the agents that play at it.
 
 It knows neither page nor notebook: whoever carries the messages (docs/reference/board-messages.md) gives a function to
 send them with. The page holds the game, so that a session begins anew at any time, and nothing is lost with it.

@@ -1,7 +1,7 @@
-"""A command is a function: its arguments are those of the signature, and their help is what the docstring says of them.
+"""Makes each command's options from the signature of its function, and their help from the function's docstring.
 
 The functions are those of ``connectx_toolkit.api``. A training method is declared by its Config, a dataclass whose
-fields have their help; its options are made here as well. Names are the same at both doors.
+fields have their help; its options are made here as well. So names are the same on the command line and in Python.
 """
 
 import argparse

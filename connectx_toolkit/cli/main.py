@@ -75,37 +75,41 @@ def run(word: str, arguments: Sequence[str] | None = None) -> int:
     Raises:
         SystemExit: the arguments were refused by the parser, or asked for help.
     """
-    words, name = word, prog(word)
+    words = word
     os.environ[DOOR] = Path(sys.argv[0]).stem
     _open_streams()
     try:
         try:
             words, work = command_of(word, list(sys.argv[1:] if arguments is None else arguments))
-            name = prog(words)
             return work() or DONE
         finally:
             sys.stdout.flush()  # at Python's end it would be too late to say what went wrong
-    except BrokenPipeError:
-        return READER_LEFT
-    except KeyboardInterrupt as stop:
-        more = str(stop) or GOES_ON.get(words, "")
-        complain(name, f"stopped{more and '; '}{more}")
-        return STOPPED
-    except NO_RESULT as problem:
-        complain(name, in_a_line(problem))
-        return FAILED
-    except ModuleNotFoundError as problem:
-        if (problem.name or "").partition(".")[0] in OURS:
-            return _our_fault(name, problem)
-        complain(name, missing_package(problem))
-        return REFUSED
-    except BAD_INPUT as problem:
-        complain(name, in_a_line(problem))
-        return REFUSED
-    except Exception as problem:
-        return _our_fault(name, problem)
+    except (Exception, KeyboardInterrupt) as problem:
+        return exit_code_of(problem, words)
     finally:
         _drop_unwritten()
+
+
+def exit_code_of(problem: Exception | KeyboardInterrupt, words: str) -> int:
+    """The exit code of a command that ended by this. Says in a line what went wrong.
+
+    Args:
+        words: the command's, after "connectx".
+    """
+    name = prog(words)
+    if isinstance(problem, BrokenPipeError):
+        return READER_LEFT
+    if isinstance(problem, KeyboardInterrupt):
+        more = str(problem) or GOES_ON.get(words, "")
+        complain(name, f"stopped{more and '; '}{more}")
+        return STOPPED
+    if isinstance(problem, ModuleNotFoundError) and (problem.name or "").partition(".")[0] not in OURS:
+        complain(name, missing_package(problem))
+        return REFUSED
+    if isinstance(problem, NO_RESULT + BAD_INPUT):
+        complain(name, in_a_line(problem))
+        return FAILED if isinstance(problem, NO_RESULT) else REFUSED
+    return _our_fault(name, problem)
 
 
 def _open_streams() -> None:

@@ -1,6 +1,6 @@
-"""What a text or a JSON value of others holds: a game's columns, a board, cells, or something else by its name.
+"""Recognises what a text or a JSON value from outside is: a game's columns, a board, cells, or something else, by name.
 
-All that read games and positions ask here. So no refusal sends to a command that refuses, too.
+All readers of games and positions ask here, so that no message points to a command which refuses the same text.
 """
 
 import contextlib

@@ -1,4 +1,4 @@
-"""Which lines of an agent's own code run as it is asked, and which of its errors it catches by a handler for any.
+"""Traces an agent's own code while it is asked for moves: which lines run, and which errors a catch-all handler hides.
 
 Lines are traced by ``sys.settrace``, which is slow in code that never runs through. So a move is traced from its
 beginning to its end, or not at all, where tracing has taken its share of the time.

@@ -1,4 +1,4 @@
-"""New interpreters for agents: one from which agents' processes are forked, or one for each where there is no fork.
+"""Starts new Python interpreters for agents: one from which all are forked, or, where there is no fork, one for each.
 
 What the forks share is what any program finds on a machine: the environment, the folder, the seed of Python's hashes.
 """

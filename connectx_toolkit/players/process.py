@@ -1,4 +1,4 @@
-"""An agent as the referee sees it: it is loaded, again for each game or once, and asked for moves, in a process.
+"""Gives the referee an agent to load and to ask for moves, in a process of its own.
 
 Kaggle loads an agent again for each game, as part of its first move, and so is a file: torch, numba and the file's code
 are then there already, and it is charged what they took (see ``kaggle.preload``). An agent of ours or of Kaggle's

@@ -48,6 +48,10 @@ class _Cluster:
         self.results = [0] * 5
         self.different: set[tuple[Moves, Moves]] = set()
 
+    def is_distinct(self, pair: PairOfGames) -> bool:
+        """Whether a pair is no copy of one that is here: some move differs."""
+        return pair.games not in self.different
+
     @property
     def pairs(self) -> int:
         return sum(self.results)
@@ -75,7 +79,7 @@ class Evidence:
     def add(self, pair: PairOfGames) -> bool:
         """Adds a pair; whether it is a new one, not a copy."""
         cluster = self.clusters.setdefault(pair.opening, _Cluster())
-        is_new = pair.games not in cluster.different
+        is_new = cluster.is_distinct(pair)
         cluster.different.add(pair.games)
         for result, count in enumerate(pentanomial([pair.points])):
             cluster.results[result] += count

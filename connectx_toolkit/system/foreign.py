@@ -1,7 +1,7 @@
-"""The door for what others wrote: replays, the board's messages, Kaggle's answers and manifests.
+"""Checks data from outside before it is used: replays, the board's messages, Kaggle's answers and manifests.
 
 Numbers are bounded and finite, texts can be printed, sizes are limited. What does not pass raises a ValueError, and
-nothing else, so that who reads many things can note it (``noting``) and go on with the next one.
+nothing else, so that a reader of many items can note it (``noting``) and go on with the next one.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""The search for better numbers: optuna proposes them, gives bad ones up and keeps all; only what they cost is ours.
+"""Searches for better numbers with optuna, which proposes candidates, stops bad ones early and stores all of them.
 
 A candidate is the agent's file with other numbers. It costs the points that it gives away in the same positions.
 """

@@ -1,4 +1,4 @@
-"""Finds what a running notebook has and its agent's file lacks: filled caches, calls that changed a package."""
+"""Finds state of a running notebook that the agent's file would lack: filled caches, calls that changed a package."""
 
 import ast
 from collections.abc import Iterable, Iterator, Mapping

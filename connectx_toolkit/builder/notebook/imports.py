@@ -1,4 +1,6 @@
-"""Collects the import statements of an agent's file, for ``writing``: those of the cells, or of a value's own place.
+"""Collects the import statements that an agent's file needs, for ``writing``.
+
+They are those of the notebook's cells, or import a value from the module that defines it.
 
 ``unavailable_package`` says what a submission cannot import.
 """

@@ -1,4 +1,6 @@
-"""Reads values back from an agent's file, to note attributes that differ: some classes say themselves what is kept."""
+"""Reads values back from an agent's file and notes attributes that differ from the notebook's.
+
+They can differ because a class may decide itself what a copy of it keeps (``__getstate__``)."""
 
 import copyreg
 import json

@@ -1,4 +1,6 @@
-"""Which names a statement binds and reads, now or when a function of it is called: by its compiled code."""
+"""Finds the names that a statement binds, and those that it reads: at once, or when its function is called.
+
+It finds them in the statement's compiled code."""
 
 import __future__
 

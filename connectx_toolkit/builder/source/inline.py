@@ -97,7 +97,7 @@ def inline(
     inlined = Inlined(agent_path, (name, entry), root and home, places or {}, tuple(folders))
     refusals: list[Refusal] = []
     modules = _follow_imports(name, agent_path, project, refusals)
-    inlined.files = _collect_files(modules.values(), home, extra_files, inlined)
+    inlined.files = _collect_data_files(modules.values(), home, extra_files, inlined)
     for dotted, module in modules.items():
         refusals += module.refusals
         inlined.data |= {key: file for key, (file, _) in module.data.items()}
@@ -131,7 +131,7 @@ def _follow_imports(name: str, path: Path, project: Project, refusals: list[Refu
     return modules
 
 
-def _collect_files(
+def _collect_data_files(
     modules: Collection[Module], home: Path, extra: Sequence[Path], inlined: Inlined
 ) -> dict[str, tuple[Path, Refusal]]:
     """``Inlined.files``: what the strings of the agent's own modules name, and --data.
@@ -152,10 +152,10 @@ def _collect_files(
     for key in private:
         place = inlined.with_place(files[key][1])
         inlined.notes.append(f"{place.short}: {key} is not packed: it may be private")
-    return {key: entry for key, entry in files.items() if key not in private} | _files_of_option(home, extra)
+    return {key: entry for key, entry in files.items() if key not in private} | _data_files_of_option(home, extra)
 
 
-def _files_of_option(home: Path, extra: Sequence[Path]) -> dict[str, tuple[Path, Refusal]]:
+def _data_files_of_option(home: Path, extra: Sequence[Path]) -> dict[str, tuple[Path, Refusal]]:
     """What --data names."""
     files: dict[str, tuple[Path, Refusal]] = {}
     data = as_option("data")

@@ -1,7 +1,8 @@
-"""Exact labels as examples for ``train.py network``: what it sees, and its targets, on the device that trains it.
+"""Turns exact labels into examples for ``train.py network``: its inputs and targets, on the device that trains.
 
-It sees what the moves and forced replies lead to whose results the rules do not know (``connectx_core.afterstates``):
-some five positions for each label. Where the rules alone choose the move it has nothing to learn.
+The network sees what the moves and forced replies lead to, where the rules do not know the result
+(``connectx_core.afterstates``): some five positions for each label. Where the rules alone choose the move it has
+nothing to learn.
 """
 
 from concurrent.futures import ThreadPoolExecutor

@@ -1,4 +1,4 @@
-"""What ``perfect`` learns from one's own games: a book for the second seat, and how frequent which opponents are.
+"""Learns from one's own games, for ``perfect``: a book for the second seat, and how often one meets which opponents.
 
 The book (``train.py book --games``) is that of an expectimax over the opponents that one has met. A tree of all
 positions of the games, mirror images together. Where an opponent was to move, its answers there are counted, and the
