@@ -69,10 +69,10 @@ METRICS = (
 
 def rates_table(sheets: Sequence[Sheet]) -> Table:
     """Each agent by all metrics: of all positions, critical ones, by stage and by seat."""
-    columns: list[Column | str] = ["agent", "part", "positions"]
+    columns: list[Column | str] = [Column("agent", is_once=True), "part", "positions"]
     columns += [column for metric in METRICS for column in metric.columns()]
     rows = [
-        ("" if part != "all" else sheet.agent, part, len(chosen), *(c for m in METRICS for c in m.cells(sheet, chosen)))
+        (sheet.agent, part, len(chosen), *(c for m in METRICS for c in m.cells(sheet, chosen)))
         for sheet in sheets
         for part, chosen in sheet.parts().items()
     ]
@@ -162,7 +162,7 @@ def mistakes_of(sheets: Sequence[Sheet]) -> list[Review]:
 
 
 WEAKNESSES = (  # of rows (agent, weakness)
-    "agent",
+    Column("agent", is_once=True),
     Column("theme", lambda row: row[1].theme),
     Column("positions", lambda row: row[1].chances, help="those where a move can be this mistake"),
     Column("mistakes", lambda row: row[1].missed, "{:g}".format),
@@ -170,7 +170,7 @@ WEAKNESSES = (  # of rows (agent, weakness)
     Column("of all mistakes", lambda row: row[1].share, percent),
 )
 EXAMPLES = (  # of rows (theme, mistake)
-    "theme",
+    Column("theme", is_once=True),
     Column("after", lambda row: write_columns(row[1].game.moves[:-1]) or "empty board", help="columns from 0"),
     Column("played", lambda row: row[1].moves[0].column),
     Column("best", lambda row: " ".join(map(str, row[1].moves[0].best_columns)), align="right"),
@@ -180,12 +180,8 @@ EXAMPLES = (  # of rows (theme, mistake)
 def weaknesses_tables(sheet: Sheet) -> list[Table]:
     """An agent's mistakes by theme, and the worst ones of each."""
     found = weaknesses(sheet)
-    themes = [("" if number else sheet.agent, weakness) for number, weakness in enumerate(found)]
-    worst = [
-        ("" if number else weakness.theme, mistake_of(sheet, row))
-        for weakness in found
-        for number, row in enumerate(weakness.worst)
-    ]
+    themes = [(sheet.agent, weakness) for weakness in found]
+    worst = [(weakness.theme, mistake_of(sheet, row)) for weakness in found for row in weakness.worst]
     examples = [Table(f"worst mistakes of {sheet.agent}", EXAMPLES, worst)] if worst else []
     return [Table(f"mistakes of {sheet.agent} by theme", WEAKNESSES, themes, names=2), *examples]
 

@@ -52,6 +52,7 @@ class Column(NamedTuple):
     classes: str = ""  # of its cells on a page
     shade: Callable[[Any], float] | None = None  # a value's colour, from 0 (red) to 1 (green)
     is_rare: bool = False  # left out if all its values are 0
+    is_once: bool = False  # shown where it differs from the row above
 
 
 class Table:
@@ -96,10 +97,12 @@ class Table:
 
     def cells(self) -> Iterator[list[tuple[Column, str, float | None]]]:
         """By row, of each cell: its column, its text, and its colour from 0 to 1, if it has one."""
-        for values in self.values:
+        for above, values in zip([[None] * len(self.columns), *self.values], self.values, strict=False):
             yield [
-                (c, "", None) if value is None else (c, c.show(value), c.shade(value) if c.shade else None)
-                for c, value in zip(self.columns, values, strict=True)
+                (c, "", None)
+                if value is None or (c.is_once and value == before)
+                else (c, c.show(value), c.shade(value) if c.shade else None)
+                for c, before, value in zip(self.columns, above, values, strict=True)
             ]
 
     def records(self) -> list[dict[str, Any]]:

@@ -8,9 +8,9 @@ Say which numbers, by comments in the agent's file:
     STYLE = "careful"        # tune: careful, bold
 
 Whole numbers stay whole. "log" searches on a logarithmic scale. Leave one number without a comment: an agent with all
-numbers doubled plays the same moves. Every candidate is asked for its moves in the same positions, and costs the points that it gives
-away there. Bad ones are given up early. The best one is compared with the original in fresh positions and in a match.
-It is written, to another file, only if it is proven better.
+numbers doubled plays the same moves. Every candidate is asked for its moves in the same positions, and costs the points
+that it gives away there. Bad ones are given up early. The best one is compared with the original in fresh positions and
+in a match. It is written, to another file, only if it is proven better.
 
   python train.py tune my_agent.py --minutes 10 --workers 2
 """

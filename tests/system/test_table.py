@@ -45,6 +45,13 @@ def test_for_machines():
     assert TABLE.records()[0] == {"<name>": EVIL, "points": 0.75, "span": (0.5, 1), "note": "won"}
 
 
+def test_a_name_that_is_shown_once_is_in_each_record():
+    rows = [("a", 1), ("a", 2), ("b", 2), ("a", 2)]
+    table = Table("", [Column("agent", is_once=True), "games"], rows)
+    assert [[text for _, text, _ in row] for row in table.cells()] == [["a", "1"], ["", "2"], ["b", "2"], ["a", "2"]]
+    assert [record["agent"] for record in table.records()] == ["a", "a", "b", "a"]
+
+
 def test_markdown_leaves_ordinary_names_alone():
     for name in ("my_agent.py", "minimax@4~10", "runs/one_step.py", "1188 to 1200", "-5"):
         assert markdown_text(name) == name
