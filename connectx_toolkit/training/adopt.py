@@ -58,7 +58,7 @@ import sys
 from connectx_toolkit.kaggle import sandbox
 folders, why = [sandbox.FOLDER, sandbox.HOME], ""
 try:
-    sandbox.enter(*sys.argv[1:])  # before numpy starts threads
+    sandbox.enter_sandbox(*sys.argv[1:])  # before numpy starts threads
 except sandbox.NoSandbox as problem:
     folders, why = sys.argv[2:], str(problem)
 from connectx_toolkit.training.user_model import main
