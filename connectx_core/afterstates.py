@@ -1,10 +1,9 @@
 """Follows each move and the forced replies to it, and evaluates the positions that they lead to by a network.
 
-A reply is forced if it is the only one that does not lose at once: where a stone that completes a line can be kept off
-by one stone, or every other stone would let one be completed. Replies are followed as long as they are forced. Where
-they end with a line, the result and its ply are known; elsewhere the position is quiet: nobody completes a line with
-the next stone, and the side to move has a choice. The network evaluates the quiet ones. This is the quiescence search
-of chess programs for a game in which what is not quiet has a single answer.
+A reply is forced if every other one loses at once. Replies are followed as long as they are forced. If a line ends the
+game, its result and ply are known. Otherwise the position reached is quiet: nobody can complete a line with the next
+stone, and the side to move has a choice. The network evaluates the quiet positions. Chess programs call this quiescence
+search; here a position that is not quiet has a single answer.
 """
 
 from typing import NamedTuple

@@ -43,10 +43,10 @@ class Architecture:
 
     Attributes:
         layers: (kind, width) of each layer of the trunk; the width is its number of channels, or units for "dense".
-        heads: (name, size) of each output. A network that evaluates what replies lead to
-            (``connectx_core.afterstates``) has a head "move" of one logit, how good the last move was of the side that
-            is not to move, and a head "score" of one for each score of the side that is; others have "policy", one
-        logit for each column, or "value". shape: rows, columns, inarow of the board.
+        heads: (name, size) of each output. Most networks have "policy", one logit for each column, or "value". One that
+            evaluates the positions after moves (``connectx_core.afterstates``) has two others: "move", one logit that
+            says how good the last move was, and "score", one logit for each exact score of the side to move.
+        shape: rows, columns, inarow of the board.
 
     Raises:
         ValueError: an unknown kind or encoding, or an impossible order or width.

@@ -157,7 +157,7 @@ class Session:
         }
 
     def receive(self, message: Any) -> None:
-        """Takes a message of the board; returns at once. What cannot be understood is answered by a "problem".
+        """Takes a message of the board. One that cannot be understood is answered by a "problem".
 
         Messages are answered in their order, but for those that may take long.
         """

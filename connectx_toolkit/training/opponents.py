@@ -365,5 +365,5 @@ def _agent_named(name: str, geometry: Geometry, rng: np.random.Generator) -> Pla
         return AgentPlayer(lambda: negamax_agent, geometry, rng)
     if name not in our_agents():
         raise ValueError(f"opponent {name!r} is not random, negamax or one of {', '.join(our_agents())}")
-    agent = load_agent(str(AGENTS / f"{name}.py")).agent  # ours keep nothing of a game that another one could meet
+    agent = load_agent(str(AGENTS / f"{name}.py")).agent  # loaded once: ours forget a game when the next begins
     return AgentPlayer(lambda: agent, geometry, rng, **({NODE_BUDGET: 1} if name in UNTIMED else {}))

@@ -458,7 +458,7 @@ from connectx_core.machine_code import prepare_kernel
 def is_positive(numbers):
     return numbers[0] > 0
 
-prepared(is_positive, np.zeros(1, np.int64), probe=lambda run: [])
+prepare_kernel(is_positive, np.zeros(1, np.int64), probe=lambda run: [])
 compiled = "numba" in sys.modules
 try:
     import connectx_toolkit

@@ -117,9 +117,9 @@ def make():
 import gymnasium
 from sb3_contrib import MaskablePPO
 import connectx_toolkit.training.environments
-from connectx_core.encoding import seen
+from connectx_core.encoding import view_of
 def look(obs, config):
-    return seen(obs, config, "lines-1")
+    return view_of(obs, config, "lines-1")
 def make():
     return MaskablePPO("MlpPolicy", gymnasium.make("ConnectX-v0", observation="lines-1"), n_steps=8, batch_size=8)
 """,

@@ -324,7 +324,7 @@ def test_a_model_is_loaded_where_it_sees_nothing_else(tmp_path, monkeypatch, req
     poisoned(path, f"{no_key}\npathlib.Path({str(secret)!r}).unlink(missing_ok=True)")
     assert not adopted(path).unconfined and secret.exists()
     request.getfixturevalue("forked")
-    nowhere = adopt.CHILD.replace("sandbox.enter(*sys.argv[1:])", "raise sandbox.NoSandbox('none')")
+    nowhere = adopt.CHILD.replace("sandbox.enter_sandbox(*sys.argv[1:])", "raise sandbox.NoSandbox('none')")
     monkeypatch.setattr(adopt, "CHILD", nowhere)
     result = adopted(path)
     assert result.unconfined == "none" and "loaded without a sandbox (none)" in str(result) and not secret.exists()

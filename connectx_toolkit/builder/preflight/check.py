@@ -227,7 +227,7 @@ def _report_clock(here: Sandbox, game: SelfGame, asked: Asked, report: Report) -
     """Reports load, first move and overage time; leaves open what may have come from waiting for a processor."""
     timed = zip(("first move", ON_OVERAGE), asked.replies, strict=False)  # the replies that the figures are of
     fails = {topic for topic, reply in timed if reply["type"] == "exception"}
-    idle, busy = (_clock_findings(game, asked, here.limits, is_idle) for is_idle in (True, False))
+    idle, busy = (_timeout_findings(game, asked, here.limits, is_idle) for is_idle in (True, False))
     for least, most in zip(idle, busy, strict=True):
         if least.topic in fails:
             report.add(least.topic, "note", "not measured: the call fails")
@@ -237,7 +237,7 @@ def _report_clock(here: Sandbox, game: SelfGame, asked: Asked, report: Report) -
             report.add(least.topic, "unknown", f"{most.text}; {OTHERS_COMPUTED}")
 
 
-def _clock_findings(game: SelfGame, asked: Asked, limits: Limits, is_idle: bool) -> list[ReportLine]:
+def _timeout_findings(game: SelfGame, asked: Asked, limits: Limits, is_idle: bool) -> list[ReportLine]:
     """What the times say of the first move and of the overage time; [] if there are none."""
     figures, suspicions = asked.figures(limits, is_idle), asked.suspicions(limits, is_idle)
     if not figures:

@@ -50,7 +50,7 @@ SHARES = {"good": 1.0, "perfect": 0.5, "score": 0.5}  # weights of the losses
 def losses(outputs: dict[str, Tensor], targets: ReplyTargets) -> dict[str, Tensor]:
     """The mean loss of each part, by name.
 
-    Positions where the rules know a move that is better than all that the network is asked for teach it no policy.
+    A position teaches no policy if the rules show a move that is better than every move that the network evaluates.
     """
     policy, parts = torch.log_softmax(targets.policy(outputs), 1), {}
     for name, right in (("good", targets.good & targets.legal), ("perfect", targets.perfect & targets.legal)):
