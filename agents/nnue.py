@@ -12,9 +12,8 @@ from connectx_core.position import Position
 from connectx_core.search import GameSearcher
 from connectx_core.weights import read_data
 
-search = GameSearcher(
-    net=leaf_net_from_bytes(read_data("weights/nnue.bin"))
-)  # keeps its table from move to move of a game
+network = leaf_net_from_bytes(read_data("weights/nnue.bin"))
+search = GameSearcher(net=network)  # keeps its table from move to move of a game
 
 
 def agent(obs, config):

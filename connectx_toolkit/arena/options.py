@@ -1,6 +1,7 @@
 """The options that matches, tournaments and exams share, and the checks of all arguments.
 
-The checks are the same on the command line and in Python."""
+The checks are the same on the command line and in Python.
+"""
 
 import textwrap
 from collections.abc import Callable, Sequence
